@@ -1,0 +1,76 @@
+# `make` alone lists the targets.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8000
+PYTEST ?=
+BENCH ?=
+DATABASES ?= sqlite,mariadb,postgres
+PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
+COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
+export PYTHONUNBUFFERED := 1
+
+.PHONY: help demo serve venv test test-quick lint format bench clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve; PYTEST='-k reveal' and BENCH='--quick' add arguments;"
+	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
+
+demo: $(VENV)/.site ## Show in the terminal what edna does, on embedded SQLite (needs only Python 3.11 or newer)
+	@$(BIN)/python manage.py demo
+
+serve: $(VENV)/.site ## Serve the sample site with its admin on http://localhost:8000/, seeded if it has no data yet
+	@exec env PORT=$(PORT) BIN=$(BIN) .ci/serve
+
+venv: $(VENV)/.mariadb ## Make or renew .venv with everything that developing takes
+
+test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on PostgreSQL (root or sudo, if packages are missing)
+	@.ci/system-packages
+	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
+	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest $(PYTEST)
+
+test-quick: $(VENV)/.dev ## Run the suite on SQLite only, without the tests marked slow or browser: under a minute
+	@$(BIN)/python -m pytest -q -m "not slow and not browser" $(PYTEST)
+
+lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-logo
+	DJANGO_SETTINGS_MODULE=config.settings_test $(BIN)/python manage.py makemigrations --check --dry-run
+
+format: $(VENV)/.dev ## Rewrite the code in the house's style
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on a private MariaDB
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+clean: ## Remove what the targets made: .venv, build, var (the sample site's data and keys) and caches
+	rm -rf $(VENV) build dist var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One environment, filled as far as a target needs; each stamp is renewed when what it was made from changes.
+
+$(VENV)/.made:
+	@python=$$(.ci/find-python) && $$python -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.site: $(VENV)/.made pyproject.toml requirements.txt
+	@echo "Installing the library and what the sample site needs into $(VENV)"
+	@$(PIP_INSTALL) --editable . gunicorn whitenoise || $(COULD_NOT)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.site
+	@echo "Installing the tools for tests and development into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[dev,postgres]' || $(COULD_NOT)
+	@touch $@
+
+# Apart from the others because mysqlclient comes without binaries: it takes a compiler and MariaDB's headers.
+$(VENV)/.mariadb: $(VENV)/.dev
+	@.ci/system-packages --build-only
+	@$(PIP_INSTALL) --editable '.[mariadb]' || $(COULD_NOT)
+	@touch $@

@@ -1,0 +1,1 @@
+"""WebSubmit: students hand in homework, leave, and come back."""

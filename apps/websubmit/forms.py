@@ -1,0 +1,275 @@
+"""The forms of the pages, with labels and help in the words of a student."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+
+from .models import Lecture, Question, User
+
+MAX_ANSWER_LENGTH = 20_000
+
+
+class LowercaseEmailField(forms.EmailField):
+    """E-mail addresses are compared, and stored, in lower case."""
+
+    widget = forms.EmailInput(attrs={"autocomplete": "username"})
+
+    def to_python(self, value: Any) -> str:
+        return User.objects.normalize_email(super().to_python(value))
+
+
+def password_field(label: str, autocomplete: str, **options: Any) -> forms.CharField:
+    # Never stripped: a password may begin or end with a space. Never rendered back.
+    return forms.CharField(
+        label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}), **options
+    )
+
+
+class LoginForm(AuthenticationForm):
+    """Django's own, in this site's words."""
+
+    username = LowercaseEmailField(
+        label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
+    )
+    error_messages = {
+        "invalid_login": "No account has this e-mail address and password. If you deleted your account, you can return to it.",
+        "inactive": "This account cannot log in.",
+    }
+
+
+class NewPasswordForm(forms.Form):
+    """A new password, twice."""
+
+    new_password = password_field(
+        "New password", "new-password", help_text="At least 8 characters, not only digits, and nothing common."
+    )
+    again = password_field("The same password again", "new-password")
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        password, again = data.get("new_password"), data.get("again")
+        if password and again and password != again:
+            self.add_error("again", "The two passwords differ.")
+        elif password:
+            try:
+                validate_password(password, User(email=data.get("email", "")))
+            except ValidationError as error:
+                self.add_error("new_password", error)
+        return data
+
+
+class RegisterForm(NewPasswordForm):
+    email = LowercaseEmailField(label="E-mail address")
+    field_order = ("email", "new_password", "again")
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if User.objects.filter(email=email).exists():
+            raise ValidationError("There is an account with this e-mail address already. Log in instead.")
+        return email
+
+
+class PasswordForm(forms.Form):
+    """The account's own password, to confirm that it is still the same person."""
+
+    password = password_field("Your password", "current-password")
+
+    def __init__(self, user: User, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._user = user
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if not self._user.check_password(password):
+            raise ValidationError("This is not your password.")
+        return password
+
+
+class ChangePasswordForm(PasswordForm, NewPasswordForm):
+    field_order = ("password", "new_password", "again")
+
+
+class KeyForm(forms.Form):
+    """Password or recovery code: two ways to the same key."""
+
+    key_required = True
+
+    password = password_field("Password", "current-password", required=False)
+    recovery_code = forms.CharField(
+        label="or recovery code",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX"}
+        ),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if self.key_required and not self.errors and not self.credentials():
+            raise ValidationError("Enter your password or your recovery code.")
+        return data
+
+    def credentials(self) -> dict[str, str]:
+        """What to unlock with. A recovery code wins: a browser may have filled in the password unasked."""
+        for name in ("recovery_code", "password"):
+            if value := self.cleaned_data.get(name):
+                return {name: value}
+        return {}
+
+
+class OpenForm(KeyForm):
+    """Prove the key; look at one lecture or at all."""
+
+    lecture = forms.ModelChoiceField(Lecture.objects.order_by("pk"), required=False, empty_label="All lectures")
+    field_order = ("lecture", "password", "recovery_code")
+
+
+class ReclaimForm(KeyForm):
+    # The receipt travels in the page and back, never in a URL or a session.
+    receipt = forms.CharField(widget=forms.HiddenInput, max_length=500)
+
+
+class DeleteForm(KeyForm):
+    key_required = False
+
+    confirmation = forms.EmailField(
+        label="Type your e-mail address to confirm",
+        widget=forms.EmailInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+    )
+    field_order = ("confirmation", "password", "recovery_code")
+
+    def __init__(self, user: User, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._user = user
+
+    def clean_confirmation(self) -> str:
+        confirmation: str = self.cleaned_data["confirmation"]
+        if User.objects.normalize_email(confirmation) != self._user.email:
+            raise ValidationError("This is not the e-mail address of this account.")
+        return confirmation
+
+
+class ReturnForm(KeyForm):
+    email = LowercaseEmailField(
+        label="E-mail address of the deleted account", required=False, help_text="Not needed with a recovery code."
+    )
+    receipt = forms.CharField(
+        label="Receipt (if you have it at hand)",
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(
+            attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false", "placeholder": "edna1:…"}
+        ),
+        help_text="It was on the good-bye page and in the mail. Without it we look for the account that your key opens.",
+    )
+    new_email = LowercaseEmailField(label="Another e-mail address to come back with", required=False)
+    field_order = ("email", "password", "recovery_code", "receipt", "new_email")
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, address_taken: bool = False) -> None:
+        super().__init__(data)
+        # Asked only of those who need it.
+        if not address_taken and "new_email" not in self.data:
+            del self.fields["new_email"]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        if self.errors:
+            return data
+        if data.get("new_email") and not data["password"]:
+            self.add_error(
+                "password", "To come back under another address, give your password, too: it belongs to the address."
+            )
+        elif "password" in self.credentials() and not data["email"]:
+            self.add_error("email", "A password opens your key only together with your e-mail address.")
+        return data
+
+    def credentials(self) -> dict[str, str]:
+        found = super().credentials()
+        return {**found, "identifier": self.cleaned_data["email"]} if "password" in found else found
+
+
+class AnswerField(forms.CharField):
+    """The text of an answer, with the line ends of the database instead of those of browsers."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            max_length=MAX_ANSWER_LENGTH, required=False, widget=forms.Textarea(attrs={"rows": 5}), **options
+        )
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
+class LectureAnswersForm(forms.Form):
+    """All questions of a lecture, each with the student's answer."""
+
+    def __init__(
+        self, questions: Iterable[Question], texts: Mapping[int, str], data: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(data)
+        self._texts = texts
+        self._questions = {f"question_{question.pk}": question for question in questions}
+        for name, question in self._questions.items():
+            self.fields[name] = AnswerField(label=f"Question {question.number}", initial=texts.get(question.pk, ""))
+
+    def rows(self) -> list[tuple[Question, forms.BoundField, bool]]:
+        """For the template: question, its field, and whether it is answered."""
+        return [(question, self[name], question.pk in self._texts) for name, question in self._questions.items()]
+
+    def changes(self) -> dict[int, str]:
+        """The new texts by question. A field that was not sent at all is left alone; one sent empty withdraws the answer."""
+        sent = {question.pk: self.cleaned_data[name] for name, question in self._questions.items() if name in self.data}
+        return {question: text for question, text in sent.items() if text != self._texts.get(question, "")}
+
+
+class AnonymisedAnswerForm(forms.Form):
+    """One row of the page on which a student edits anonymised answers."""
+
+    answer = forms.IntegerField(widget=forms.HiddenInput)
+    question = forms.IntegerField(widget=forms.HiddenInput)
+    text = AnswerField(label="Your answer")
+
+    def clean_text(self) -> str:
+        if not self.cleaned_data["text"]:
+            raise ValidationError("An anonymised answer cannot be emptied. Reclaim it first, then withdraw it.")
+        text: str = self.cleaned_data["text"]
+        return text
+
+
+class LectureForm(forms.ModelForm):
+    class Meta:
+        model = Lecture
+        fields = ("label",)
+        labels = {"label": "Title of the lecture"}
+
+
+class QuestionForm(forms.ModelForm):
+    class Meta:
+        model = Question
+        fields = ("text",)
+        labels = {"text": "Text of the question"}
+        widgets = {"text": forms.Textarea(attrs={"rows": 3})}
+
+
+class ConfirmForm(forms.Form):
+    """Typing a given phrase, before something that cannot be undone by the one who does it."""
+
+    confirmation = forms.CharField(widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}))
+
+    def __init__(self, phrase: str, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._phrase = phrase
+        self.fields["confirmation"].label = f"Type “{phrase}” to confirm"
+
+    def clean_confirmation(self) -> str:
+        confirmation: str = self.cleaned_data["confirmation"]
+        if confirmation.strip().casefold() != self._phrase.casefold():
+            raise ValidationError(f"Type exactly “{self._phrase}”.")
+        return confirmation

@@ -1,0 +1,216 @@
+"""The whole story in a browser, with a picture of every page in ``build/screenshots``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.urls import reverse
+
+from apps.websubmit.models import Answer, Lecture, Question, User
+
+from .conftest import PASSWORD, Person
+
+pytestmark = pytest.mark.browser
+
+PICTURES = Path(settings.BASE_DIR) / "build" / "screenshots"
+
+
+class Walker:
+    """Somebody with a browser, who takes a picture of every page and minds that it fits a telephone."""
+
+    def __init__(self, page: Any, site: str) -> None:
+        self.page = page
+        self.site = site
+        self.errors: list[str] = []
+        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        PICTURES.mkdir(parents=True, exist_ok=True)
+
+    def go(self, name: str, *args: Any) -> None:
+        self.page.goto(self.site + reverse(f"websubmit:{name}", args=args))
+
+    def fill(self, **values: str) -> None:
+        for name, value in values.items():
+            self.page.locator(f"[name={name}]").fill(value)
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+        self.page.wait_for_load_state()
+
+    def sees(self, text: str) -> None:
+        assert text in self.page.locator("body").inner_text()
+
+    def picture(self, name: str) -> None:
+        for suffix, width, scheme in (("", 1100, "light"), ("-dark", 1100, "dark"), ("-phone", 375, "light")):
+            self.page.set_viewport_size({"width": width, "height": 760})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+                f"{name} is wider than {width} px"
+            )
+            self.page.screenshot(path=PICTURES / f"{name}{suffix}.png", full_page=True)
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size({"width": 1100, "height": 760})
+        unlabelled = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')].filter(e => !e.labels.length).length"
+        assert self.page.evaluate(unlabelled) == 0, f"{name} has a field without a label"
+
+    def log_in(self, email: str) -> None:
+        self.page.context.clear_cookies()
+        self.go("login")
+        self.fill(username=email, password=PASSWORD)
+        self.press("Log in")
+
+
+@pytest.fixture
+def walker(page: Any, live_server: Any) -> Walker:
+    return Walker(page, live_server.url)
+
+
+@pytest.fixture
+def small_course(transactional_db: None, course: list[Lecture]) -> list[Lecture]:
+    return course
+
+
+def test_the_whole_story(walker: Walker, small_course: list[Lecture], staff: Person, carl: Person) -> None:
+    first = small_course[0]
+    for question in Question.objects.all():
+        Answer.objects.create(author=carl.user, question=question, text="Counting pages is harder than turning them.")
+
+    walker.go("home")
+    walker.picture("01-home")
+
+    # Register
+    walker.go("register")
+    walker.picture("02-register")
+    walker.fill(email="bea@example.org", new_password=PASSWORD, again="something else")
+    walker.press("Create my account")
+    walker.picture("03-register-error")
+    walker.fill(new_password=PASSWORD, again=PASSWORD)
+    walker.press("Create my account")
+    recovery_code = walker.page.locator(".code").inner_text()
+    assert re.fullmatch(r"(\w{4}-){6}\w{4}", recovery_code)
+    walker.picture("04-recovery-code")
+
+    # Answer
+    walker.page.get_by_role("link", name=re.compile("go to the lectures")).click()
+    walker.picture("05-lectures")
+    walker.page.get_by_role("link", name=re.compile("Virtual memory")).click()
+    walker.picture("06-lecture-open")
+    walker.page.get_by_label("Question 1").fill("An address is not a place.")
+    walker.page.get_by_label("Question 2").fill("The second look-up costs as much as the first.")
+    walker.press("Save my answers")
+    walker.sees("Your answers are saved.")
+    walker.picture("07-lecture-answered")
+    walker.go("account")
+    walker.picture("08-account")
+    walker.go("change-password")
+    walker.picture("09-change-password")
+
+    # Delete, good-bye
+    walker.go("delete")
+    walker.sees("2 answers")
+    walker.picture("10-delete")
+    walker.fill(confirmation="bea@example.com")
+    walker.press("Delete my account")
+    walker.picture("11-delete-error")
+    walker.fill(confirmation="bea@example.org", password=PASSWORD)
+    walker.press("Delete my account")
+    walker.sees("Good-bye")
+    receipt = walker.page.locator(".receipt").inner_text()
+    walker.picture("12-good-bye")
+    assert receipt in mail.outbox[0].body
+    assert not User.objects.filter(email="bea@example.org").exists()
+    assert Answer.objects.count() == 4
+
+    # Return
+    walker.log_in("bea@example.org")
+    walker.sees("you can return to it")
+    walker.picture("13-login-error")
+    walker.go("return")
+    walker.picture("14-return")
+    walker.fill(email="bea@example.org", password="wrong", receipt=receipt[:40])
+    walker.press("Bring my account back")
+    walker.picture("15-return-error")
+    walker.fill(email="bea@example.org", password=PASSWORD, receipt="")
+    walker.press("Bring my account back")
+    walker.sees("Welcome back!")
+    walker.picture("16-returned")
+    walker.log_in("bea@example.org")
+    walker.go("lecture", first.pk)
+    walker.sees("Virtual memory")
+    assert walker.page.get_by_label("Question 1").input_value() == "An address is not a place."
+
+    # Staff anonymise
+    walker.log_in("staff@example.org")
+    walker.go("staff-lectures")
+    walker.picture("20-staff-lectures")
+    walker.go("staff-lecture", first.pk)
+    walker.picture("21-staff-lecture")
+    walker.go("staff-users")
+    walker.picture("22-staff-people")
+    walker.go("staff-answers", first.pk)
+    walker.sees("bea@example.org")
+    walker.picture("23-staff-answers")
+    walker.go("staff-anonymise")
+    walker.picture("24-staff-anonymise")
+    walker.page.get_by_role("link", name=re.compile("Virtual memory")).click()
+    walker.sees("4 answers")
+    walker.picture("25-staff-anonymise-preview")
+    walker.fill(confirmation="Virtual memory")
+    walker.press("Take the names off")
+    walker.sees("are anonymous now")
+    walker.picture("26-staff-anonymised")
+    walker.go("staff-answers", first.pk)
+    assert "bea@example.org" not in walker.page.content()
+    walker.sees("An address is not a place.")
+    walker.picture("27-staff-answers-anonymous")
+
+    # Edit under disguise
+    walker.log_in("bea@example.org")
+    walker.go("lecture", first.pk)
+    walker.picture("30-lecture-anonymised")
+    walker.go("anonymised")
+    walker.picture("31-anonymised")
+    walker.fill(recovery_code=recovery_code)
+    walker.press("Show my anonymised answers")
+    walker.picture("32-anonymised-answers")
+    walker.page.get_by_label("Question 1").fill("An address is a promise.")
+    walker.page.locator("#id_save_password").fill(PASSWORD)
+    walker.press("Save the changes, stay anonymous")
+    walker.sees("Saved 1 anonymous answer")
+    walker.picture("33-anonymised-saved")
+    assert Answer.objects.get(text="An address is a promise.").author.is_anon
+
+    # Reclaim
+    walker.fill(password=PASSWORD)
+    walker.press("Show my anonymised answers")
+    walker.page.locator("#id_reclaim_password").fill("wrong")
+    walker.press("Reclaim, show my name again")
+    walker.picture("34-reclaim-error")
+    walker.fill(password=PASSWORD)
+    walker.press("Reclaim, show my name again")
+    walker.sees("They carry your name again")
+    walker.picture("35-reclaimed")
+    assert Answer.objects.get(text="An address is a promise.").author.email == "bea@example.org"
+
+    walker.page.goto(walker.site + "/nowhere/")
+    walker.picture("40-not-found")
+    assert [error for error in walker.errors if "404" not in error] == []
+
+
+def test_it_works_without_javascript(chromium: Any, live_server: Any, bea: Person, small_course: list[Lecture]) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    walker = Walker(context.new_page(), live_server.url)
+    walker.log_in("bea@example.org")
+    walker.go("delete")
+    walker.fill(confirmation="bea@example.org")
+    walker.press("Delete my account")
+    walker.sees("Your receipt")
+    walker.go("return")
+    walker.fill(email="bea@example.org", password=PASSWORD)
+    walker.press("Bring my account back")
+    walker.sees("Welcome back!")
+    context.close()

@@ -1,0 +1,265 @@
+"""What the site promises its students: leaving and returning, staying anonymous and reclaiming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.core import mail
+from django.core.checks import run_checks
+from django.urls import reverse
+
+import edna
+from apps.websubmit.models import Answer, Lecture, Question, User
+
+from .conftest import PASSWORD, Person, dump, thief
+
+pytestmark = pytest.mark.django_db
+
+
+def leave(person: Person, **key: str) -> str:
+    """Delete the account on the page; returns the receipt."""
+    response = person.client.post(reverse("websubmit:delete"), {"confirmation": person.user.email, **key})
+    assert "Good-bye" in response.content.decode()
+    return str(response.context["receipt"])
+
+
+def come_back(client: Any, **data: str) -> Any:
+    response = client.post(reverse("websubmit:return"), data)
+    assert response.status_code == 200
+    return response
+
+
+def anonymise(staff: Person, lecture: Lecture) -> None:
+    response = staff.client.post(
+        reverse("websubmit:staff-anonymise-lecture", args=[lecture.pk]), {"confirmation": lecture.label}
+    )
+    assert response.status_code == 302
+
+
+def opened(person: Person, **key: str) -> Any:
+    return person.client.post(reverse("websubmit:anonymised"), key or {"password": PASSWORD})
+
+
+def edited(person: Person, answer: Answer, text: str, **key: str) -> Any:
+    rows = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1"}
+    row = {"form-0-answer": str(answer.pk), "form-0-question": str(answer.question_id), "form-0-text": text}
+    return person.client.post(reverse("websubmit:anonymised-edit"), {**rows, **row, **(key or {"password": PASSWORD})})
+
+
+def test_delete_and_return_leave_every_row_as_it_was(
+    answered: list[Lecture], bea: Person, staff: Person, client: Any
+) -> None:
+    LogEntry.objects.create(
+        user=bea.user, content_type=ContentType.objects.get_for_model(User), object_repr="x", action_flag=2
+    )
+    before = dump()
+    receipt = leave(bea, password=PASSWORD)
+
+    assert not User.objects.filter(email="bea@example.org").exists()
+    assert Answer.objects.count() == 4
+    for trace in ("bea@", "bea ", bea.user.apikey, bea.recovery_code, receipt, PASSWORD):
+        assert trace not in thief()
+    assert receipt in mail.outbox[0].body
+    assert mail.outbox[0].to == ["bea@example.org"]
+    assert "http://testserver/return/" in mail.outbox[0].body
+
+    response = come_back(client, email="bea@example.org", password=PASSWORD, receipt=receipt)
+    assert "Welcome back!" in response.content.decode()
+    assert dump() == before
+
+
+@pytest.mark.parametrize("key", ["password", "recovery_code"])
+def test_return_without_a_receipt(key: str, answered: list[Lecture], bea: Person, client: Any) -> None:
+    before = dump()
+    leave(bea)
+    given = {
+        "password": {"email": "BEA@example.org", "password": PASSWORD},
+        "recovery_code": {"recovery_code": bea.recovery_code.lower()},
+    }
+    assert "Welcome back!" in come_back(client, **given[key]).content.decode()
+    assert dump() == before
+
+
+def test_returning_twice_is_explained(bea: Person, client: Any) -> None:
+    receipt = leave(bea)
+    come_back(client, email="bea@example.org", password=PASSWORD)
+    assert (
+        "used already"
+        in come_back(client, email="bea@example.org", password=PASSWORD, receipt=receipt).content.decode()
+    )
+    assert "it is here already" in come_back(client, email="bea@example.org", password=PASSWORD).content.decode()
+
+
+def test_a_taken_address_loses_nothing(bea: Person, client: Any) -> None:
+    before = dump()
+    leave(bea)
+    squatter = User.objects.create_user("bea@example.org", "another password")
+    response = come_back(client, email="bea@example.org", password=PASSWORD)
+    assert "Somebody else has an account with this e-mail address" in response.content.decode()
+    squatter.delete()
+    assert "Welcome back!" in come_back(client, email="bea@example.org", password=PASSWORD).content.decode()
+    assert dump() == before
+
+
+def test_coming_back_under_another_address(answered: list[Lecture], bea: Person, client: Any) -> None:
+    new = {"new_email": "Bea.Again@example.org"}
+    leave(bea)
+    User.objects.create_user("bea@example.org", "another password")
+    refused = come_back(client, recovery_code=bea.recovery_code, **new)
+    assert "your password, too" in refused.content.decode()
+    refused = come_back(client, email="bea@example.org", password=PASSWORD, new_email="carl@example.org")
+    assert "has an account with this e-mail address" in refused.content.decode()
+    response = come_back(client, email="bea@example.org", password=PASSWORD, **new)
+    assert "Welcome back!" in response.content.decode()
+    user = User.objects.get(email="bea.again@example.org")
+    assert user.answers.count() == 4
+    # The password opens the key together with the new address now, and no longer with the old one.
+    client.force_login(user)
+    client.post(reverse("websubmit:delete"), {"confirmation": "bea.again@example.org"})
+    assert "does not open a key" in come_back(client, email="bea@example.org", password=PASSWORD).content.decode()
+    assert "Welcome back!" in come_back(client, email="bea.again@example.org", password=PASSWORD).content.decode()
+
+
+def test_an_answer_given_again_holds_the_reclaimed_one_back(
+    answered: list[Lecture], bea: Person, staff: Person
+) -> None:
+    anonymise(staff, answered[0])
+    again = Answer.objects.create(author=bea.user, question=answered[0].questions.first(), text="Again.")
+    [entry] = opened(bea).context["history"]
+    reclaimed = {"receipt": entry.receipt, "password": PASSWORD}
+    shown = bea.client.post(reverse("websubmit:reclaim"), reclaimed).content.decode()
+    assert "Some carry your name again" in shown
+    assert "Withdraw that one" in shown
+    again.delete()
+    assert "They carry your name again" in bea.client.post(reverse("websubmit:reclaim"), reclaimed).content.decode()
+    assert bea.user.answers.count() == 4
+
+
+def test_answers_to_a_question_that_is_gone_stay_sealed(answered: list[Lecture], bea: Person, client: Any) -> None:
+    leave(bea)
+    Question.objects.first().delete()
+    response = come_back(client, email="bea@example.org", password=PASSWORD)
+    assert "Welcome back, almost" in response.content.decode()
+    assert Answer.objects.filter(author__email="bea@example.org").count() == 3
+
+
+def test_registering_again_with_the_old_password_points_to_the_old_account(bea: Person, client: Any) -> None:
+    leave(bea)
+    data = {"email": "bea@example.org", "new_password": PASSWORD, "again": PASSWORD}
+    response = client.post(reverse("websubmit:register"), data)
+    assert "return to it instead" in response.content.decode()
+    assert not User.objects.filter(email="bea@example.org").exists()
+
+
+def test_anonymised_answers_have_one_anonymous_author_per_student_and_lecture(
+    answered: list[Lecture], staff: Person
+) -> None:
+    anonymise(staff, answered[0])
+    authors = User.objects.filter(is_anon=True)
+    assert authors.count() == 2
+    assert not authors.filter(is_active=True).exists()
+    assert not authors.exclude(joined_on=None).exists()
+    assert Answer.objects.filter(question__lecture=answered[0], author__is_anon=True).count() == 4
+    assert Answer.objects.filter(question__lecture=answered[1], author__is_anon=True).count() == 0
+
+
+def test_edit_under_disguise_stays_anonymous_and_survives_reclaiming(
+    answered: list[Lecture], bea: Person, carl: Person, staff: Person
+) -> None:
+    before = dump()
+    anonymise(staff, answered[0])
+    page = opened(bea)
+    mine = {form["answer"].value() for form in page.context["formset"]}
+    assert len(mine) == 2
+    answer = Answer.objects.get(pk=min(mine))
+    author = answer.author_id
+    assert "bea@example.org thinks" in page.content.decode()
+    assert "carl@example.org thinks" not in page.content.decode()
+
+    assert edited(bea, answer, "A better thought.").status_code == 302
+    answer.refresh_from_db()
+    assert (answer.text, answer.author_id, answer.author.is_anon) == ("A better thought.", author, True)
+
+    [entry] = page.context["history"]
+    assert "Virtual memory" in entry.title
+    response = bea.client.post(reverse("websubmit:reclaim"), {"receipt": entry.receipt, "password": PASSWORD})
+    assert "They carry your name again" in response.content.decode()
+    answer.refresh_from_db()
+    assert (answer.text, answer.author_id) == ("A better thought.", bea.user.pk)
+    assert User.objects.filter(is_anon=True).count() == 1
+
+    # Nothing else has changed: the other answers are as they were, and the other student's are still anonymous.
+    after = {row[0]: row for row in dump()["websubmit_answer"]}
+    untouched = [row for row in before["websubmit_answer"] if row[0] != answer.pk]
+    assert sum(after[row[0]] == row for row in untouched) == 5
+    assert [entry.counts for entry in opened(carl).context["history"]] == [["2 answers"]]
+
+
+def test_nobody_edits_what_another_wrote(answered: list[Lecture], bea: Person, carl: Person, staff: Person) -> None:
+    anonymise(staff, answered[0])
+    [theirs, *_] = [form["answer"].value() for form in opened(carl).context["formset"]]
+    answer = Answer.objects.get(pk=theirs)
+    for person in (bea, staff):
+        response = edited(person, answer, "Mine now.")
+        assert "only its real author" in response.content.decode()
+        assert "Mine now." in response.content.decode()  # what was typed is not lost
+        assert Answer.objects.get(pk=theirs).text == answer.text
+
+
+def test_a_wrong_password_keeps_what_was_typed(answered: list[Lecture], bea: Person, staff: Person) -> None:
+    anonymise(staff, answered[0])
+    [mine, *_] = [form["answer"].value() for form in opened(bea).context["formset"]]
+    response = edited(bea, Answer.objects.get(pk=mine), "A long new thought.", password="wrong")
+    assert "does not open a key" in response.content.decode()
+    assert "A long new thought." in response.content.decode()
+
+
+def test_somebody_elses_receipt_reclaims_nothing(
+    answered: list[Lecture], bea: Person, carl: Person, staff: Person
+) -> None:
+    anonymise(staff, answered[0])
+    [entry] = opened(carl).context["history"]
+    before = dump()
+    response = bea.client.post(reverse("websubmit:reclaim"), {"receipt": entry.receipt, "password": PASSWORD})
+    assert "belongs to somebody else" in response.content.decode()
+    assert dump() == before
+
+
+def test_anonymise_all_then_leave_with_the_key_then_return(
+    answered: list[Lecture], bea: Person, staff: Person, client: Any
+) -> None:
+    staff.client.post(reverse("websubmit:staff-anonymise-all"), {"confirmation": "All lectures"})
+    before = dump()
+    assert Answer.objects.filter(author__is_anon=True).count() == 8
+    leave(bea, password=PASSWORD)
+    assert Answer.objects.count() == 4
+    assert "bea@" not in thief()
+    assert "Welcome back!" in come_back(client, recovery_code=bea.recovery_code).content.decode()
+    assert dump() == before
+
+
+def test_without_the_key_anonymised_answers_stay(answered: list[Lecture], bea: Person, staff: Person) -> None:
+    anonymise(staff, answered[0])
+    leave(bea)
+    assert Answer.objects.count() == 6
+
+
+def test_unregistered_authors_stop_the_anonymising(answered: list[Lecture], staff: Person) -> None:
+    stranger = User.objects.create_user("dora@example.org", PASSWORD)
+    Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
+    before = dump()
+    for method in (staff.client.get, staff.client.post):
+        response = method(reverse("websubmit:staff-anonymise-all"), {"confirmation": "all lectures"})
+        assert response.status_code == 200
+    assert "have no key yet" in response.content.decode()
+    assert dump() == before
+
+
+def test_the_specifications_pass_ednas_checks() -> None:
+    assert {"websubmit.delete-account", "websubmit.anonymize-lecture", "websubmit.anonymize-all"} <= set(
+        edna.registry.disguises()
+    )
+    assert [message for message in run_checks() if message.id.startswith("edna.E")] == []

@@ -1,0 +1,1 @@
+"""The pages: for everybody, for members, for members' accounts, for staff."""

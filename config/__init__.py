@@ -1,0 +1,1 @@
+"""Settings, URLs and entry points of the sample site; no part of the library."""

@@ -1,0 +1,135 @@
+"""Settings of the sample site, safe as they stand: debugging is off, every secret comes from the environment or from a file
+under var/ that is made on first use and readable by its owner only.
+
+Environment: EDNA_DATABASE_URL, EDNA_DEBUG, EDNA_ALLOWED_HOSTS, EDNA_HTTPS, EDNA_SECRET_KEY, EDNA_MAC_KEYS, EDNA_VAR.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from config.database import from_url
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR = Path(os.environ.get("EDNA_VAR", BASE_DIR / "var")).absolute()
+VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "").lower() in {"1", "on", "true", "yes"}
+
+
+def _list(name: str) -> list[str]:
+    return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
+
+
+def _generated(name: str) -> str:
+    """A secret of this checkout. A real site sets the environment variable instead, and keeps a copy elsewhere: without the
+    MAC key, no disguised data can be revealed again."""
+    path = VAR / name
+    try:
+        # O_EXCL: of two processes that start at once, one writes and the other reads what was written.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(48))
+    except FileExistsError:
+        pass
+    return path.read_text().strip()
+
+
+DEBUG = _flag("EDNA_DEBUG")
+SECRET_KEY = os.environ.get("EDNA_SECRET_KEY") or _generated("secret_key")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *_list("EDNA_ALLOWED_HOSTS")]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "edna",
+    "apps.websubmit",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "edna.middleware.EdnaMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": from_url(os.environ.get("EDNA_DATABASE_URL") or f"sqlite:///{VAR}/site.sqlite3", base=BASE_DIR)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "websubmit.User"
+LOGIN_URL = "websubmit:login"
+LOGIN_REDIRECT_URL = "websubmit:lectures"
+LOGOUT_REDIRECT_URL = "websubmit:home"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+EDNA: dict[str, Any] = {
+    # The first key signs, all of them verify: to rotate, put the new key in front.
+    "MAC_KEYS": _list("EDNA_MAC_KEYS") or [_generated("mac_key")],
+}
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+WHITENOISE_USE_FINDERS = True  # static files are served without a build step, DEBUG or not
+
+EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_FILE_PATH = VAR / "mail"
+DEFAULT_FROM_EMAIL = "WebSubmit <websubmit@example.org>"
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+# Behind TLS set EDNA_HTTPS=1; without it `make serve` could not keep a session on plain http://localhost.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _flag("EDNA_HTTPS")
+SECURE_HSTS_SECONDS = 31_536_000 if _flag("EDNA_HTTPS") else 0
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    # Django's own default for DEBUG=False is mail to the administrators, of whom the sample site has none.
+    "loggers": {"django": {"handlers": ["console"], "level": "INFO", "propagate": False}},
+}

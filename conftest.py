@@ -1,0 +1,76 @@
+"""What all tests share, those in tests/ and those beside the sample applications.
+
+The suite runs once for each database. A test that touches no database says the same thing every time, so it runs in the SQLite
+pass only, as does one marked `once` or `browser`; whatever is left out is counted as deselected in pytest's closing line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import TransactionTestCase
+
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "admin_client", "admin_user", "django_db_setup"}
+
+
+def _vendor() -> str:
+    return str(settings.DATABASES["default"]["ENGINE"].rpartition(".")[2])
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("django_db") or item.get_closest_marker("every_database"):
+        return True
+    cls = getattr(item, "cls", None)
+    if cls is not None and issubclass(cls, TransactionTestCase):
+        return True
+    return not DATABASE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _belongs_here(item: pytest.Item, vendor: str) -> bool:
+    if only := item.get_closest_marker("only_on"):
+        return vendor in only.args
+    if vendor == "sqlite3":
+        return True
+    return _uses_database(item) and not item.get_closest_marker("once") and not item.get_closest_marker("browser")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    vendor = _vendor()
+    left_out = [item for item in items if not _belongs_here(item, vendor)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_report_header() -> str:
+    return f"database: {_vendor()}"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's Chromium, driven by Playwright. For tests marked `browser`."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.fail("Chromium is not installed: run .ci/system-packages as root, or deselect with -m 'not browser'.")
+    # Playwright's synchronous interface keeps an event loop in this thread, and Django refuses to query beside one.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox does not work for root
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page of a fresh browser profile."""
+    context = chromium.new_context()
+    yield context.new_page()
+    context.close()

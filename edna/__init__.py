@@ -1,0 +1,106 @@
+"""edna: disguise a person's data, and reveal it again.
+
+The public names. What is not listed here is not public.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edna import errors, placeholders, registry
+    from edna.api import (
+        Held,
+        HistoryEntry,
+        Outcome,
+        Plan,
+        PublicKey,
+        Reason,
+        Receipt,
+        RecoveryCode,
+        Registration,
+        SecretKey,
+        Unlocked,
+        change_password,
+        disguise,
+        disguise_all,
+        history,
+        is_pseudoprincipal,
+        is_registered,
+        plan,
+        plan_all,
+        register_principal,
+        register_principals,
+        reveal,
+        speak_as,
+        speaks_for,
+        unlock,
+    )
+    from edna.registry import register, unregister
+    from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
+
+_HOMES = {
+    "edna.api": (
+        "Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration SecretKey Unlocked change_password "
+        "disguise disguise_all history is_pseudoprincipal is_registered plan plan_all register_principal register_principals "
+        "reveal speak_as speaks_for unlock"
+    ),
+    "edna.registry": "register unregister",
+    "edna.spec": "ALL Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
+}
+_NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
+_MODULES = ("errors", "placeholders", "registry")
+
+__all__ = [
+    "ALL",
+    "Decorrelate",
+    "Disguise",
+    "Held",
+    "HistoryEntry",
+    "Keep",
+    "Modify",
+    "Outcome",
+    "Param",
+    "Plan",
+    "Pseudoprincipal",
+    "PublicKey",
+    "Reason",
+    "Receipt",
+    "RecoveryCode",
+    "Registration",
+    "Remove",
+    "SecretKey",
+    "Unlocked",
+    "change_password",
+    "disguise",
+    "disguise_all",
+    "errors",
+    "history",
+    "is_pseudoprincipal",
+    "is_registered",
+    "placeholders",
+    "plan",
+    "plan_all",
+    "register",
+    "register_principal",
+    "register_principals",
+    "registry",
+    "reveal",
+    "speak_as",
+    "speaks_for",
+    "unlock",
+    "unregister",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Late: Django imports this package before its models may be imported, and `edna.crypto` works without Django.
+    if name in _NAMES:
+        found = getattr(import_module(_NAMES[name]), name)
+    elif name in _MODULES:
+        found = import_module(f"edna.{name}")
+    else:
+        raise AttributeError(f"module 'edna' has no attribute {name!r}")
+    globals()[name] = found
+    return found

@@ -1,0 +1,470 @@
+"""The one door of the library: what applications, commands, pages and tasks call.
+
+Every function is atomic: it does all it says or nothing, and raises one of `edna.errors` with a sentence that says what
+to do. Nothing here keeps state between calls but the key pool. One file on purpose: the whole contract at one glance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.db import router
+from django.db.models import Model
+from django.utils import timezone
+
+from edna import conf, registry, store
+from edna.crypto.keys import PublicKey, SecretKey
+from edna.custody import password as password_slots
+from edna.custody import recovery as recovery_slots
+from edna.custody.base import Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
+from edna.custody.recovery import RecoveryCode
+from edna.engine import disguise as disguising
+from edna.engine import plan as planning
+from edna.engine import reveal as revealing
+from edna.engine import sessions, transactions
+from edna.engine.conflicts import Held, Outcome, Reason
+from edna.engine.plan import Plan, PlannedTable, Target, key_of, reference_of
+from edna.engine.unlocked import Unlocked, open_bags
+from edna.errors import (
+    NotYours,
+    PrincipalError,
+    PrincipalNotRegistered,
+    UnregisteredOwners,
+    WrongCredentials,
+)
+from edna.records.bag import Bag, BagKind
+from edna.records.locator import Locator, Receipt
+from edna.spec import validated_params
+
+__all__ = [
+    "Held",
+    "HistoryEntry",
+    "Outcome",
+    "Plan",
+    "PlannedTable",
+    "PublicKey",
+    "Reason",
+    "Receipt",
+    "RecoveryCode",
+    "Registration",
+    "SecretKey",
+    "Unlocked",
+    "change_password",
+    "disguise",
+    "disguise_all",
+    "end_sessions_on_removal",
+    "forget_session",
+    "history",
+    "is_pseudoprincipal",
+    "is_registered",
+    "note_activity",
+    "plan",
+    "plan_all",
+    "register_principal",
+    "register_principals",
+    "reveal",
+    "speak_as",
+    "speaks_for",
+    "unlock",
+]
+
+#: Principals that a global disguise takes at once: enough to make statements cheap, few enough to fit memory.
+_TARGETS_AT_ONCE = 500
+
+Principal = TypeVar("Principal", bound=Model)
+
+
+@dataclasses.dataclass(frozen=True)
+class Registration:
+    """What registering returned: shown once, stored nowhere. Without a generated key, only the public half."""
+
+    public_key: PublicKey
+    secret_key: SecretKey | None = None
+    recovery_code: RecoveryCode | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class HistoryEntry:
+    """One disguise that can be revealed. ``counts`` are sealed records by model."""
+
+    receipt: Receipt
+    name: str
+    applied_at: datetime.datetime
+    counts: dict[str, int]
+    params: dict[str, Any]
+
+
+# Registering
+
+
+def register_principal(
+    principal: Model,
+    *,
+    password: str | None = None,
+    identifier: str | None = None,
+    public_key: PublicKey | bytes | None = None,
+) -> Registration:
+    """Give a user a key pair, so that their data can be disguised.
+
+    Without ``public_key`` the pair is generated here: the secret key exists only in the returned registration and, wrapped,
+    in a recovery slot and (with ``password``) a password slot. ``identifier`` is what the person will type beside the
+    password; the user name unless given.
+
+    Raises:
+        PrincipalAlreadyRegistered: this user or key is registered already; nothing was changed.
+        PrincipalError: the user is not saved, or not of a principal model.
+    """
+    model, reference, using = _identity(principal)
+    if public_key is not None:
+        given = public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)
+        transactions.run(
+            lambda: store.add_entries([(bytes(given), model._meta.label_lower, reference, True)], using=using),
+            using=using,
+        )
+        return Registration(given)
+    secret_key, code = SecretKey.generate(), RecoveryCode.new()
+    slots = [_lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND)]
+    if password is not None:
+        secret = _password_secret(_identifier(principal, identifier), password)
+        slots.append(_lock(secret_key, secret, kind=password_slots.KIND))
+
+    def work() -> None:
+        store.add_entries([(bytes(secret_key.public_key), model._meta.label_lower, reference, True)], using=using)
+        store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in slots], using=using)
+
+    transactions.run(work, using=using)
+    return Registration(secret_key.public_key, secret_key, code)
+
+
+def register_principals(principals: Iterable[Model]) -> list[Registration]:
+    """Register many at once with generated keys and no slots, in one transaction: the caller hands out the keys.
+
+    Raises:
+        PrincipalAlreadyRegistered: one of them is registered already; nothing was changed.
+    """
+    identities = [_identity(principal) for principal in principals]
+    registrations = [Registration(key.public_key, key) for key in (SecretKey.generate() for _ in identities)]
+    entries = [
+        (bytes(registration.public_key), model._meta.label_lower, reference, True)
+        for registration, (model, reference, _) in zip(registrations, identities, strict=True)
+    ]
+    if entries:
+        using = identities[0][2]
+        transactions.run(lambda: store.add_entries(entries, using=using), using=using)
+    return registrations
+
+
+def is_registered(principal: Model) -> bool:
+    model, reference, using = _identity(principal)
+    return bool(store.entries_by_reference(model._meta.label_lower, [reference], using=using))
+
+
+def is_pseudoprincipal(principal: Model) -> bool:
+    """Whether this row of a principal model is a placeholder that a disguise made."""
+    model, reference, using = _identity(principal)
+    return store.is_pseudoprincipal(model._meta.label_lower, reference, using=using)
+
+
+def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
+    """Replace the password slot: the old password opens nothing from here on."""
+    secret_key = unlocked.secret_key
+    slot = _lock(secret_key, _password_secret(identifier, password), kind=password_slots.KIND)
+
+    def work() -> None:
+        store.delete_slots_by_tag(slot_tag(secret_key, kind=password_slots.KIND), using=unlocked.using)
+        store.add_slots([(slot.slot_id, slot.tag, slot.wrapped)], using=unlocked.using)
+
+    transactions.run(work, using=unlocked.using)
+
+
+# Unlocking
+
+
+def unlock(
+    *,
+    secret_key: SecretKey | None = None,
+    identifier: str | None = None,
+    password: str | None = None,
+    recovery_code: RecoveryCode | str | None = None,
+    receipts: Sequence[Receipt | str] = (),
+) -> Unlocked:
+    """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
+
+    ``receipts`` tell where to look where locators are not kept by the server (locator mode ``client``). Use the result in a
+    ``with`` block; it forgets its keys at the end.
+
+    Raises:
+        WrongCredentials: they open nothing; it is not said whether the person was ever here.
+        RecoveryCodeMalformed, ReceiptMalformed: mistyped.
+    """
+    using = router.db_for_write(registry.principal_models()[0])
+    if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
+        raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
+    locators = [_receipt(receipt).locator for receipt in receipts]
+    if secret_key is None:
+        if recovery_code is not None:
+            code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
+            secret_key = _open_slot(recovery_slots.derive(code), using=using)
+        elif identifier is None:
+            raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
+        else:
+            secret_key = _open_slot(_password_secret(identifier, str(password)), using=using)
+    unlocked = Unlocked(secret_key, using=using, locators=locators)
+    unlocked.entry()
+    return unlocked
+
+
+def _open_slot(secret: SlotSecret, *, using: str) -> SecretKey:
+    row = store.find_slot(candidate_ids(secret, peppers=conf.mac_keys()), using=using)
+    if row is None:
+        raise WrongCredentials("These credentials open nothing here; check both parts and try again.")
+    return unlock_slot(Slot(*row), slot_secret=secret, peppers=conf.mac_keys())
+
+
+def _lock(secret_key: SecretKey, secret: SlotSecret, *, kind: str) -> Slot:
+    return lock_slot(secret_key, slot_secret=secret, kind=kind, pepper=conf.mac_keys()[0])
+
+
+def _password_secret(identifier: str, password: str) -> SlotSecret:
+    return password_slots.derive(
+        password, identifier=identifier, opslimit=conf.argon2_opslimit(), memlimit_bytes=conf.argon2_memlimit_bytes()
+    )
+
+
+def _identifier(principal: Model, identifier: str | None) -> str:
+    if identifier is not None:
+        return identifier
+    get_username = getattr(principal, "get_username", None)
+    if get_username is None:
+        raise PrincipalError(
+            f"{principal._meta.label} has no user name; pass the identifier= that the person will type."
+        )
+    return str(get_username())
+
+
+# Disguising
+
+
+def plan(
+    name: str, principal: Model, *, params: Mapping[str, Any] | None = None, unlocked: Unlocked | None = None
+) -> Plan:
+    """What ``disguise`` would do, table by table. Reads only, so what it says may be overtaken by the application."""
+    cls = registry.get(name)
+    model, reference, using = _identity(principal)
+    given = validated_params(cls, params)
+    target = _target(model, reference, unlocked, using=using, lock=False)
+    return planning.build(cls, [target], params=given, using=using, lock=False)
+
+
+def plan_all(name: str, *, params: Mapping[str, Any] | None = None) -> Plan:
+    """What ``disguise_all`` would do, for everybody together. Reads only."""
+    cls = registry.get(name)
+    using = router.db_for_write(registry.principal_model_for(cls))
+    return planning.build(cls, [], params=validated_params(cls, params), using=using, lock=False, everyone=True)
+
+
+def disguise(
+    name: str, principal: Model, *, params: Mapping[str, Any] | None = None, unlocked: Unlocked | None = None
+) -> Receipt:
+    """Apply a disguise to one principal and return the receipt, which says where its bags are.
+
+    With ``unlocked``, data that earlier disguises gave to pseudoprincipals is disguised too, and everything is sealed to
+    the unlocked principal's own key.
+
+    Raises:
+        UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, DatabaseBusy. Nothing was
+        changed then.
+    """
+    cls = registry.get(name)
+    model, reference, using = _identity(principal)
+    given = validated_params(cls, params)
+
+    def work() -> Receipt:
+        if unlocked is not None:
+            # Looked up before the locks were taken, it may lack what somebody else disguised meanwhile.
+            unlocked.forget_voices()
+        target = _target(model, reference, unlocked, using=using, lock=True)
+        planning.lock_principals(model, [target], using=using)
+        prepared = planning.build(cls, [target], params=given, using=using, lock=True)
+        return disguising.execute(prepared, now=timezone.now(), using=using)[0]
+
+    receipt = transactions.run(work, using=using)
+    if unlocked is not None:
+        unlocked.forget_voices()
+    return receipt
+
+
+def disguise_all(
+    name: str, *, params: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None
+) -> list[Receipt]:
+    """Apply a disguise to every principal who owns a row that it means, pseudoprincipals included; needs no secret.
+
+    All or nothing, in one transaction. ``progress(done, total)`` is called after each batch of principals.
+
+    Raises:
+        UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed.
+    """
+    cls = registry.get(name)
+    given = validated_params(cls, params)
+    model = registry.principal_model_for(cls)
+    using = router.db_for_write(model)
+
+    def work() -> list[Receipt]:
+        references = planning.owners_with_rows(cls, given, using=using)
+        entries = [entry for part in _batched(sorted(references)) for entry in _entries(model, part, using=using)]
+        unregistered = len(references) - len(entries)
+        if unregistered:
+            raise UnregisteredOwners(
+                f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
+                "register them first (manage.py edna_register --all)."
+            )
+        receipts: list[Receipt] = []
+        for part in _batched(entries):
+            targets = [Target(entry, (entry,)) for entry in part]
+            planning.lock_principals(model, targets, using=using)
+            prepared = planning.build(cls, targets, params=given, using=using, lock=True)
+            receipts += disguising.execute(prepared, now=timezone.now(), using=using)
+            if progress is not None:
+                progress(len(receipts), len(entries))
+        return receipts
+
+    return transactions.run(work, using=using)
+
+
+Item = TypeVar("Item")
+
+
+def _batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), _TARGETS_AT_ONCE):
+        yield items[start : start + _TARGETS_AT_ONCE]
+
+
+def _entries(model: type[Model], references: Sequence[str], *, using: str) -> list[store.Entry]:
+    return store.entries_by_reference(model._meta.label_lower, references, using=using, lock=True)
+
+
+def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, using: str, lock: bool) -> Target:
+    entries = store.entries_by_reference(model._meta.label_lower, [reference], using=using, lock=lock)
+    if not entries:
+        raise PrincipalNotRegistered(f"{model._meta.label} {reference} has no key; call edna.register_principal first.")
+    entry = entries[0]
+    if unlocked is None:
+        return Target(entry, (entry,))
+    if entry.public_key != bytes(unlocked.public_key):
+        raise NotYours(
+            f"The unlocked principal is not {model._meta.label} {reference}; unlock with that person's own key."
+        )
+    spoken_for = [voice.entry.public_key for voice in unlocked.spoken_for()]
+    others = store.entries_by_public_key(spoken_for, using=using, lock=lock)
+    return Target(entry, (entry, *(other for other in others if other.attached)))
+
+
+# Revealing
+
+
+def reveal(
+    receipt: Receipt | str,
+    unlocked: Unlocked,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    allow_partial: bool = True,
+) -> Outcome:
+    """Undo one disguise. What cannot be undone now stays sealed and is listed in ``Outcome.held`` with its reason.
+
+    ``overrides`` gives new values for unique columns that somebody else has taken meanwhile: ``{"shop.user.email": "b@x.org"}``.
+
+    Raises:
+        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, CapabilityClosed. Nothing was changed then.
+    """
+    parsed = _receipt(receipt)
+    return transactions.run(
+        lambda: revealing.reveal(parsed, unlocked, overrides=overrides or {}, allow_partial=allow_partial),
+        using=unlocked.using,
+    )
+
+
+def history(unlocked: Unlocked) -> list[HistoryEntry]:
+    """Every disguise of this principal, and of the pseudoprincipals they speak for, that can be revealed; newest first.
+
+    In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
+    """
+    wanted: dict[Locator, SecretKey] = {
+        locator: voice.secret_key for voice in unlocked.voices().values() for locator in voice.locators
+    }
+    by_locator: dict[Locator, list[Bag]] = {}
+    for locator, bag in open_bags(wanted, BagKind.DIFF, using=unlocked.using):
+        by_locator.setdefault(locator, []).append(bag)
+    entries = []
+    for locator, bags in by_locator.items():
+        counts: dict[str, int] = {}
+        for batch in (batch for bag in bags for batch in bag.batches):
+            counts[batch.model] = counts.get(batch.model, 0) + len(batch.rows)
+        head = bags[0]
+        entries.append(
+            HistoryEntry(Receipt(head.disguise, locator), head.disguise, head.applied_at, counts, dict(head.params))
+        )
+    return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)
+
+
+def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:
+    """Primary keys of the pseudoprincipals that this principal speaks for, at any depth, whose rows exist."""
+    label = None if model is None else model._meta.label_lower
+    return [
+        apps.get_model(voice.entry.model)._meta.pk.to_python(voice.entry.reference)
+        for voice in unlocked.spoken_for()
+        if voice.entry.attached and label in (None, voice.entry.model)
+    ]
+
+
+def speak_as(unlocked: Unlocked, obj: Model) -> Model:
+    """The pseudoprincipal that owns ``obj``, if this principal speaks for it: act as its owner without revealing anything.
+
+    Raises:
+        NotYours: no owner of ``obj`` is a pseudoprincipal of this principal.
+    """
+    for model in registry.principal_models():
+        mine = set(speaks_for(unlocked, model))
+        relations = [each for each in planning.relations_to(model) if each.model is obj._meta.concrete_model]
+        owners = [getattr(obj, relation.field.attname) for relation in relations]
+        for owner in owners:
+            if owner in mine:
+                return model._base_manager.using(unlocked.using).get(pk=owner)
+    raise NotYours(
+        f"This key speaks for no owner of {obj._meta.label} {obj.pk}; unlock with the key of the person who wrote it."
+    )
+
+
+def _receipt(receipt: Receipt | str) -> Receipt:
+    return Receipt.parse(receipt) if isinstance(receipt, str) else receipt
+
+
+# Sessions and activity, called from the edges
+
+
+def end_sessions_on_removal(principal: Model, session_key: str) -> None:
+    """Note that this session is the principal's, so that removing the principal ends it."""
+    model, reference, using = _identity(principal)
+    sessions.link(model._meta.label_lower, reference, session_key, using=using)
+
+
+def forget_session(session_key: str) -> None:
+    sessions.unlink(session_key, using=router.db_for_write(registry.principal_models()[0]))
+
+
+def note_activity(principal: Model, *, today: datetime.date) -> None:
+    """Keep the date of a principal's last activity, no finer, for schedules."""
+    model, reference, using = _identity(principal)
+    store.touch_entry(model._meta.label_lower, reference, today=today, using=using)
+
+
+def _identity(principal: Model) -> tuple[type[Model], str, str]:
+    """The principal model, the reference, and the database of a user."""
+    model = registry.principal_model_of(principal)
+    if principal.pk is None:
+        raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
+    using = router.db_for_write(model)
+    return model, reference_of(model, key_of(model, str(principal.pk), using=using)), using

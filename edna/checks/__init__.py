@@ -1,0 +1,21 @@
+"""System checks: what `manage.py check` says about settings, databases and disguises before anything is disguised.
+
+Every message says the consequence, every hint the remedy; `docs/checks.md` lists them all. Checks read definitions and
+settings. Only those tagged ``database``, which run with ``migrate`` and ``check --database default``, send queries.
+"""
+
+from __future__ import annotations
+
+from django.core.checks import Tags, register
+
+from edna.checks import databases, settings, specs
+
+TAG = "edna"
+
+
+def connect() -> None:
+    """Make the checks known to Django. Calling it again changes nothing."""
+    for check in (settings.check_settings, settings.check_site, databases.check_routes, databases.check_sqlite_options):
+        register(check, TAG)
+    register(specs.check_disguises, TAG)
+    register(databases.check_stored, Tags.database)

@@ -1,0 +1,117 @@
+"""Checks of what is put into columns: does each placeholder fit, and is it unique where it has to be."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ValidationError
+from django.db.models import DateField, Field, Model, UniqueConstraint
+
+from edna.placeholders import Placeholder
+
+#: Random letters of five bits each: from here on (128 bits) two draws never meet.
+_ENOUGH: Final = 26
+
+
+def check_columns(
+    model: type[Model], columns: Mapping[Field[Any, Any], Placeholder], *, what: str, obj: str
+) -> Iterator[CheckMessage]:
+    """``columns`` are those that get a placeholder; ``what`` names the step or the generator that says so."""
+    for field, placeholder in columns.items():
+        problem = misfit(field, placeholder)
+        if problem:
+            yield Error(
+                f"{what}: what it puts into {model._meta.label}.{field.name} {problem}, so applying the disguise "
+                "would fail.",
+                hint="Choose another placeholder, or change the column.",
+                obj=obj,
+                id="edna.E302",
+            )
+        elif field.unique and placeholder.unique and 0 < (field.max_length or 0) < _ENOUGH:
+            yield Warning(
+                f"{what}: {model._meta.label}.{field.name} is unique but has room for {field.max_length} characters "
+                "only, so that two random values may meet and a disguise fail now and then.",
+                hint=f"Make the column at least {_ENOUGH} characters long.",
+                obj=obj,
+                id="edna.W303",
+            )
+    yield from _unique(model, {field.name: (field, draw) for field, draw in columns.items()}, what=what, obj=obj)
+
+
+def misfit(field: Field[Any, Any], placeholder: Placeholder) -> str | None:
+    """Why a value of this placeholder cannot stand in the column. A developer's own function is never called."""
+    if placeholder.name == "call":
+        return None
+    if placeholder.reads_original:
+        return None if isinstance(field, DateField) else "is cut from a date, which the column does not hold"
+    try:
+        value = placeholder.make(field, None)
+    except Exception:  # whatever it is, it would be raised while disguising
+        return "cannot be drawn for this column (has it `choices`?)"
+    if value is None:
+        return None if field.null else "is NULL, which the column does not take"
+    try:
+        field.to_python(value)
+    except (ValidationError, TypeError, ValueError, AttributeError):
+        return f"is no value of a {type(field).__name__}"
+    if isinstance(value, str) and field.max_length and len(value) > field.max_length:
+        return f"is longer than its {field.max_length} characters"
+    if field.unique and placeholder.unique and placeholder.make(field, None) == value:
+        return "is always the same, because the column is too short for anything random"
+    return None
+
+
+def _unique(
+    model: type[Model], columns: Mapping[str, tuple[Field[Any, Any], Placeholder]], *, what: str, obj: str
+) -> Iterator[CheckMessage]:
+    for group in unique_groups(model):
+        touched = [columns[name] for name in group if name in columns]
+        if not touched or any(_sets_apart(field, placeholder) for field, placeholder in touched):
+            continue
+        label = f"{model._meta.label}.{' + '.join(group)}"
+        if len(touched) == len(group):
+            yield Error(
+                f"{what}: {label} must be unique, but gets the same value in every row: the second row is refused by "
+                "the database, and the disguise with it.",
+                hint="Use placeholders.random_string(), random_email(), call(..., unique=True), or null() where the "
+                "column takes it.",
+                obj=obj,
+                id="edna.E301",
+            )
+        else:
+            yield Warning(
+                f"{what}: {label} must be unique together, and only {', '.join(field.name for field, _ in touched)} "
+                "gets a new value, the same in every row: rows that differed there only are refused by the database, "
+                "and the disguise with them.",
+                hint="Use a unique placeholder for one of these columns, unless the other columns tell the rows apart.",
+                obj=obj,
+                id="edna.W301",
+            )
+
+
+def unique_groups(model: type[Model]) -> list[tuple[str, ...]]:
+    """Columns, alone or together, that no two rows may share; the primary key is left to others."""
+    meta = model._meta
+    groups: list[tuple[str, ...]] = [
+        (field.name,) for field in meta.concrete_fields if field.unique and not field.primary_key
+    ]
+    groups += [tuple(group) for group in meta.unique_together]
+    groups += [
+        tuple(constraint.fields)
+        for constraint in meta.constraints
+        if isinstance(constraint, UniqueConstraint) and constraint.fields and constraint.condition is None
+    ]
+    return list(dict.fromkeys(groups))
+
+
+def _sets_apart(field: Field[Any, Any], placeholder: Placeholder) -> bool:
+    """Two rows with this placeholder never collide: it is unique, or NULL, which equals nothing."""
+    if placeholder.unique or placeholder.name == "call" or placeholder.reads_original:
+        return placeholder.unique
+    value: Any = ""
+    with contextlib.suppress(Exception):  # edna.E302
+        value = placeholder.make(field, None)
+    return value is None and field.null

@@ -1,0 +1,156 @@
+"""Checks of where rows and bags are kept: one database for both, that forgets what is deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import DatabaseError, connections, router
+from django.db.models import Model
+
+from edna import registry
+from edna.checks.settings import principal_models
+from edna.checks.steps import usable_steps
+
+_SECURE_DELETE: Final = re.compile(
+    r"pragma\s+(?:\w+\.)?secure_delete\s*(?:=\s*|\(\s*)'?(?:1|on|true|yes)\b", re.IGNORECASE
+)
+_WAITS: Final = {"IMMEDIATE", "EXCLUSIVE"}
+
+
+def check_routes(**_: Any) -> list[CheckMessage]:
+    return [*_one_database(), *_replicas()]
+
+
+def _one_database() -> Iterator[CheckMessage]:
+    principals = principal_models()
+    if not principals:
+        return
+    home = router.db_for_write(principals[0])
+    for model in principals[1:]:
+        if (using := router.db_for_write(model)) != home:
+            yield _apart(model, using, principals[0], home, "edna.E050")
+    for model in apps.get_app_config("edna").get_models():
+        if (using := router.db_for_write(model)) != home:
+            yield _apart(model, using, principals[0], home, "edna.E051")
+    for model in _touched_models():
+        if (using := router.db_for_write(model)) != home:
+            yield _apart(model, using, principals[0], home, "edna.E052")
+
+
+def _apart(model: type[Model], using: str, principal: type[Model], home: str, check_id: str) -> CheckMessage:
+    return Error(
+        f"{model._meta.label} is written to the database {using!r} and the principal model {principal._meta.label} to "
+        f"{home!r}: no transaction spans both, so a crash between them would lose what was being disguised.",
+        hint="Route principal models, the models of their disguises and the app `edna` to one database.",
+        obj=model,
+        id=check_id,
+    )
+
+
+def _touched_models() -> list[type[Model]]:
+    """Models of all disguises; the principal models have their own check."""
+    models = {step.model: None for disguise in registry.disguises().values() for step in usable_steps(disguise)}
+    return [model for model in models if model not in principal_models()]
+
+
+def _replicas() -> Iterator[CheckMessage]:
+    for model in [*principal_models(), *_touched_models()]:
+        read, written = router.db_for_read(model), router.db_for_write(model)
+        if read != written:
+            yield Warning(
+                f"{model._meta.label} is read from the database {read!r} and written to {written!r}: until the "
+                "replica has caught up, pages go on showing what was disguised, and a reveal is not seen at once.",
+                hint=f"edna itself always uses {written!r}. Watch the replica's delay, or read these models from "
+                f"{written!r}.",
+                obj=model,
+                id="edna.W053",
+            )
+
+
+def check_sqlite_options(**_: Any) -> list[CheckMessage]:
+    """From the settings alone; what the database really answers is `check_stored`'s business."""
+    aliases = dict.fromkeys(router.db_for_write(model) for model in principal_models())
+    return [message for alias in aliases for message in _sqlite_options(alias)]
+
+
+def _sqlite_options(alias: str) -> Iterator[CheckMessage]:
+    described = connections.settings.get(alias)
+    if described is None or not described["ENGINE"].endswith((".sqlite3", ".spatialite")):
+        return
+    options = described.get("OPTIONS", {})
+    if not _in_memory(described["NAME"]) and not _SECURE_DELETE.search(options.get("init_command", "")):
+        yield Warning(
+            "SQLite is not told to overwrite what it deletes: disguised rows stay readable in the free pages of the "
+            "file.",
+            hint='Add "PRAGMA secure_delete=ON;" to OPTIONS["init_command"], and run VACUUM once.',
+            obj=f"settings.DATABASES[{alias!r}]",
+            id="edna.W054",
+        )
+    if str(options.get("transaction_mode") or "").upper() not in _WAITS:
+        yield Warning(
+            "SQLite starts transactions without a lock: a disguise that meets another writer fails with `database is "
+            "locked` instead of waiting its turn (nothing is lost, but it has to be started again).",
+            hint='Set OPTIONS["transaction_mode"] = "IMMEDIATE".',
+            obj=f"settings.DATABASES[{alias!r}]",
+            id="edna.W055",
+        )
+
+
+def _in_memory(name: object) -> bool:
+    return str(name) in ("", ":memory:") or "mode=memory" in str(name)
+
+
+def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Asks the databases themselves. Tagged ``database``: runs with ``migrate`` and ``check --database``."""
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        principals = [model for model in principal_models() if router.db_for_write(model) == alias]
+        if principals and connections[alias].vendor == "sqlite":
+            found += _sqlite_answers(alias)
+        if principals and connections[alias].vendor == "mysql":
+            found += _mysql_engines(alias, principals)
+    return found
+
+
+def _sqlite_answers(alias: str) -> Iterator[CheckMessage]:
+    if _in_memory(connections[alias].settings_dict["NAME"]):
+        return
+    with connections[alias].cursor() as cursor:
+        cursor.execute("PRAGMA secure_delete")
+        (answer,) = cursor.fetchone()
+    if answer != 1:
+        state = "fast: pages that become free keep their content" if answer == 2 else "off"
+        yield Warning(
+            f"SQLite says that secure_delete is {state}, so disguised rows stay readable in the file.",
+            hint='Put "PRAGMA secure_delete=ON;" last in OPTIONS["init_command"]; a signal receiver may be setting it '
+            "otherwise.",
+            obj=f"database {alias!r}",
+            id="edna.W056",
+        )
+
+
+def _mysql_engines(alias: str, principals: Sequence[type[Model]]) -> Iterator[CheckMessage]:
+    models = [*principals, *_touched_models(), *apps.get_app_config("edna").get_models()]
+    tables = {model._meta.db_table: model for model in models}
+    sql = (
+        "SELECT t.table_name, t.engine FROM information_schema.tables t JOIN information_schema.engines e ON e.engine "
+        "= t.engine WHERE t.table_schema = DATABASE() AND e.transactions <> 'YES'"
+    )
+    try:
+        with connections[alias].cursor() as cursor:
+            cursor.execute(sql)
+            rows = [(table, engine) for table, engine in cursor.fetchall() if table in tables]
+    except DatabaseError:
+        return  # may not read the schema's description: then there is nothing to say
+    for table, engine in rows:
+        yield Error(
+            f"The table {table} uses the storage engine {engine}, which knows no transactions: a crash in the middle "
+            "of a disguise loses data.",
+            hint=f"ALTER TABLE {table} ENGINE=InnoDB.",
+            obj=tables[table],
+            id="edna.E057",
+        )

@@ -1,0 +1,187 @@
+"""Checks of what points at removed rows: nothing may dangle, and no copy may stay behind unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import FileField, ManyToManyField, Model
+
+from edna import coverage
+from edna.checks.steps import is_table, name_of, usable_steps
+from edna.coverage import Relation, same_table
+from edna.spec import Disguise, Modify, Remove
+
+_LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
+
+
+def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
+    return [
+        *_uncovered(disguise),
+        *_enforced(disguise),
+        *_keeps(disguise),
+        *_generic(disguise),
+        *_admin_history(disguise),
+        *_files(disguise),
+    ]
+
+
+def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    obj = name_of(disguise)
+    for relation in coverage.uncovered_relations(disguise):
+        target = relation.target._meta.label
+        if relation.is_parent_link:
+            yield Error(
+                f"Removes {target}, of which {relation.model._meta.label} is a multi-table child: this version of "
+                "edna cannot remove the child's columns, and the disguise is refused when it is applied.",
+                hint="Turn the inheritance into a OneToOneField to the parent, or do not remove this model.",
+                obj=obj,
+                id="edna.E204",
+            )
+        elif relation.changed_by_database:
+            yield Error(
+                f"Removes {target}, and the database follows by itself through {relation.label} (on_delete at "
+                "database level): rows would be deleted or changed without a record, and no reveal could bring them "
+                "back.",
+                hint=f"Cover it: add {_cover(disguise, relation)}; or use models.CASCADE or SET_NULL instead of the "
+                "database's.",
+                obj=obj,
+                id="edna.E203",
+            )
+        else:
+            keep = "" if relation.is_enforced else f" If it may go on pointing at nothing: {_keep(relation)}."
+            yield Error(
+                f"Removes {target}, but says nothing about {relation.label}, which points there: rows would point at "
+                "nothing, so the disguise is refused when it is applied.",
+                hint=f"Add {_cover(disguise, relation)}, or give the field on_delete=SET_NULL.{keep}",
+                obj=obj,
+                id="edna.E201",
+            )
+
+
+def _enforced(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    for relation in coverage.kept_but_constrained(disguise):
+        if relation.changed_by_database:
+            what = "the database follows by itself, deleting or changing rows without a record"
+        else:
+            what = "the database enforces it and refuses the removal"
+        yield Error(
+            f"Keeps {relation.label} pointing at removed rows of {relation.target._meta.label}, but {what}.",
+            hint=f"Add {_cover(disguise, relation)} instead of Keep, or give the field db_constraint=False and "
+            "on_delete=DO_NOTHING.",
+            obj=name_of(disguise),
+            id="edna.E203" if relation.changed_by_database else "edna.E202",
+        )
+
+
+def _keeps(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    removed = coverage.removed_models(disguise)
+    for keep in disguise.kept():
+        if not is_table(keep.model):
+            continue
+        try:
+            field = keep.model._meta.get_field(keep.field)
+        except FieldDoesNotExist:
+            yield Error(
+                f'Keep({keep.model.__name__}, "{keep.field}") names no field of {keep.model._meta.label}, so it covers '
+                "nothing.",
+                hint="Correct the name of the field.",
+                obj=name_of(disguise),
+                id="edna.E117",
+            )
+            continue
+        target = field.related_model
+        if isinstance(target, type) and not any(same_table(target, model) for model in removed):
+            yield Warning(
+                f'Keep({keep.model.__name__}, "{keep.field}") has no effect: the disguise removes nothing that the '
+                "field points at.",
+                hint="Leave it out, so that a later change of the disguise is checked.",
+                obj=name_of(disguise),
+                id="edna.W117",
+            )
+
+
+def _generic(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    for key, targets in coverage.uncovered_generic_keys(disguise):
+        labels = ", ".join(target._meta.label for target in targets)
+        yield Warning(
+            f"{key.model._meta.label}.{key.name} can point at any row, so also at removed rows of {labels}; no "
+            "constraint tells, and what points there would point at nothing and keep the removed row's primary key.",
+            hint=f'If it never does, or may: Keep({key.model.__name__}, "{key.name}"). Otherwise give '
+            f"{targets[0]._meta.label} a GenericRelation with a related_query_name and add "
+            f'Remove({key.model.__name__}, owner="...") along it.',
+            obj=name_of(disguise),
+            id="edna.W205",
+        )
+
+
+def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """An admin log entry holds the primary key and the str() of the row it is about, as text."""
+    if not apps.is_installed("django.contrib.admin"):
+        return
+    from django.contrib.admin import ModelAdmin
+    from django.contrib.admin.models import LogEntry
+    from django.contrib.admin.sites import all_sites
+
+    if coverage.kept(disguise, LogEntry, "object_id"):
+        return
+    logged = {
+        model._meta.label
+        for site in all_sites
+        for model, admin in site._registry.items()
+        if any(same_table(model, removed) for removed in coverage.removed_models(disguise))
+        and any(getattr(type(admin), name, None) is getattr(ModelAdmin, name) for name in _LOG_METHODS)
+    }
+    if logged:
+        yield Warning(
+            f"The admin site writes a history about {', '.join(sorted(logged))}: entries about a removed row stay and "
+            "hold its primary key and its name (str()) in the clear.",
+            hint=f"Override {', '.join(_LOG_METHODS)} in its ModelAdmin so that they write nothing, and delete the old "
+            "entries; if the entries tell nothing: "
+            'Keep(LogEntry, "object_id").',
+            obj=name_of(disguise),
+            id="edna.W206",
+        )
+
+
+def _files(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    for step in usable_steps(disguise):
+        fields = [field for field in step.model._meta.concrete_fields if isinstance(field, FileField)]
+        if isinstance(step, Modify):
+            fields = [field for field in fields if field.name in step.set]
+        for field in fields if isinstance(step, (Modify, Remove)) else ():
+            yield Warning(
+                f"{step.model._meta.label}.{field.name} names a file: the name is disguised, the file itself is not; "
+                "who can read the storage goes on reading it.",
+                hint="Keep what is personal in the database, or move and protect such files yourself when the "
+                "disguise is applied.",
+                obj=name_of(disguise),
+                id="edna.W207",
+            )
+
+
+def _cover(disguise: type[Disguise], relation: Relation) -> str:
+    """The steps that would cover the relation, as they have to be written."""
+    name, removes = _expression(relation.model), coverage.removed_models(disguise)[relation.target]
+    paths = dict.fromkeys(relation.field.name + (f"__{remove.owner}" if remove.owner else "") for remove in removes)
+    steps = " and ".join(f'Remove({name}, owner="{path}")' for path in paths)
+    if all(remove.owner is None for remove in removes):
+        steps += f' or Decorrelate({name}, owner="{relation.field.name}")'
+    return steps
+
+
+def _keep(relation: Relation) -> str:
+    return f'Keep({_expression(relation.model)}, "{relation.field.name}")'
+
+
+def _expression(model: type[Model]) -> str:
+    """How the model is written in Python: a hidden many-to-many table has no name of its own."""
+    owner = model._meta.auto_created
+    if isinstance(owner, type):
+        for field in owner._meta.many_to_many:
+            if isinstance(field, ManyToManyField) and field.remote_field.through is model:
+                return f"{owner.__name__}.{field.name}.through"
+    return model.__name__

@@ -1,0 +1,214 @@
+"""Checks of ``EDNA = {...}`` and of the site around it: middleware, sessions, logging."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
+from django.contrib.sessions.backends.signed_cookies import SessionStore as CookieSessions
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.checks import CheckMessage, Error, Warning
+from django.db.models import Model
+from django.utils.module_loading import import_string
+
+from edna import conf
+from edna.errors import ConfigurationError
+
+_OBJECT: Final = "settings.EDNA"
+_MIDDLEWARE: Final = "edna.middleware.EdnaMiddleware"
+_READERS: Final[tuple[Callable[[], object], ...]] = (
+    conf.mac_keys,
+    conf.locator_mode,
+    conf.pseudoprincipal_keys,
+    conf.chunk_rows,
+    conf.retention_days,
+    conf.argon2_opslimit,
+    conf.argon2_memlimit_bytes,
+    conf.key_pool_size,
+)
+
+
+def check_settings(**_: Any) -> list[CheckMessage]:
+    if not isinstance(getattr(settings, "EDNA", {}), Mapping):
+        hint = 'Write it as a dictionary: EDNA = {"MAC_KEYS": [...]}.'
+        return [Error("EDNA is no dictionary: nothing of edna works.", hint=hint, obj=_OBJECT, id="edna.E001")]
+    return [*_names(), *_values(), *_mac_keys(), *_principal_models()]
+
+
+def principal_models() -> list[type[Model]]:
+    """The principal models that exist; `edna.E003` speaks about the others."""
+    if not isinstance(getattr(settings, "EDNA", {}), Mapping):
+        return []
+    return [model for _, model, _ in _resolved() if model is not None]
+
+
+def _names() -> Iterator[CheckMessage]:
+    for name in conf.unknown_names():
+        yield Error(
+            f'EDNA["{name}"] is no setting of edna: it is ignored, and the default holds instead.',
+            hint=f"Correct the spelling or remove it. Known: {', '.join(sorted(conf.DEFAULTS))}.",
+            obj=_OBJECT,
+            id="edna.E001",
+        )
+
+
+def _values() -> Iterator[CheckMessage]:
+    for read in _READERS:
+        try:
+            read()
+            if read is conf.mac_keys and not all(isinstance(key, (str, bytes)) for key in settings_value("MAC_KEYS")):
+                raise TypeError
+        except ConfigurationError as error:
+            problem = str(error)
+        except TypeError:
+            problem = f'EDNA["{read.__name__.upper()}"] is of a type that does not fit.'
+        else:
+            continue
+        yield Error(
+            f"{problem} Until then every disguise and every reveal is refused.",
+            hint="Correct the value, or leave it out to use the default.",
+            obj=_OBJECT,
+            id="edna.E002",
+        )
+
+
+def _mac_keys() -> Iterator[CheckMessage]:
+    keys = settings_value("MAC_KEYS")
+    if not keys:
+        problem = 'EDNA["MAC_KEYS"] is not set, so the key that authenticates bags is derived from SECRET_KEY'
+    elif isinstance(keys, (list, tuple)) and settings.SECRET_KEY in keys:
+        problem = 'SECRET_KEY itself is among EDNA["MAC_KEYS"]'
+    else:
+        return
+    yield Warning(
+        f"{problem}: once SECRET_KEY is replaced, no disguised data can be revealed any more.",
+        hint="Make a key with `openssl rand -hex 32`, keep it outside the database and in your backups of secrets, and "
+        'set EDNA = {"MAC_KEYS": [key]}. Already disguised data? Keep the SECRET_KEY, or reveal first.',
+        obj=_OBJECT,
+        id="edna.W001",
+    )
+
+
+def _principal_models() -> Iterator[CheckMessage]:
+    for label, model, problem in _resolved():
+        if model is None:
+            yield Error(
+                f"The principal model {label!r} {problem}: nothing can be disguised or revealed.",
+                hint='EDNA["PRINCIPAL_MODELS"] is a list of labels such as ["accounts.User"]; without it '
+                "AUTH_USER_MODEL is meant.",
+                obj=_OBJECT,
+                id="edna.E003",
+            )
+    if settings_value("PSEUDOPRINCIPAL_KEYS") == "sequence":
+        yield Warning(
+            'EDNA["PSEUDOPRINCIPAL_KEYS"] is "sequence": consecutive keys tell a reader of the database which '
+            "pseudoprincipals were made together, so what belonged to one person can be put together again.",
+            hint='Use "negative" (the default) or "random", unless the application cannot live with such keys.',
+            obj=_OBJECT,
+            id="edna.W002",
+        )
+
+
+def settings_value(name: str) -> Any:
+    """The setting as it stands, for checks that must not stop at the first wrong one."""
+    configured = getattr(settings, "EDNA", {})
+    return configured.get(name, conf.DEFAULTS[name]) if isinstance(configured, Mapping) else conf.DEFAULTS[name]
+
+
+def _resolved() -> Iterator[tuple[str, type[Model] | None, str]]:
+    configured = settings_value("PRINCIPAL_MODELS")
+    labels = [configured] if isinstance(configured, str) else list(configured or [settings.AUTH_USER_MODEL])
+    for label in labels:
+        try:
+            model = apps.get_model(label)
+        except (LookupError, ValueError, AttributeError):
+            yield label, None, "is not installed"
+            continue
+        if isinstance(configured, str):
+            yield label, None, "is not in a list"
+        elif model._meta.swapped:
+            yield label, None, f"is swapped out for {model._meta.swapped}"
+        elif model._meta.proxy:
+            yield label, None, f"is a proxy; name {model._meta.concrete_model._meta.label}"
+        else:
+            yield label, model, ""
+
+
+def check_site(**_: Any) -> list[CheckMessage]:
+    return [*_middleware(), *_sessions(), *_logging()]
+
+
+def _middleware() -> Iterator[CheckMessage]:
+    chain = list(settings.MIDDLEWARE)
+    if _MIDDLEWARE not in chain:
+        yield Warning(
+            "EdnaMiddleware is not in MIDDLEWARE: request.edna is missing, nothing but is_active keeps "
+            "pseudoprincipals from being logged in, and error reports may show what edna's pages were sent.",
+            hint=f'Add "{_MIDDLEWARE}" behind AuthenticationMiddleware.',
+            obj="settings.MIDDLEWARE",
+            id="edna.W010",
+        )
+        return
+    behind = chain[chain.index(_MIDDLEWARE) :]
+    if any(_is(name, AuthenticationMiddleware) for name in behind):
+        yield Error(
+            "EdnaMiddleware stands before AuthenticationMiddleware: it runs before request.user is known, so that "
+            "pseudoprincipals are not turned away.",
+            hint=f'Move "{_MIDDLEWARE}" behind AuthenticationMiddleware.',
+            obj="settings.MIDDLEWARE",
+            id="edna.E010",
+        )
+
+
+def _is(name: str, base: type[Any]) -> bool:
+    try:
+        middleware = import_string(name)
+    except ImportError:
+        return False
+    return isinstance(middleware, type) and issubclass(middleware, base)
+
+
+def _sessions() -> Iterator[CheckMessage]:
+    if not any(_is(name, SessionMiddleware) for name in settings.MIDDLEWARE):
+        return
+    try:
+        engine = import_module(settings.SESSION_ENGINE).SessionStore
+    except (ImportError, AttributeError):
+        return
+    if issubclass(engine, CookieSessions):
+        yield Warning(
+            "Sessions live in signed cookies, which the server cannot end: somebody else's browser is logged in again "
+            "as soon as a removed account is revealed, and the cookie keeps the account's primary key.",
+            hint='Use SESSION_ENGINE = "django.contrib.sessions.backends.db" or "cached_db", or keep '
+            "SESSION_COOKIE_AGE short.",
+            obj="settings.SESSION_ENGINE",
+            id="edna.W011",
+        )
+    elif issubclass(engine, SessionBase) and not issubclass(engine, DatabaseSessions):
+        yield Warning(
+            f"Sessions live in {settings.SESSION_ENGINE}, which cannot be searched: those that began before edna was "
+            "installed are not ended when their account is removed, and keep its primary key until they expire.",
+            hint='Use SESSION_ENGINE = "django.contrib.sessions.backends.db" or "cached_db", or clear all sessions '
+            "once (users log "
+            "in again) and silence this.",
+            obj="settings.SESSION_ENGINE",
+            id="edna.W012",
+        )
+
+
+def _logging() -> Iterator[CheckMessage]:
+    if settings.DEBUG and logging.getLogger("django.db.backends").isEnabledFor(logging.DEBUG):
+        yield Warning(
+            "DEBUG is on and the logger django.db.backends takes DEBUG messages: the log gets every statement with "
+            "its values, and so the plaintext of all that is disguised and revealed.",
+            hint='Set the logger "django.db.backends" to INFO, or use made-up data only.',
+            obj="settings.LOGGING",
+            id="edna.W013",
+        )

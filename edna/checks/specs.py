@@ -1,0 +1,153 @@
+"""Checks of the registered disguises: each is proved as a whole before it is applied for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Model
+
+from edna import registry
+from edna.checks.pseudoprincipals import check_generator, check_primary_key, find_generator, needs_pseudoprincipals
+from edna.checks.relations import check_relations
+from edna.checks.settings import principal_models
+from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, twice_changed, usable_steps
+from edna.errors import SpecError
+from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal
+
+_APPLIES_TO: Final = ("self", "staff")
+_LOCATORS: Final = (None, "server", "client")
+_POLICIES: Final = ("restore", "delete", "retain")
+
+
+def check_disguises(**_: Any) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    generators: dict[tuple[type[Pseudoprincipal], type[Model]], None] = {}
+    decorrelated: dict[type[Model], None] = {}
+    for disguise in registry.disguises().values():
+        problems, principal = check_disguise(disguise)
+        found += problems
+        if principal is not None and needs_pseudoprincipals(disguise):
+            decorrelated[principal] = None
+            generator, problems = find_generator(disguise, principal)
+            found += problems
+            if generator is not None:
+                generators[generator, principal] = None
+    # A generator serves many disguises: what is wrong with it is said once.
+    for pair in generators:
+        found += check_generator(*pair)
+    for model in decorrelated:
+        found += check_primary_key(model)
+    return found
+
+
+def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[Model] | None]:
+    """All that its own words tell about one disguise, and its principal model if that is clear."""
+    found: list[CheckMessage] = [*_shape(disguise), *_params(disguise), *_options(disguise)]
+    if any(message.id in ("edna.E100", "edna.E101") for message in found) or not principal_models():
+        return found, None
+    steps = usable_steps(disguise)
+    for step in steps:
+        found += check_step(disguise, step)
+    found += [*_unused_params(disguise), *twice_changed(disguise), *check_relations(disguise)]
+    if any(message.id == "edna.E106" for message in found):
+        return found, None
+    try:
+        return found, registry.principal_model_for(disguise)
+    except SpecError as error:
+        hint = "Let every owner path end at one principal model; a step without owner is about the principal's own row."
+        found.append(
+            Error(f"{error} Until then it cannot be applied.", hint=hint, obj=name_of(disguise), id="edna.E107")
+        )
+        return found, None
+
+
+def _shape(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    hint = (
+        "transformations is a list of Remove(Model, ...), Modify(...), Decorrelate(...), Keep(...), with model classes."
+    )
+    if not isinstance(disguise.transformations, (list, tuple)) or not disguise.transformations:
+        problem = "Has no list of transformations, so that applying it changes nothing."
+        yield Error(problem, hint=hint, obj=name_of(disguise), id="edna.E100")
+        return
+    for step in disguise.transformations:
+        if not isinstance(step, (*TRANSFORMATIONS, Keep)):
+            problem = f"{step!r} is no transformation: it would be passed over, and data stay readable."
+        elif not is_table(step.model):
+            problem = (
+                f"{type(step).__name__} is given {step.model!r}, which has no table of its own: it cannot be applied."
+            )
+        else:
+            continue
+        yield Error(problem, hint=hint, obj=name_of(disguise), id="edna.E100")
+
+
+def _params(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    allowed = ", ".join(kind.__name__ for kind in PARAMETER_TYPES)
+    declared = disguise.params
+    if not isinstance(declared, Mapping):
+        problems = ["params is no dictionary"]
+    else:
+        problems = [
+            f"the parameter {name!r} is declared as {kind!r}, which is no type that edna takes"
+            for name, kind in declared.items()
+            if not isinstance(name, str) or kind not in PARAMETER_TYPES
+        ]
+    for problem in problems:
+        yield Error(
+            f"{problem[0].upper()}{problem[1:]}: no value can be given, and the disguise cannot be applied.",
+            hint=f'Write params = {{"lecture": int}}. Types: {allowed}. There are no default values.',
+            obj=name_of(disguise),
+            id="edna.E101",
+        )
+
+
+def _unused_params(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    used = {name for step in usable_steps(disguise) if step.where is not None for name in params_in(step.where)}
+    for name in sorted(set(disguise.params) - used):
+        yield Warning(
+            f"The parameter {name!r} must be given but no `where` uses it: the disguise takes all rows, whatever its "
+            "value.",
+            hint=f'Use Param("{name}") in a `where`, or remove it from params.',
+            obj=name_of(disguise),
+            id="edna.W101",
+        )
+
+
+def _options(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    for name, value, allowed in (
+        ("applies_to", disguise.applies_to, _APPLIES_TO),
+        ("locators", disguise.locators, _LOCATORS),
+    ):
+        if value not in allowed:
+            yield Error(
+                f"{name} is {value!r}, which means nothing to edna: nobody, or the wrong people, could apply it or "
+                "find its bags again.",
+                hint=f"Choose one of {', '.join(map(repr, allowed))}.",
+                obj=name_of(disguise),
+                id="edna.E115",
+            )
+    for label, policy in dict(disguise.references).items():
+        if problem := _reference_problem(label, policy):
+            yield Error(
+                f"references[{label!r}] {problem}: the entry is ignored, and a reveal restores such rows to the owner.",
+                hint='Write references = {"app.Model.field": "restore"}, "delete" or "retain".',
+                obj=name_of(disguise),
+                id="edna.E116",
+            )
+
+
+def _reference_problem(label: str, policy: str) -> str | None:
+    if policy not in _POLICIES:
+        return f"is {policy!r}"
+    model_label, _, name = label.rpartition(".")
+    try:
+        field = apps.get_model(model_label)._meta.get_field(name)
+    except (LookupError, ValueError, FieldDoesNotExist):
+        return "names no field"
+    if not refers_to_principal(field):
+        return "is no foreign key to a principal model"
+    return None

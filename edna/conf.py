@@ -1,0 +1,118 @@
+"""The project's ``EDNA = {...}`` setting, read live, with defaults.
+
+Nothing is cached, so ``override_settings`` and a reloaded configuration take effect at once. This module knows the
+names, types and bounds of the settings; it does not know what they are used for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final, Literal
+
+from django.conf import settings
+
+from edna.errors import ConfigurationError
+
+LocatorMode = Literal["server", "client"]
+PseudoprincipalKeys = Literal["negative", "random", "sequence"]
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "MAC_KEYS": (),
+    "PRINCIPAL_MODELS": (),
+    "LOCATORS": "server",
+    "PSEUDOPRINCIPAL_KEYS": "negative",
+    "CHUNK_ROWS": 10_000,
+    "COMPRESS": True,
+    "RETENTION_DAYS": None,
+    "ARGON2_OPSLIMIT": 2,
+    "ARGON2_MEMLIMIT_BYTES": 64 * 1024 * 1024,
+    "KEY_POOL_SIZE": 256,
+}
+
+
+def _read(name: str) -> Any:
+    configured = getattr(settings, "EDNA", {})
+    return configured.get(name, DEFAULTS[name])
+
+
+def _choice(name: str, allowed: tuple[str, ...]) -> Any:
+    value = _read(name)
+    if value not in allowed:
+        raise ConfigurationError(f'EDNA["{name}"] is {value!r}; choose one of {", ".join(allowed)}.')
+    return value
+
+
+def _positive(name: str) -> int:
+    value = _read(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigurationError(f'EDNA["{name}"] must be a whole number of at least 1.')
+    return value
+
+
+def unknown_names() -> list[str]:
+    """Names in ``EDNA`` that edna does not know: most likely misspelt."""
+    return sorted(set(getattr(settings, "EDNA", {})) - set(DEFAULTS))
+
+
+def mac_keys_are_configured() -> bool:
+    return bool(_read("MAC_KEYS"))
+
+
+def mac_keys() -> list[bytes]:
+    """The server keys that authenticate bags: the first signs, all verify.
+
+    Without ``EDNA["MAC_KEYS"]`` one key is derived from ``SECRET_KEY``. That is for development: bags outlive a
+    ``SECRET_KEY``, and the check ``edna.W001`` says so.
+    """
+    configured = _read("MAC_KEYS")
+    if isinstance(configured, (str, bytes)):
+        raise ConfigurationError('EDNA["MAC_KEYS"] must be a list of keys, newest first, not one string.')
+    if not all(isinstance(key, (str, bytes)) for key in configured):
+        raise ConfigurationError('Every key in EDNA["MAC_KEYS"] must be text or bytes.')
+    keys = [key.encode() if isinstance(key, str) else bytes(key) for key in configured]
+    if any(len(key) < 16 for key in keys):
+        raise ConfigurationError(
+            'Every key in EDNA["MAC_KEYS"] needs at least 16 bytes; make one with `openssl rand -hex 32`.'
+        )
+    if not keys:
+        keys = [hashlib.blake2b(settings.SECRET_KEY.encode(), person=b"edna.dev.mac.key", digest_size=32).digest()]
+    return keys
+
+
+def principal_models() -> list[str]:
+    """Labels of the models whose rows are principals; ``AUTH_USER_MODEL`` unless configured."""
+    return list(_read("PRINCIPAL_MODELS") or [settings.AUTH_USER_MODEL])
+
+
+def locator_mode() -> LocatorMode:
+    mode: LocatorMode = _choice("LOCATORS", ("server", "client"))
+    return mode
+
+
+def pseudoprincipal_keys() -> PseudoprincipalKeys:
+    keys: PseudoprincipalKeys = _choice("PSEUDOPRINCIPAL_KEYS", ("negative", "random", "sequence"))
+    return keys
+
+
+def chunk_rows() -> int:
+    return _positive("CHUNK_ROWS")
+
+
+def compress() -> bool:
+    return bool(_read("COMPRESS"))
+
+
+def retention_days() -> int | None:
+    return None if _read("RETENTION_DAYS") is None else _positive("RETENTION_DAYS")
+
+
+def argon2_opslimit() -> int:
+    return _positive("ARGON2_OPSLIMIT")
+
+
+def argon2_memlimit_bytes() -> int:
+    return _positive("ARGON2_MEMLIMIT_BYTES")
+
+
+def key_pool_size() -> int:
+    return _positive("KEY_POOL_SIZE")

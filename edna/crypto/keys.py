@@ -1,0 +1,211 @@
+"""X25519 keys as types that cannot leak by accident, and the one keyed hash that everything else is derived with.
+
+Keeps: a secret is never printed, pickled, copied or compared in variable time; its bytes come out through `expose()`
+only (DESIGN 2.8). Keeps: the text form of a secret key (docs/format.md, "Secret key text").
+Does not know: whose a key is, where it is stored, what is sealed with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import NoReturn, Self, SupportsIndex
+
+import nacl.bindings
+import nacl.utils
+
+from edna.errors import KeyMalformed, SecretKeyLeak
+
+KEY_BYTES = 32
+_TEXT_PREFIX = "edna-secret-key-1:"
+_CHECKSUM_BYTES = 4
+
+
+def derive(key: bytes, *, purpose: bytes, data: bytes, size: int = KEY_BYTES) -> bytes:
+    """Return `size` bytes that only a holder of `key` can compute: BLAKE2b keyed by `key`, personalised by `purpose`.
+
+    `key` is at most 64 bytes, `purpose` at most 16 ASCII bytes (two purposes never give related results; RFC 7693 and
+    the personalisation of the BLAKE2 paper). One way: neither `key` nor `data` can be found from the result.
+    """
+    return hashlib.blake2b(data, digest_size=size, key=key, person=purpose).digest()
+
+
+def fingerprint(data: bytes, *, purpose: bytes, size: int = KEY_BYTES) -> bytes:
+    """Return an unkeyed, personalised BLAKE2b hash of `data`: for checksums, and to make a fixed length of any."""
+    return hashlib.blake2b(data, digest_size=size, person=purpose).digest()
+
+
+class Secret:
+    """Bytes that redact themselves. Base of secret keys, slot secrets, locators and recovery codes.
+
+    `repr`, `str`, `format` and logging show the type only; there is no `__dict__`; pickling and copying raise
+    `SecretKeyLeak`, JSON, YAML and msgpack encoders refuse it because it is none of their types; `==` takes constant
+    time; not hashable.
+    """
+
+    __slots__ = ("__bytes",)
+
+    SIZE = KEY_BYTES
+
+    def __init__(self, raw: bytes) -> None:
+        if type(raw) is not bytes or len(raw) != self.SIZE:
+            # The wrong bytes may be most of a right secret: an error page that prints the variables of this frame must
+            # not find them.
+            del raw
+            raise KeyMalformed(f"{type(self).__name__} needs exactly {self.SIZE} bytes")
+        self.__bytes = raw
+
+    def expose(self) -> bytes:
+        """Return the raw bytes. Do not give them a name in a function that may raise: error pages print variables."""
+        return self.__bytes
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} redacted>"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, specification: str) -> str:
+        return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret) or type(other) is not type(self):
+            return NotImplemented
+        return hmac.compare_digest(self.__bytes, other.__bytes)
+
+    def _refuse(self) -> NoReturn:
+        raise SecretKeyLeak(f"A {type(self).__name__} cannot be pickled, copied or serialised.")
+
+    def __reduce__(self) -> NoReturn:
+        self._refuse()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        self._refuse()
+
+    def __getstate__(self) -> NoReturn:
+        self._refuse()
+
+    def __copy__(self) -> Self:
+        self._refuse()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        self._refuse()
+
+
+# The u-coordinates of small order (RFC 7748 section 7, Curve25519 paper): a box sealed to one of them has a key that
+# everybody can compute. libsodium refuses them at sealing time, in the middle of a disguise; we refuse them when they
+# are registered.
+_LOW_ORDER = frozenset(
+    bytes.fromhex(point[:62]) + bytes((int(point[62:], 16) | top_bit,))
+    for top_bit in (0x00, 0x80)  # X25519 ignores the top bit: both spellings of each point
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+
+
+class PublicKey:
+    """An X25519 public key: an immutable value, hashable, `bytes(public_key)` gives its 32 bytes.
+
+    Raises: KeyMalformed if `raw` is not 32 bytes or is a point of small order.
+    """
+
+    __slots__ = ("__bytes",)
+
+    def __init__(self, raw: bytes) -> None:
+        raw = bytes(raw) if isinstance(raw, bytearray | memoryview) else raw
+        if type(raw) is not bytes or len(raw) != KEY_BYTES:
+            raise KeyMalformed(f"A public key is exactly {KEY_BYTES} bytes.")
+        if raw in _LOW_ORDER:
+            raise KeyMalformed("This public key is a point of small order: anybody could open what is sealed to it.")
+        self.__bytes = raw
+
+    def __bytes__(self) -> bytes:
+        return self.__bytes
+
+    def __eq__(self, other: object) -> bool:
+        return self.__bytes == other.__bytes if isinstance(other, PublicKey) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.__bytes)
+
+    def __repr__(self) -> str:
+        return f"<PublicKey {self.__bytes[:4].hex()}…>"
+
+    def __reduce__(self) -> tuple[type[PublicKey], tuple[bytes]]:
+        return (PublicKey, (self.__bytes,))
+
+
+class SecretKey(Secret):
+    """An X25519 secret key. See `Secret` for what it refuses to do.
+
+    Raises: KeyMalformed if not given exactly 32 bytes.
+    """
+
+    __slots__ = ("__public_key",)
+
+    __public_key: PublicKey
+
+    @classmethod
+    def generate(cls) -> Self:
+        """Return a new random key; its public half is already computed."""
+        public, secret = nacl.bindings.crypto_box_keypair()
+        return cls(secret).paired(PublicKey(public))
+
+    def paired(self, public_key: PublicKey) -> Self:
+        """Return this key, told its public half by a source that is trusted: saves computing it (one X25519 operation)."""
+        self.__public_key = public_key
+        return self
+
+    @property
+    def public_key(self) -> PublicKey:
+        """The public half; computed at the first use, then kept."""
+        try:
+            return self.__public_key
+        except AttributeError:
+            self.__public_key = PublicKey(nacl.bindings.crypto_scalarmult_base(self.expose()))
+            return self.__public_key
+
+    def expose_text(self) -> str:
+        """Return the key as printable text with a checksum, for its owner to keep."""
+        checksum = fingerprint(self.expose(), purpose=b"edna.secretkey.1", size=_CHECKSUM_BYTES)
+        return _TEXT_PREFIX + base64.b32encode(self.expose() + checksum).decode("ascii").rstrip("=").lower()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `expose_text` wrote; white space and case do not matter.
+
+        Raises: KeyMalformed if the text is truncated or mistyped.
+        """
+        key = cls.__read(text)
+        del text  # the caller's mistyped key must not be printed by an error page from this frame
+        if key is None:
+            raise KeyMalformed(
+                "This is not a secret key; copy it again, from edna-secret-key-1: to its last character."
+            )
+        return key
+
+    @classmethod
+    def __read(cls, text: str) -> Self | None:
+        compact = "".join(text.split()).lower()
+        try:
+            raw = base64.b32decode(compact.removeprefix(_TEXT_PREFIX).upper() + "======")
+        except ValueError:
+            return None
+        if len(raw) != KEY_BYTES + _CHECKSUM_BYTES:
+            return None
+        key = cls(raw[:KEY_BYTES])
+        # Comparing the whole text also refuses a missing prefix, and bits after the last byte.
+        return key if hmac.compare_digest(key.expose_text().encode(), compact.encode()) else None
+
+
+def generate_key_pairs(count: int) -> list[SecretKey]:
+    """Return `count` new secret keys with their public halves computed (about 30 µs each)."""
+    return [SecretKey.generate() for _ in range(count)]

@@ -1,0 +1,201 @@
+"""Sealed containers: padded bytes that only the holder of a recipient's secret key can read.
+
+Keeps: container version 1, suite 1 of docs/format.md (X25519 sealed-box stanzas around one random file key, an
+XChaCha20-Poly1305 body, Padmé padding). Keeps: a container says nothing about its recipients, and about its content
+only the padded length. Does not know: what is inside, who made it (anybody can seal to a public key;
+`edna.records.bag` adds the server's MAC), where it is stored.
+
+Every error is raised where no variable of a traceback's frames holds a key or a plaintext, and outside `except`
+blocks, so that PyNaCl's frames (whose variables do) are not attached to it. That is why helpers here return None
+instead of raising.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import nacl.utils
+from nacl.bindings import (
+    crypto_aead_xchacha20poly1305_ietf_decrypt,
+    crypto_aead_xchacha20poly1305_ietf_encrypt,
+    crypto_box_seal,
+    crypto_box_seal_open,
+)
+from nacl.exceptions import CryptoError
+
+from edna.crypto.keys import PublicKey, SecretKey
+from edna.errors import (
+    BagCorrupt,
+    BagError,
+    BagSuiteUnknown,
+    BagTooLarge,
+    BagTrailingBytes,
+    BagTruncated,
+    BagVersionUnknown,
+    WrongKey,
+)
+
+VERSION = 1
+SUITE = 1
+STANZA_X25519 = 1
+MAX_STANZAS = 16
+MAX_SEALED_BYTES = 64 * 1024 * 1024
+MIN_PADDED_BYTES = 1024
+
+_ASSOCIATED = bytes((VERSION, SUITE))
+_HEADER = struct.Struct(">BBBI")
+_STANZA_HEAD = struct.Struct(">BH")
+_LENGTH = struct.Struct(">I")
+_FILE_KEY_BYTES = 32
+_STANZA_BYTES = 80
+_NONCE_BYTES = 24
+_TAG_BYTES = 16
+
+
+def padded_length(length: int) -> int:
+    """Return the length to which `length` bytes are padded: Padmé, and never less than `MIN_PADDED_BYTES`.
+
+    Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and Communication with PURBs", PETS 2019)
+    keeps only the top bits of the length: it leaks O(log log length) bits and costs at most 12 %. The floor makes all
+    small bags alike.
+    """
+    if length <= MIN_PADDED_BYTES:
+        return MIN_PADDED_BYTES
+    exponent = length.bit_length() - 1
+    mask = (1 << (exponent - exponent.bit_length())) - 1
+    return (length + mask) & ~mask
+
+
+def sealed_length(length: int, *, recipients: int = 1) -> int:
+    """Return how many bytes `seal` makes of `length` bytes: for cost estimates."""
+    stanzas = recipients * (_STANZA_HEAD.size + _STANZA_BYTES)
+    return _HEADER.size + stanzas + _NONCE_BYTES + padded_length(_LENGTH.size + length) + _TAG_BYTES
+
+
+def seal(plaintext: bytes, *, recipients: Sequence[PublicKey]) -> bytes:
+    """Return a container of `plaintext` that each of the 1 to 16 `recipients` can open. Fresh randomness for every
+    call.
+
+    Raises: BagTooLarge if the container would exceed `MAX_SEALED_BYTES`; ValueError for a wrong number of recipients.
+    """
+    if not 1 <= len(recipients) <= MAX_STANZAS:
+        raise ValueError(f"a container has 1 to {MAX_STANZAS} recipients, not {len(recipients)}")
+    if sealed_length(len(plaintext), recipients=len(recipients)) > MAX_SEALED_BYTES:
+        size = len(plaintext)
+        del plaintext
+        raise BagTooLarge(
+            f"{size} bytes do not fit into a container of {MAX_SEALED_BYTES} bytes: disguise in smaller chunks"
+        )
+    used = _LENGTH.size + len(plaintext)
+    padded = b"".join((_LENGTH.pack(len(plaintext)), plaintext, bytes(padded_length(used) - used)))
+    file_key = nacl.utils.random(_FILE_KEY_BYTES)
+    nonce = nacl.utils.random(_NONCE_BYTES)
+    body = crypto_aead_xchacha20poly1305_ietf_encrypt(padded, _ASSOCIATED, nonce, file_key)
+    parts = [_HEADER.pack(VERSION, SUITE, len(recipients), _NONCE_BYTES + len(body))]
+    for recipient in recipients:
+        parts += (_STANZA_HEAD.pack(STANZA_X25519, _STANZA_BYTES), crypto_box_seal(file_key, bytes(recipient)))
+    parts += (nonce, body)
+    return b"".join(parts)
+
+
+def open_sealed(sealed: bytes, *, secret_key: SecretKey) -> bytes:
+    """Return the plaintext of a container that is sealed to `secret_key`; bytes that were changed are refused as a
+    whole.
+
+    Raises: BagTooLarge, BagVersionUnknown, BagSuiteUnknown, BagTruncated, BagTrailingBytes, WrongKey, BagCorrupt; in
+    the order of docs/format.md, all before the content is looked at.
+    """
+    stanzas, body = _parse(sealed)
+    opened = _decrypt(stanzas, body, secret_key)
+    if isinstance(opened, BagError):
+        raise opened
+    (length,) = _LENGTH.unpack_from(opened)
+    end = _LENGTH.size + length
+    # The padding is inside the authenticated body, so only a sealer could have put something there. Refusing it keeps
+    # the format canonical: no room for a covert channel, one content has one padded form.
+    if end > len(opened) or len(opened) != padded_length(end) or opened.count(0, end) != len(opened) - end:
+        del opened
+        raise BagCorrupt("The padding of the bag is wrong.")
+    return opened[_LENGTH.size : end]
+
+
+def seal_small(plaintext: bytes, *, recipient: PublicKey) -> bytes:
+    """Return a bare libsodium sealed box: 48 bytes more than `plaintext`. For items of one fixed size only."""
+    return crypto_box_seal(plaintext, bytes(recipient))
+
+
+def open_small(sealed: bytes, *, secret_key: SecretKey) -> bytes:
+    """Return what `seal_small` sealed.
+
+    Raises: WrongKey if it is not sealed to `secret_key` or was changed (a sealed box cannot tell which).
+    """
+    plaintext = _unwrap(bytes(sealed), secret_key)
+    if plaintext is None:
+        raise WrongKey(
+            "This item is not sealed to this key, or it was changed; unlock with the key of the person it belongs to."
+        )
+    return plaintext
+
+
+def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
+    """Split a container into its X25519 stanzas and its body, trusting no length in it."""
+    if len(sealed) > MAX_SEALED_BYTES:  # first of all: a caller may have read it from a place an attacker can fill
+        raise BagTooLarge(f"The bag has {len(sealed)} bytes, more than the {MAX_SEALED_BYTES} that one may have.")
+    sealed = bytes(sealed)  # a driver may hand over a memoryview
+    if sealed and sealed[0] != VERSION:
+        raise BagVersionUnknown(f"This release reads bags of version {VERSION}, not {sealed[0]}.")
+    if len(sealed) > 1 and sealed[1] != SUITE:
+        raise BagSuiteUnknown(f"This release reads bags of cipher suite {SUITE}, not {sealed[1]}.")
+    if len(sealed) < _HEADER.size:
+        raise BagTruncated(f"The bag ends after {len(sealed)} bytes, inside its header.")
+    _, _, count, body_length = _HEADER.unpack_from(sealed)
+    if body_length > MAX_SEALED_BYTES:
+        raise BagTooLarge(f"The bag announces a body of {body_length} bytes, more than a bag may have.")
+    if not 1 <= count <= MAX_STANZAS or body_length < _NONCE_BYTES + MIN_PADDED_BYTES + _TAG_BYTES:
+        raise BagCorrupt("The header of the bag is malformed.")
+    stanzas = []
+    offset = _HEADER.size
+    for _ in range(count):
+        if offset + _STANZA_HEAD.size > len(sealed):
+            raise BagTruncated(f"The bag ends after {len(sealed)} bytes, inside its stanzas.")
+        kind, length = _STANZA_HEAD.unpack_from(sealed, offset)
+        offset += _STANZA_HEAD.size
+        if kind == STANZA_X25519:
+            if length != _STANZA_BYTES:
+                raise BagCorrupt("A stanza of the bag is malformed.")
+            stanzas.append(sealed[offset : offset + length])
+        offset += length  # a stanza of a later release's kind is for somebody else: skip it
+    expected = offset + body_length
+    if len(sealed) < expected:
+        raise BagTruncated(f"The bag has {len(sealed)} bytes, its header announces {expected}.")
+    if len(sealed) > expected:
+        raise BagTrailingBytes(f"The bag has {len(sealed)} bytes, its header announces {expected}.")
+    if not stanzas:
+        raise BagSuiteUnknown("The bag has no recipient of a kind that this release knows.")
+    return stanzas, sealed[offset:]
+
+
+def _decrypt(stanzas: Sequence[bytes], body: bytes, secret_key: SecretKey) -> bytes | BagError:
+    """Return the padded plaintext, or the error that the caller shall raise (this frame knows the file key)."""
+    for stanza in stanzas:
+        file_key = _unwrap(stanza, secret_key)
+        if file_key is not None:
+            try:
+                return crypto_aead_xchacha20poly1305_ietf_decrypt(
+                    body[_NONCE_BYTES:], _ASSOCIATED, body[:_NONCE_BYTES], file_key
+                )
+            except CryptoError:
+                return BagCorrupt(
+                    "The body of the bag does not authenticate: it was changed. Nothing was revealed; restore the bag from a backup."
+                )
+    return WrongKey(
+        "The bag is not sealed to this key, or its recipient stanza was changed; unlock with the key of the person it belongs to."
+    )
+
+
+def _unwrap(box: bytes, secret_key: SecretKey) -> bytes | None:
+    try:
+        return crypto_box_seal_open(box, bytes(secret_key.public_key), secret_key.expose())
+    except CryptoError:
+        return None

@@ -1,0 +1,114 @@
+"""Key slots: ways to get a secret key back, each a wrapped copy of the key that one secret unlocks (as in a LUKS
+header).
+
+Keeps: the slot layout of docs/format.md ("Key slot"). Every slot has the same size whatever its kind, and is found by
+an id derived from the slot secret, so the table says neither whose a slot is nor what opens it. Id and wrapping key
+depend on a server key (the pepper) that is not in the database: a stolen database alone allows no guessing of
+passwords. Does not know: where slots are stored, how a slot secret is made (one module per kind), who its owner is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import nacl.utils
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt, crypto_aead_xchacha20poly1305_ietf_encrypt
+from nacl.exceptions import CryptoError
+
+from edna.crypto.keys import KEY_BYTES, Secret, SecretKey, derive, fingerprint
+from edna.errors import ConfigurationError, WrongCredentials
+
+VERSION = 1
+WRAPPED_BYTES = 1 + 24 + KEY_BYTES + 16
+MIN_PEPPER_BYTES = 16
+
+_NONCE_BYTES = 24
+_WRONG = "These credentials open nothing here; check both parts and try again."
+
+
+class SlotSecret(Secret):
+    """32 bytes that open one key slot: what a password or a recovery code is turned into. Redacts itself like a key."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What is stored: `slot_id` finds it, `tag` lets its owner replace it (32 bytes each), `wrapped` holds the key."""
+
+    slot_id: bytes = field(repr=False)
+    tag: bytes = field(repr=False)
+    wrapped: bytes = field(repr=False)
+
+
+def slot_tag(secret_key: SecretKey, *, kind: str) -> bytes:
+    """Return the 32-byte tag of the slots of that kind for that key. It means nothing to anybody without the key."""
+    return derive(secret_key.expose(), purpose=b"edna.slot.tag.1", data=kind.encode())
+
+
+def lock_slot(secret_key: SecretKey, *, slot_secret: SlotSecret, kind: str, pepper: bytes) -> Slot:
+    """Return a slot from which `slot_secret` brings `secret_key` back. `pepper` is the server's current key.
+
+    Raises: ConfigurationError if the pepper has fewer than 16 bytes.
+    """
+    slot_id = candidate_ids(slot_secret, peppers=(pepper,))[0]
+    nonce = nacl.utils.random(_NONCE_BYTES)
+    version = bytes((VERSION,))
+    box = crypto_aead_xchacha20poly1305_ietf_encrypt(
+        secret_key.expose(), version + slot_id, nonce, _wrapping_key(slot_secret, pepper)
+    )
+    return Slot(slot_id, slot_tag(secret_key, kind=kind), version + nonce + box)
+
+
+def candidate_ids(slot_secret: SlotSecret, *, peppers: Sequence[bytes]) -> list[bytes]:
+    """Return the ids under which a slot of that secret may be stored: one per pepper, the current one first.
+
+    Raises: ConfigurationError if a pepper has fewer than 16 bytes.
+    """
+    if any(len(pepper) < MIN_PEPPER_BYTES for pepper in peppers):
+        del peppers
+        raise ConfigurationError(f"A server key needs at least {MIN_PEPPER_BYTES} bytes: short ones can be guessed.")
+    return [derive(_stretched(pepper), purpose=b"edna.slot.id.1", data=slot_secret.expose()) for pepper in peppers]
+
+
+def unlock_slot(slot: Slot, *, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> SecretKey:
+    """Return the secret key inside the slot.
+
+    Raises: WrongCredentials if the secret does not open it, or it was changed; never says which.
+    """
+    secret_key = _unlocked(slot, slot_secret, peppers)
+    del peppers
+    if secret_key is None:
+        raise WrongCredentials(_WRONG)
+    return secret_key
+
+
+def _unlocked(slot: Slot, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> SecretKey | None:
+    """Return the key or None; never raises, because its variables are keys."""
+    wrapped = bytes(slot.wrapped)
+    if len(wrapped) != WRAPPED_BYTES or wrapped[0] != VERSION:
+        return None
+    associated = wrapped[:1] + bytes(slot.slot_id)
+    for pepper in peppers:
+        try:
+            return SecretKey(
+                crypto_aead_xchacha20poly1305_ietf_decrypt(
+                    wrapped[1 + _NONCE_BYTES :],
+                    associated,
+                    wrapped[1 : 1 + _NONCE_BYTES],
+                    _wrapping_key(slot_secret, pepper),
+                )
+            )
+        except CryptoError:
+            continue
+    return None
+
+
+def _wrapping_key(slot_secret: SlotSecret, pepper: bytes) -> bytes:
+    return derive(_stretched(pepper), purpose=b"edna.slot.wrap.1", data=slot_secret.expose())
+
+
+def _stretched(pepper: bytes) -> bytes:
+    # A server key may have any length; BLAKE2b takes at most 64 bytes of key.
+    return fingerprint(pepper, purpose=b"edna.pepper.1")

@@ -1,0 +1,54 @@
+"""The password slot: identifier and password, made expensive to guess.
+
+Keeps: the derivation of docs/format.md ("Password slot"). Id and wrapping key of the slot both come from it, so a
+deleted user's slot is found again without keeping their e-mail address anywhere. Does not know: how costly it should
+be (the parameters arrive as arguments; changing them makes existing slots unfindable under the new ones), where slots
+are stored.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from nacl.bindings import crypto_pwhash_alg, crypto_pwhash_ALG_ARGON2ID13
+from nacl.exceptions import CryptoError
+
+from edna.crypto.keys import KEY_BYTES, fingerprint
+from edna.custody.base import SlotSecret
+from edna.errors import ConfigurationError
+
+KIND = "password"
+
+
+def derive(password: str, *, identifier: str, opslimit: int, memlimit_bytes: int) -> SlotSecret:
+    """Return the slot secret of that identifier and password: Argon2id (RFC 9106), deliberately slow.
+
+    The identifier is compared without regard to case, surrounding white space and Unicode form; the password only
+    without regard to Unicode form, because keyboards differ in it.
+
+    Raises: ConfigurationError if Argon2id does not take the parameters, or there is not that much memory.
+    """
+    slot_secret = _derived(password, identifier, opslimit, memlimit_bytes)
+    del password, identifier
+    if slot_secret is None:
+        raise ConfigurationError(f"Argon2id refused opslimit={opslimit}, memlimit_bytes={memlimit_bytes}.")
+    return slot_secret
+
+
+def normalised_identifier(identifier: str) -> str:
+    """Return the one spelling of an identifier: NFKC, case folded, NFKC again (folding can undo it), stripped."""
+    folded = unicodedata.normalize("NFKC", identifier).casefold()
+    return unicodedata.normalize("NFKC", folded).strip()
+
+
+def _derived(password: str, identifier: str, opslimit: int, memlimit_bytes: int) -> SlotSecret | None:
+    """Return the secret or None; never raises, because PyNaCl's frames hold the password."""
+    # surrogatepass: otherwise the UnicodeEncodeError of a lone surrogate carries the whole password.
+    secret = unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
+    name = normalised_identifier(identifier).encode("utf-8", "surrogatepass")
+    salt = fingerprint(name, purpose=b"edna.slot.salt", size=16)
+    try:
+        raw = crypto_pwhash_alg(KEY_BYTES, secret, salt, opslimit, memlimit_bytes, crypto_pwhash_ALG_ARGON2ID13)
+    except CryptoError:
+        return None
+    return SlotSecret(raw)

@@ -1,0 +1,77 @@
+"""The recovery code slot: 128 random bits on paper.
+
+Keeps: the printed form of docs/format.md ("Recovery code"): 28 symbols of Crockford's base 32, a 12-bit checksum
+included, so that a typing error is told apart from a wrong code without asking the server. Needs no slow derivation:
+128 bits cannot be guessed. Does not know: where slots are stored, whose the code is.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import nacl.utils
+
+from edna.crypto.keys import Secret, fingerprint
+from edna.custody.base import SlotSecret
+from edna.errors import RecoveryCodeMalformed
+
+KIND = "recovery"
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford: without I, L, O, U
+_VALUES = {symbol: value for value, symbol in enumerate(_ALPHABET)} | {"O": 0, "I": 1, "L": 1}
+_SYMBOLS = 28
+_GROUP = 4
+_CHECKSUM_BITS = 12
+# Word processors and mail programs turn hyphens into these.
+_DASHES = dict.fromkeys(map(ord, "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"))
+
+
+class RecoveryCode(Secret):
+    """128 random bits. `str(code)` is the printed form, for its owner's eyes; `repr` is redacted, pickling refused."""
+
+    __slots__ = ()
+
+    SIZE = 16
+
+    @classmethod
+    def new(cls) -> Self:
+        """Return a fresh random code."""
+        return cls(nacl.utils.random(cls.SIZE))
+
+    def __str__(self) -> str:
+        number = int.from_bytes(self.expose(), "big") << _CHECKSUM_BITS | _checksum(self)
+        symbols = "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_SYMBOLS - 1), -1, -5))
+        return "-".join(symbols[start : start + _GROUP] for start in range(0, _SYMBOLS, _GROUP))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a printed code; case, white space, dashes, O for 0, and I or L for 1 do not matter.
+
+        Raises: RecoveryCodeMalformed if it is incomplete or mistyped.
+        """
+        code = cls.__read(text)
+        del text  # a code with one wrong symbol is still most of a code
+        if code is None:
+            raise RecoveryCodeMalformed(f"A recovery code has {_SYMBOLS} letters and digits; this one is mistyped.")
+        return code
+
+    @classmethod
+    def __read(cls, text: str) -> Self | None:
+        symbols = "".join(text.split()).translate(_DASHES).upper()
+        if len(symbols) != _SYMBOLS or not set(symbols) <= set(_VALUES):
+            return None
+        number = 0
+        for symbol in symbols:
+            number = number << 5 | _VALUES[symbol]
+        code = cls((number >> _CHECKSUM_BITS).to_bytes(cls.SIZE, "big"))
+        return code if _checksum(code) == number & ((1 << _CHECKSUM_BITS) - 1) else None
+
+
+def derive(code: RecoveryCode) -> SlotSecret:
+    """Return the slot secret of that code."""
+    return SlotSecret(fingerprint(code.expose(), purpose=b"edna.recovery.1"))
+
+
+def _checksum(code: RecoveryCode) -> int:
+    hashed = fingerprint(code.expose(), purpose=b"edna.recovery.c1", size=2)
+    return int.from_bytes(hashed, "big") >> (16 - _CHECKSUM_BITS)

@@ -1,0 +1,127 @@
+"""Makes pseudoprincipals: rows of the principal model that own what was decorrelated, each with a key pair.
+
+Invariant (DESIGN 2.3): nothing in the row tells when it was made, by which disguise, or which others were made with it.
+Primary keys are random and never touch the table's auto-increment (docs/decisions/0001).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import BigIntegerField, Field, IntegerField, Model, UUIDField
+from django.db.models.fields import CharField
+
+from edna import conf, placeholders
+from edna import rows as raw
+from edna.crypto.keys import SecretKey
+from edna.engine.plan import reference_of
+from edna.errors import SpecError
+from edna.keypool import pool
+from edna.rows import Table, table_of
+from edna.spec import Pseudoprincipal, filler
+from edna.store import add_entries
+
+#: The largest integer that JavaScript reads exactly: admin pages and JSON APIs round anything beyond.
+_SAFE_INTEGER: Final = 2**53 - 1
+#: How often keys are drawn again because rows have them already.
+_DRAWS: Final = 20
+
+
+@dataclass(frozen=True)
+class Made:
+    """A new pseudoprincipal: its raw primary key and its key pair."""
+
+    key: Any
+    secret_key: SecretKey
+
+
+def make(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Made]:
+    """``count`` new pseudoprincipals, rows and entries inserted in one statement each.
+
+    Raises:
+        SpecError: the generator does not say how to fill a column, or the primary key cannot be random.
+    """
+    if not count:
+        return []
+    made = [
+        Made(key, secret)
+        for key, secret in zip(_insert_rows(generator, model, count, using=using), pool.take(count), strict=True)
+    ]
+    label = model._meta.label_lower
+    add_entries(
+        [(bytes(each.secret_key.public_key), label, reference_of(model, each.key), False) for each in made], using=using
+    )
+    return made
+
+
+def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Any]:
+    table = table_of(model)
+    connection = connections[using]
+    if len(table.key) != 1 or model._meta.parents:
+        raise SpecError(
+            f"{model._meta.label}: pseudoprincipals need a model with one table and one primary key column."
+        )
+    key, *others = sorted(table.fields, key=lambda column: column is not table.key[0])
+    columns = {}
+    for column in others:
+        placeholder = filler(generator, column)
+        columns[column] = [placeholder.make(column, None) for _ in range(count)]
+    if conf.pseudoprincipal_keys() == "sequence" and isinstance(key, IntegerField):
+        return _insert_in_sequence(model, columns, count, using=using)
+    columns = {key: _random_keys(key, count, table, using=using), **columns}
+    prepared = [[column.get_db_prep_save(value, connection) for value in values] for column, values in columns.items()]
+    # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
+    rows = sorted(zip(*prepared, strict=True), key=lambda row: row[0])
+    raw.insert(table, [column.name for column in columns], rows, using=using)
+    # As the driver will read them: MariaDB's takes a UUID and answers with text.
+    return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared[0]]
+
+
+def _insert_in_sequence(
+    model: type[Model], columns: dict[Field[Any, Any], list[Any]], count: int, *, using: str
+) -> list[Any]:
+    """For applications that cannot live with random keys: the keys then tell which rows were made together."""
+    rows = [model(**{column.attname: values[row] for column, values in columns.items()}) for row in range(count)]
+    return [row.pk for row in model._base_manager.using(using).bulk_create(rows)]
+
+
+def _random_keys(key: Field[Any, Any], count: int, table: Table, *, using: str) -> list[Any]:
+    """``count`` random keys that no row has. Wide keys do not meet by chance, so nothing is asked about them."""
+    keys = dict.fromkeys(_random_key(key, connections[using]) for _ in range(count))
+    if not isinstance(key, IntegerField) or isinstance(key, BigIntegerField):
+        return list(keys)
+    for _ in range(_DRAWS):
+        for (taken,) in raw.read(table, table.key_names, [(each,) for each in keys], lock=False, using=using):
+            del keys[taken]
+        if len(keys) == count:
+            return list(keys)
+        # Only those that are missing: among many rows, some of a large draw are always taken.
+        keys |= dict.fromkeys(_random_key(key, connections[using]) for _ in range(count - len(keys)))
+    raise SpecError(
+        f"{table.model._meta.label} has too few possible primary keys for {count} more pseudoprincipals; give it a wider key."
+    )
+
+
+def _random_key(field: Field[Any, Any], connection: Any) -> Any:
+    if isinstance(field, UUIDField):
+        return uuid.uuid4()
+    if isinstance(field, IntegerField):
+        low, high = connection.ops.integer_field_range(field.get_internal_type())
+        low, high = max(low or -_SAFE_INTEGER, -_SAFE_INTEGER), min(high or _SAFE_INTEGER, _SAFE_INTEGER)
+        if conf.pseudoprincipal_keys() == "negative":
+            if low >= 0:
+                raise SpecError(
+                    f"{field.model._meta.label} has an unsigned primary key, so pseudoprincipals cannot have negative ones: "
+                    'set EDNA["PSEUDOPRINCIPAL_KEYS"] to "random" or "sequence".'
+                )
+            return placeholders.source.randint(low + 1, -1)
+        # The upper half: far from the rows that exist. The table's auto-increment goes on from the highest of them.
+        return placeholders.source.randint(high // 2, high - 1)
+    if isinstance(field, CharField):
+        return placeholders.random_string().make(field, None)
+    raise SpecError(
+        f"{field.model._meta.label}: no random primary keys for a {type(field).__name__}; use an integer, UUID or text key."
+    )

@@ -1,0 +1,55 @@
+"""Runs a piece of work in one transaction, again when the database asked for it.
+
+Deadlocks, serialisation failures and lock time-outs are the database's way of saying "once more": nothing was changed,
+so the whole work is repeated, a bounded number of times with jitter. Inside somebody else's transaction nothing is
+repeated, because the database has already undone what the caller did before.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from django.db import OperationalError, connections, transaction
+
+from edna.errors import DatabaseBusy
+
+Result = TypeVar("Result")
+
+ATTEMPTS: Final = 5
+_FIRST_PAUSE_SECONDS: Final = 0.02
+#: Deadlock and lock wait time-out of MariaDB and MySQL.
+_MYSQL_CODES: Final = {1205, 1213}
+#: Serialisation failure, deadlock and lock not available of PostgreSQL.
+_POSTGRESQL_STATES: Final = {"40001", "40P01", "55P03"}
+
+
+def asks_for_another_try(error: OperationalError) -> bool:
+    cause = error.__cause__
+    if getattr(cause, "sqlstate", None) in _POSTGRESQL_STATES:
+        return True
+    return bool(error.args) and (error.args[0] in _MYSQL_CODES or "database is locked" in str(error.args[0]))
+
+
+def run(work: Callable[[], Result], *, using: str) -> Result:
+    """``work()`` in a transaction, all or nothing.
+
+    Raises:
+        DatabaseBusy: the database asked for another try `ATTEMPTS` times.
+    """
+    nested = connections[using].in_atomic_block
+    for attempt in range(ATTEMPTS):
+        try:
+            with transaction.atomic(using=using):
+                return work()
+        except OperationalError as error:
+            if nested or not asks_for_another_try(error):
+                raise
+            last = error
+        # Jitter is no secret: it only keeps two losers from colliding again.
+        time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
+    raise DatabaseBusy(
+        f"The database was too busy {ATTEMPTS} times in a row; nothing was changed. Try again later."
+    ) from last

@@ -1,0 +1,296 @@
+"""Every error that edna raises on purpose: one tree, rooted at `EdnaError`.
+
+Each class says what happened (cause) and what to do about it (remedy). A caller that wants to show something friendly
+catches the branch it understands; whatever was attempted has changed nothing unless the docstring says otherwise.
+Messages never carry a secret, a locator or a column value: they end up in logs and in error pages.
+
+This module imports nothing from edna and nothing from Django, so that any layer can raise from it.
+"""
+
+from __future__ import annotations
+
+
+class EdnaError(Exception):
+    """Root of the tree.
+
+    Cause: see the leaf. Remedy: catch this class where a page or a job must turn any refusal of edna into a message.
+    """
+
+
+# --- what the developer wrote -----------------------------------------------------------------------------------------
+
+
+class ConfigurationError(EdnaError):
+    """Cause: a setting in `EDNA = {...}` (or one it needs) is missing, mistyped or contradicts another.
+
+    Remedy: correct the setting that the message names; `manage.py check` lists all of them at once.
+    """
+
+
+class SpecError(EdnaError):
+    """Cause: a disguise specification cannot be used as it was written or as it was called.
+
+    Remedy: see the leaf; the message names the disguise and the part of it.
+    """
+
+
+class UnknownDisguise(SpecError):
+    """Cause: no disguise is registered under that name.
+
+    Remedy: check the spelling; make sure that the application's `disguises.py` is importable and that the class carries
+    `@edna.register`.
+    """
+
+
+class InvalidParameters(SpecError):
+    """Cause: a parameter of the disguise is missing, unknown, or of another type than the specification declares.
+
+    Remedy: pass exactly the parameters of the specification's `params`, with values of the declared types.
+    """
+
+
+class DanglingReferences(SpecError):
+    """Cause: applying the specification would leave rows that point at a removed row.
+
+    Remedy: cover the field that the message names in the same specification (`Remove`, `Decorrelate`), or declare with
+    `Keep` that the reference stays on purpose.
+    """
+
+
+# --- who is meant -----------------------------------------------------------------------------------------------------
+
+
+class PrincipalError(EdnaError):
+    """Cause: the principal is not in the state that the operation needs.
+
+    Remedy: see the leaf.
+    """
+
+
+class PrincipalNotRegistered(PrincipalError):
+    """Cause: the principal has no public key, so nothing can be sealed to them.
+
+    Remedy: call `edna.register_principal` (or `manage.py edna_register`) once for that principal first.
+    """
+
+
+class PrincipalAlreadyRegistered(PrincipalError):
+    """Cause: the principal already has a public key; a second one would orphan what is sealed to the first.
+
+    Remedy: use the existing key: unlock it with the password or the recovery code.
+    """
+
+
+class UnregisteredOwners(PrincipalError):
+    """Cause: a disguise for everybody met owners of rows who have no public key.
+
+    Remedy: run `manage.py edna_register --all`, or restrict the disguise so that it leaves those owners out.
+    """
+
+
+class NotYours(PrincipalError):
+    """Cause: the unlocked principal does not speak for the owner of the object.
+
+    Remedy: unlock the principal whose object it is; nobody else can act for it, staff included.
+    """
+
+
+# --- keys and ways to get them back -----------------------------------------------------------------------------------
+
+
+class CustodyError(EdnaError):
+    """Cause: a secret key could not be brought back or used.
+
+    Remedy: see the leaf.
+    """
+
+
+class KeyMalformed(CustodyError, ValueError):
+    """Cause: the text or the bytes are not a key: wrong length, mistyped, or a public key that protects nothing.
+
+    Remedy: copy the whole key again; a public key must be 32 bytes that an X25519 implementation made.
+    """
+
+
+class WrongCredentials(CustodyError):
+    """Cause: identifier and password, or the recovery code, open no key slot. It never says which of them was wrong.
+
+    Remedy: check both for typing errors, or use another way in (recovery code instead of the password, or vice versa).
+    """
+
+
+class RecoveryCodeMalformed(CustodyError):
+    """Cause: the text is not a recovery code: too short, too long, a foreign character, or its checksum does not match.
+
+    Remedy: copy the code again; case, spaces, dashes and the pairs O/0 and I/L/1 do not matter.
+    """
+
+
+class CapabilityClosed(CustodyError):
+    """Cause: an unlocked principal was used after its `with` block or its request had ended.
+
+    Remedy: unlock again; do not keep an unlocked principal in a cache, a session or a global.
+    """
+
+
+# --- receipts ---------------------------------------------------------------------------------------------------------
+
+
+class ReceiptError(EdnaError):
+    """Cause: a receipt does not lead to something that can be revealed.
+
+    Remedy: see the leaf.
+    """
+
+
+class ReceiptMalformed(ReceiptError):
+    """Cause: the text is not a receipt: truncated or mistyped (its checksum does not match).
+
+    Remedy: copy the whole receipt again, from `edna1:` to its last character; line breaks inside do not matter.
+    """
+
+
+class ReceiptUnknown(ReceiptError):
+    """Cause: nothing is stored under this receipt: it was revealed already, it expired, or it belongs to another site.
+
+    Remedy: look at `edna.history(unlocked)` for what is disguised now; check that this is the site that issued it.
+    """
+
+
+class ReceiptForeign(ReceiptError):
+    """Cause: something is stored under this receipt, but none of this principal's keys opens it.
+
+    Remedy: unlock the principal to whom the receipt was given.
+    """
+
+
+# --- sealed bags ------------------------------------------------------------------------------------------------------
+
+
+class BagError(EdnaError):
+    """Cause: a sealed bag was refused, as a whole. It is kept as evidence and nothing was changed.
+
+    Remedy: see the leaf. All but `WrongKey` mean that the stored bytes are not the ones that edna wrote: restore the
+    bag from a backup, and find out who wrote to the table.
+    """
+
+
+class BagTruncated(BagError):
+    """Cause: the sealed bytes end before the length that their header announces.
+
+    Remedy: restore the bag from a backup; look for a column type or a transport that cuts long values.
+    """
+
+
+class BagTrailingBytes(BagError):
+    """Cause: there are bytes after the end that the header announces.
+
+    Remedy: restore the bag from a backup; look for a column type or a transport that pads values.
+    """
+
+
+class BagTooLarge(BagError):
+    """Cause: the bag, or what it would expand to, exceeds the limits of `docs/format.md`.
+
+    Remedy: on disguising, lower `EDNA["CHUNK_ROWS"]`; on revealing, treat the bag as hostile.
+    """
+
+
+class BagVersionUnknown(BagError):
+    """Cause: the container's version byte is none that this release reads, or it was changed.
+
+    Remedy: if a newer release wrote the bag, upgrade; otherwise restore it from a backup.
+    """
+
+
+class BagSuiteUnknown(BagError):
+    """Cause: the container's cipher suite or a recipient stanza is of a kind that this release does not know, or it
+    was changed.
+
+    Remedy: if a newer release wrote the bag, upgrade; otherwise restore it from a backup.
+    """
+
+
+class WrongKey(BagError):
+    """Cause: the bag is not sealed to this key, or the stanza that was for it was changed.
+
+    Remedy: open it with the key of the principal to whom it was sealed; after a rotation that is the new key.
+    """
+
+
+class BagCorrupt(BagError):
+    """Cause: the body does not authenticate, its padding is wrong, or its content does not decode.
+
+    Remedy: restore the bag from a backup.
+    """
+
+
+class BagMisplaced(BagError):
+    """Cause: the bag opens, but it was sealed for another place: somebody swapped or replayed bags.
+
+    Remedy: restore the bag from a backup; find out who wrote to the table.
+    """
+
+
+class BagMissing(BagError):
+    """Cause: a disguise that fills several bags lacks one of them; what the others hold is not the whole.
+
+    Remedy: restore the missing bag from a backup; find out who deleted from the table.
+    """
+
+
+class BagForged(BagError):
+    """Cause: the server's MAC inside the bag does not verify: somebody without a MAC key made or edited it.
+
+    Remedy: if `EDNA["MAC_KEYS"]` was changed, put the old key back into the list (behind the new one); otherwise treat
+    the bag as an attack and restore it from a backup.
+    """
+
+
+# --- programming errors that would leak or lose something -------------------------------------------------------------
+
+
+class SecretKeyLeak(EdnaError, TypeError):
+    """Cause: code tried to pickle, copy or serialise a secret (a session, a cache, a task argument, a `deepcopy`).
+
+    Remedy: hand over the receipt or the identifier and unlock where the secret is needed. `expose()` is the only way
+    to the bytes. It is a `TypeError` too, because that is what serialisers catch and report for things they cannot
+    encode.
+    """
+
+
+class ValueNotEncodable(EdnaError, TypeError):
+    """Cause: a database value, or a parameter, is of a type that the record format does not know. Nothing was written.
+
+    Remedy: `.model`, `.field` and `.value_type` say where it was met, as far as that is known; give the field a
+    `get_db_prep_value` that returns one of the types of `docs/format.md` (text, bytes, numbers, dates, UUID, lists and
+    dictionaries of them). The value itself is never in the message.
+    """
+
+    def __init__(self, message: str = "", *, model: str = "", field: str = "", value_type: str = "") -> None:
+        super().__init__(message)
+        self.model = model
+        self.field = field
+        self.value_type = value_type
+
+
+# --- the outcome of a run ---------------------------------------------------------------------------------------------
+
+
+class RevealRefused(EdnaError):
+    """Cause: `allow_partial=False` was asked for, and some record cannot be revealed now. Nothing was changed.
+
+    Remedy: `.outcome.held` says which rows and why; resolve them (for example with `overrides`), or allow a partial
+    reveal.
+    """
+
+    def __init__(self, message: str = "", *, outcome: object = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+class DatabaseBusy(EdnaError):
+    """Cause: the database kept reporting deadlocks or lock time-outs until the bounded retries were exhausted.
+
+    Remedy: try again later; look for long transactions on the same rows. Nothing was changed.
+    """

@@ -1,0 +1,198 @@
+"""What edna's commands share, so that each of them reads as what it does.
+
+Results go to stdout and nothing else does: prose, progress and questions go to stderr. Exit codes: 0 done, 1 refused
+(one sentence that says what to do), 2 wrong usage, 3 done in part. Secrets are never taken from the command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Final
+
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import OperationalError, ProgrammingError, router
+from django.db.models import Model
+
+from edna import registry
+from edna.errors import EdnaError
+from edna.spec import parsed_params
+
+REFUSED: Final = 1
+USAGE: Final = 2
+PARTIAL: Final = 3
+
+
+class _Help(argparse.RawDescriptionHelpFormatter, DjangoHelpFormatter):
+    """Django's options last, our examples as they were written."""
+
+
+class _Encoder(DjangoJSONEncoder):
+    def default(self, o: Any) -> Any:
+        if isinstance(o, (bytes, memoryview)):
+            return bytes(o).hex()
+        return super().default(o)
+
+
+class EdnaCommand(BaseCommand):
+    """A command whose refusals are sentences. Subclasses write ``run``, ``help`` and ``examples``."""
+
+    examples: ClassVar[str]
+    requires_system_checks: Any = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        epilog = f"examples:\n{self.examples}\n\nexit status: 0 done, 1 refused, 2 wrong usage, 3 done in part"
+        return super().create_parser(prog_name, subcommand, epilog=epilog, formatter_class=_Help, **kwargs)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="Print one JSON document instead of text.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.run(options)
+        except EdnaError as error:
+            raise CommandError(sentence(error), returncode=REFUSED) from error
+        except OSError as error:
+            raise CommandError(
+                f"Writing failed ({error.strerror}); what could not be handed over was not done.", returncode=REFUSED
+            ) from error
+        except (OperationalError, ProgrammingError) as error:
+            # Its own text may quote a statement, and with it values.
+            raise CommandError(
+                f"The database refused ({type(error).__name__}), and undid what was not finished. Is it reachable, are "
+                "all migrations applied (manage.py migrate), is another process holding a lock? --traceback says more.",
+                returncode=REFUSED,
+            ) from error
+
+    def run(self, options: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def say(self, text: str) -> None:
+        """To whoever is watching: stdout holds nothing but the result."""
+        self.stderr.write(text, str)
+
+    def print_json(self, document: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(document, indent=2, cls=_Encoder))
+
+    def show_progress(self, done: int, total: int) -> None:
+        """One line that fills up on a terminal; otherwise a line for each batch."""
+        if not self.stderr.isatty():
+            self.say(f"{done} of {total}")
+            return
+        filled = 40 * done // max(total, 1)
+        bar = f"\r[{'#' * filled}{' ' * (40 - filled)}] {done} of {total}"
+        self.stderr.write(bar, str, ending="\n" if done >= total else "")
+        self.stderr.flush()
+
+
+def sentence(error: Exception) -> str:
+    text = str(error)
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def usage(text: str) -> CommandError:
+    return CommandError(text, returncode=USAGE)
+
+
+# Arguments
+
+
+def add_disguise_arguments(parser: CommandParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="The name of the disguise, for example shop.delete-account.")
+    whom = parser.add_mutually_exclusive_group(required=True)
+    whom.add_argument(
+        "--principal",
+        metavar="WHO",
+        help="One person: the primary key, or the name they log in with. pk:42 if 42 could be both.",
+    )
+    whom.add_argument("--all", action="store_true", dest="everyone", help="Everybody who owns such rows.")
+    parser.add_argument(
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=pair,
+        help="A parameter of the disguise; repeat it for several. Dates: 2026-01-31. Truth values: true, false.",
+    )
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def params_of(name: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    texts = dict(pairs)
+    if len(texts) != len(pairs):
+        raise usage("A --param was given twice; name each parameter once.")
+    return parsed_params(registry.get(name), texts)
+
+
+def find_principal(model: type[Model], text: str) -> Model:
+    """The row of ``model`` with this primary key or natural key (its log-in name, for a user model)."""
+    using = router.db_for_write(model)
+    certain = text.startswith("pk:")
+    key = text.removeprefix("pk:")
+    by_key = by_name = None
+    with suppress(ObjectDoesNotExist, ValidationError, ValueError, TypeError, OverflowError):
+        by_key = model._base_manager.using(using).get(pk=model._meta.pk.to_python(key))
+    manager: Any = model._default_manager.db_manager(using)
+    if not certain and hasattr(manager, "get_by_natural_key"):
+        with suppress(ObjectDoesNotExist, TypeError, ValueError):
+            by_name = manager.get_by_natural_key(text)
+    if by_key is not None and by_name is not None and by_key.pk != by_name.pk:
+        raise CommandError(
+            f"{text!r} is the primary key of one {model._meta.label} and the name of another: write pk:{text}, or the "
+            "primary key of the other."
+        )
+    found = by_key if by_key is not None else by_name
+    if found is None:
+        raise CommandError(f"No {model._meta.label} has the primary key or name {text!r}.")
+    return found
+
+
+# Input and output
+
+
+def read_stdin() -> str:
+    return sys.stdin.read()
+
+
+def new_private_file(path: str) -> Any:
+    """A new file that nobody else may read. Never an existing one: it may hold somebody's only key."""
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8")
+    except FileExistsError:
+        raise CommandError(f"{path} exists already; name a new file.") from None
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def remove_if_empty(path: str) -> None:
+    with suppress(OSError):
+        if not os.path.getsize(path):
+            os.unlink(path)
+
+
+def write_through(file: Any, text: str) -> None:
+    """Return only when it is on the disk: what follows may make it irreplaceable."""
+    file.write(text)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns of text, as wide as they need."""
+    lines = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

@@ -1,0 +1,136 @@
+"""``manage.py edna_disguise``: apply a disguise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import router, transaction
+
+from edna import api, conf, registry
+from edna.management.base import (
+    EdnaCommand,
+    add_disguise_arguments,
+    find_principal,
+    new_private_file,
+    params_of,
+    remove_if_empty,
+    usage,
+    write_through,
+)
+from edna.management.commands.edna_plan import describe, make_plan
+
+Result = TypeVar("Result")
+
+
+class Command(EdnaCommand):
+    help = (
+        "Apply a disguise to one person or to everybody, after showing what it would do and asking.\n\nPrints the "
+        "receipt: give it to the person. With their key (which only they have) it brings the data back."
+    )
+    examples = (
+        "  manage.py edna_disguise shop.delete-account --principal bea@example.org\n  manage.py edna_disguise "
+        "school.anonymize-lecture --all --param lecture=3 --yes --receipts receipts.txt"
+    )
+    requires_system_checks = ("edna",)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_disguise_arguments(parser)
+        parser.add_argument("--yes", action="store_true", help="Do not show the plan and do not ask.")
+        parser.add_argument(
+            "--receipts",
+            metavar="FILE",
+            help="With --all: write the receipts to this new file, one a line, readable by you only. Without it they "
+            "are not kept: people find what is theirs with their key.",
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["receipts"] and not options["everyone"]:
+            raise usage("--receipts goes with --all; the receipt of one person is printed.")
+        name = options["name"]
+        disguise = registry.get(name)
+        params = params_of(name, options["param"])
+        self.client_mode = (disguise.locators or conf.locator_mode()) == "client"
+        self.using = router.db_for_write(registry.principal_model_for(disguise))
+        if options["everyone"]:
+            if self.client_mode and not options["receipts"]:
+                raise CommandError(
+                    f"The server keeps no locators of {name}: without its receipt nobody could reveal anything. Add "
+                    "--receipts FILE."
+                )
+            self._confirm(options)
+            self._everyone(name, params, options)
+        else:
+            self._confirm(options)
+            self._one(name, params, options)
+
+    def _confirm(self, options: dict[str, Any]) -> None:
+        if options["yes"]:
+            return
+        plan, principal = make_plan(options)
+        self.say(f"{describe(plan, principal)}\n")
+        self.stderr.write("Go on? Type yes: ", str, ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() != "yes":
+            raise CommandError("Not confirmed; nothing was changed. (--yes goes on without asking.)")
+
+    def _one(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
+        principal = find_principal(registry.principal_model_for(registry.get(name)), options["principal"])
+        # Before the disguise, which may remove the row and with it the instance's key.
+        document = {"disguise": name, "principal": str(principal.pk)}
+
+        def hand_over(receipt: api.Receipt) -> None:
+            if options["json"]:
+                self.print_json({**document, "receipt": str(receipt)})
+            else:
+                self.stdout.write(str(receipt))
+            self.stdout.flush()
+
+        self._deliver(lambda: api.disguise(name, principal, params=params), hand_over)
+        if not options["json"]:
+            self.say("Done. Above is the receipt: give it to the person it is about, and to nobody else.")
+
+    def _everyone(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
+        path = options["receipts"]
+        file = new_private_file(path) if path else None
+
+        def hand_over(receipts: Sequence[api.Receipt]) -> None:
+            if file is not None:
+                write_through(file, "".join(f"{receipt}\n" for receipt in receipts))
+
+        try:
+            receipts = self._deliver(
+                lambda: api.disguise_all(name, params=params, progress=self.show_progress),
+                hand_over,
+                early=file is not None,
+            )
+        finally:
+            if file is not None:
+                file.close()
+                remove_if_empty(path)
+        if options["json"]:
+            self.print_json({"disguise": name, "disguised": len(receipts), "receipts": path})
+        else:
+            self.stdout.write(f"{name}: disguised {len(receipts)} principals." + (f" Receipts: {path}" if path else ""))
+
+    def _deliver(
+        self, work: Callable[[], Result], hand_over: Callable[[Result], None], *, early: bool = False
+    ) -> Result:
+        """Apply, and hand over the receipts: before the commit where they are the only way back, or a disk may be full."""
+        if not self.client_mode and not early:
+            done = work()
+            try:
+                hand_over(done)
+            except OSError as error:
+                raise CommandError(
+                    f"The disguise was applied, but writing the receipt failed ({error.strerror}); the person's key finds "
+                    "it (edna.history)."
+                ) from error
+            return done
+        with transaction.atomic(using=self.using):
+            done = work()
+            hand_over(done)
+        return done

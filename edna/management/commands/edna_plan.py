@@ -1,0 +1,48 @@
+"""``manage.py edna_plan``: what a disguise would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from edna import api, registry
+from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table
+
+
+class Command(EdnaCommand):
+    help = "Show what a disguise would do, table by table. Changes nothing."
+    examples = (
+        "  manage.py edna_plan shop.delete-account --principal bea@example.org\n  manage.py edna_plan "
+        "school.anonymize-lecture --all --param lecture=3 --json"
+    )
+    requires_system_checks = ("edna",)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_disguise_arguments(parser)
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        plan, principal = make_plan(options)
+        if options["json"]:
+            self.print_json({"principal": principal, **plan.as_dict()})
+            return
+        self.stdout.write(f"{describe(plan, principal)}\n\nNothing was changed.")
+
+
+def make_plan(options: dict[str, Any]) -> tuple[api.Plan, str | None]:
+    """The plan that the options ask for, and the primary key of whom it is about (None: everybody)."""
+    name, params = options["name"], params_of(options["name"], options["param"])
+    if options["everyone"]:
+        return api.plan_all(name, params=params), None
+    principal = find_principal(registry.principal_model_for(registry.get(name)), options["principal"])
+    return api.plan(name, principal, params=params), str(principal.pk)
+
+
+def describe(plan: api.Plan, principal: str | None) -> str:
+    whom = "everybody" if principal is None else f"{plan.principal_model._meta.label} {principal}"
+    rows = [(line.model, line.operation, line.rows) for line in plan.tables]
+    text = f"{plan.disguise.name} for {whom}, {plan.rows} rows:\n\n" + table(("table", "operation", "rows"), rows)
+    if plan.pseudoprincipals:
+        text += f"\n  with {plan.pseudoprincipals} new pseudoprincipals as owners"
+    return f"{text}\n  about {plan.estimated_bytes} bytes to be sealed"

@@ -1,0 +1,173 @@
+"""``manage.py edna_register``: give keys to users who have none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+from django.db import router, transaction
+from django.db.models import Model
+from django.utils import timezone
+
+from edna import api, registry
+from edna.errors import PrincipalAlreadyRegistered
+from edna.management.base import EdnaCommand, find_principal, new_private_file, remove_if_empty, usage, write_through
+
+_BATCH: Final = 500
+
+
+class Command(EdnaCommand):
+    help = (
+        "Give a key to users who have none, so that their data can be disguised: for a project that adopts edna with "
+        "users in it.\n\nThe keys are made here, shown or written once, and kept nowhere else. Whoever holds a user's "
+        "key can reveal their data;\nwithout it nobody can. Hand each key to its user, then delete the file."
+    )
+    examples = "  manage.py edna_register bea@example.org\n  manage.py edna_register --all --keys-file keys.jsonl"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "principal",
+            metavar="WHO",
+            nargs="?",
+            help="One person: the primary key, or the name they log in with. Prints secret key and recovery code.",
+        )
+        parser.add_argument("--all", action="store_true", dest="everyone", help="Everybody who has no key.")
+        parser.add_argument(
+            "--keys-file",
+            metavar="FILE",
+            help="With --all: a new file, readable by you only; it gets a line of JSON with the secret key of each user.",
+        )
+        parser.add_argument(
+            "--model", help="The principal model, if there are several (default: the first, with --all each of them)."
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        if bool(options["principal"]) == options["everyone"]:
+            raise usage("Say whom to register: WHO or --all, and not both.")
+        if options["everyone"] and not options["keys_file"]:
+            raise usage("--all needs --keys-file FILE: keys that nobody keeps would make every disguise irreversible.")
+        if options["keys_file"] and not options["everyone"]:
+            raise usage("--keys-file goes with --all; the key of one person is printed.")
+        models = _models(options["model"])
+        if options["everyone"]:
+            self._everyone(models, options)
+        else:
+            self._one(models[0], options)
+
+    def _one(self, model: type[Model], options: dict[str, Any]) -> None:
+        principal = find_principal(model, options["principal"])
+        # Shown before the commit: a key that was registered and not seen by anybody would be lost.
+        with transaction.atomic(using=router.db_for_write(model)):
+            made = api.register_principal(principal)
+            assert made.secret_key is not None
+            document = {
+                "model": model._meta.label_lower,
+                "principal": str(principal.pk),
+                "secret_key": made.secret_key.expose_text(),
+                "recovery_code": str(made.recovery_code),
+            }
+            if options["json"]:
+                self.print_json(document)
+            else:
+                self.stdout.write(
+                    f"secret key:    {document['secret_key']}\nrecovery code: {document['recovery_code']}"
+                )
+            self.stdout.flush()
+        if not options["json"]:
+            self.say("Hand both to the person they belong to: they are kept nowhere, and either opens what is sealed.")
+
+    def _everyone(self, models: Sequence[type[Model]], options: dict[str, Any]) -> None:
+        path, registered, present = options["keys_file"], 0, 0
+        file = new_private_file(path)
+        try:
+            with file:
+                for model in models:
+                    total, done = model._base_manager.using(router.db_for_write(model)).count(), 0
+                    for batch in _batches(model):
+                        made = self._register(model, batch, file)
+                        registered, present, done = registered + made, present + len(batch) - made, done + len(batch)
+                        self.show_progress(done, max(done, total))
+        finally:
+            remove_if_empty(path)
+        linked = _link_sessions(models)
+        if options["json"]:
+            self.print_json(
+                {
+                    "registered": registered,
+                    "registered_before": present,
+                    "sessions_linked": linked,
+                    "keys_file": path if registered else None,
+                }
+            )
+            return
+        self.stdout.write(f"Registered {registered}; {present} had a key before. Linked {linked} sessions.")
+        if registered:
+            self.stdout.write(f"Their keys are in {path}: hand each to its user, then delete the file.")
+
+    @staticmethod
+    def _register(model: type[Model], batch: Sequence[Model], file: Any) -> int:
+        """Register those of ``batch`` who have no key. A key is in the file before it counts."""
+        with transaction.atomic(using=router.db_for_write(model)):
+            try:
+                missing = batch
+                made = api.register_principals(missing)
+            except PrincipalAlreadyRegistered:
+                missing = [principal for principal in batch if not api.is_registered(principal)]
+                made = api.register_principals(missing)
+            lines = []
+            for principal, registration in zip(missing, made, strict=True):
+                assert registration.secret_key is not None
+                document = {
+                    "model": model._meta.label_lower,
+                    "principal": str(principal.pk),
+                    "secret_key": registration.secret_key.expose_text(),
+                }
+                lines.append(json.dumps(document) + "\n")
+            write_through(file, "".join(lines))
+        return len(made)
+
+
+def _models(label: str | None) -> list[type[Model]]:
+    models = registry.principal_models()
+    if label is None:
+        return models
+    chosen = [model for model in models if model._meta.label_lower == label.lower()]
+    if not chosen:
+        known = ", ".join(model._meta.label for model in models)
+        raise CommandError(f"{label} is no principal model. Principal models: {known}.")
+    return chosen
+
+
+def _batches(model: type[Model]) -> Iterator[list[Model]]:
+    """All rows in the order of their keys, a few at a time: others may write in between."""
+    query = model._base_manager.using(router.db_for_write(model)).order_by("pk")
+    batch = list(query[:_BATCH])
+    while batch:
+        yield batch
+        batch = list(query.filter(pk__gt=batch[-1].pk)[:_BATCH])
+
+
+def _link_sessions(models: Sequence[type[Model]]) -> int:
+    """Note whose the sessions are that began before edna could: they end when their user is removed."""
+    user_model, engine = get_user_model(), import_module(settings.SESSION_ENGINE).SessionStore
+    if user_model not in models or not issubclass(engine, DatabaseSessions):
+        return 0
+    linked = 0
+    sessions = engine.get_model_class()._base_manager.filter(expire_date__gt=timezone.now())
+    for session in sessions.iterator(chunk_size=_BATCH):
+        try:
+            user = user_model(pk=user_model._meta.pk.to_python(session.get_decoded().get(SESSION_KEY)))
+        except ValidationError:
+            continue
+        if user.pk is not None:
+            api.end_sessions_on_removal(user, session.session_key)
+            linked += 1
+    return linked

@@ -1,0 +1,151 @@
+"""``manage.py edna_reveal``: undo a disguise, with the person's key."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.management.base import CommandError, CommandParser
+
+from edna import api
+from edna.errors import RevealRefused
+from edna.management.base import PARTIAL, EdnaCommand, pair, read_stdin, table, usage
+from edna.spec import model_field
+
+REASONS: Final = {
+    api.Reason.ROW_EXISTS: "a row with this primary key is there already",
+    api.Reason.ROW_MISSING: "the row was deleted in the meantime",
+    api.Reason.CHANGED: "{field} was changed in the meantime",
+    api.Reason.UNIQUE_TAKEN: "another row has the same {field}; give a new one with --override {model}.{field}=VALUE",
+    api.Reason.REFERENCE_MISSING: "the row that {field} points at is not there",
+    api.Reason.CONSTRAINT: "the database refuses it",
+    api.Reason.SCHEMA_CHANGED: "the table has other columns now",
+}
+
+
+class Command(EdnaCommand):
+    help = (
+        "Bring back what a disguise hid. Takes the receipt, and the key of the person it was issued to.\n\nNothing "
+        "that was changed since is overwritten: what cannot be restored now stays sealed, is listed with the reason, "
+        "and can\nbe revealed later with the same receipt."
+    )
+    examples = (
+        "  manage.py edna_reveal edna1:shop.delete-account:... --recovery-code\n  manage.py edna_reveal - "
+        "--secret-key-file bea.key < receipt.txt\n  manage.py edna_reveal edna1:shop.delete-account:... --identifier "
+        "bea@example.org --override shop.user.email=bea2@example.org"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "receipt",
+            metavar="RECEIPT",
+            help="The receipt, as edna_disguise or the site has issued it; - reads it from standard input, so that it "
+            "does not show in the list of processes.",
+        )
+        key = parser.add_mutually_exclusive_group(required=True)
+        key.add_argument("--secret-key-file", metavar="FILE", help="A file that holds the secret key and nothing else.")
+        key.add_argument("--recovery-code", action="store_true", help="Ask for the recovery code, without showing it.")
+        key.add_argument(
+            "--recovery-code-stdin", action="store_true", help="Read the recovery code from standard input."
+        )
+        key.add_argument(
+            "--identifier",
+            metavar="NAME",
+            help="The name that goes with the password (which is asked for, without showing it).",
+        )
+        parser.add_argument(
+            "--password-stdin", action="store_true", help="With --identifier: read the password from standard input."
+        )
+        parser.add_argument(
+            "--with-receipt",
+            metavar="RECEIPT",
+            action="append",
+            default=[],
+            help="Another receipt of the same person, where the server keeps no locators and this disguise came on top "
+            "of that one.",
+        )
+        parser.add_argument(
+            "--override",
+            metavar="APP.MODEL.FIELD=VALUE",
+            action="append",
+            default=[],
+            type=pair,
+            help="A new value for a unique column whose old value is taken by now.",
+        )
+        parser.add_argument(
+            "--all-or-nothing", action="store_true", help="Restore nothing unless everything can be restored."
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["password_stdin"] and not options["identifier"]:
+            raise usage("--password-stdin goes with --identifier.")
+        if options["receipt"] == "-" and (options["password_stdin"] or options["recovery_code_stdin"]):
+            raise usage(
+                "Standard input holds one thing: give the receipt as an argument, or let the secret be asked for."
+            )
+        overrides = dict(map(_override, options["override"]))
+        receipt = api.Receipt.parse(read_stdin() if options["receipt"] == "-" else options["receipt"])
+        with api.unlock(**_credentials(options), receipts=options["with_receipt"]) as unlocked:
+            try:
+                outcome = api.reveal(
+                    receipt, unlocked, overrides=overrides, allow_partial=not options["all_or_nothing"]
+                )
+            except RevealRefused as refused:
+                if isinstance(refused.outcome, api.Outcome):
+                    # What was restored until then has been undone.
+                    self._report(receipt, api.Outcome(held=refused.outcome.held), options)
+                raise
+        self._report(receipt, outcome, options)
+        if not outcome.complete:
+            raise CommandError(
+                f"{len(outcome.held)} record(s) could not be revealed now and stay sealed; use the receipt again when "
+                "nothing is in their way.",
+                returncode=PARTIAL,
+            )
+
+    def _report(self, receipt: api.Receipt, outcome: api.Outcome, options: dict[str, Any]) -> None:
+        if options["json"]:
+            self.print_json({"disguise": receipt.disguise, **outcome.as_dict()})
+            return
+        if outcome.restored:
+            self.stdout.write(f"Restored:\n{table(('table', 'rows'), sorted(outcome.restored.items()))}")
+        else:
+            self.stdout.write("Restored: nothing")
+        if outcome.held:
+            rows = [(held.model, held.pk, in_words(held)) for held in outcome.held]
+            self.stdout.write(f"Held:\n{table(('table', 'row', 'why'), rows)}")
+
+
+def in_words(held: api.Held) -> str:
+    return REASONS.get(held.reason, str(held.reason)).format(model=held.model, field=held.field or "a column")
+
+
+def _credentials(options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments for `edna.unlock`. Never from the command line, which every user of the machine can read."""
+    if options["secret_key_file"]:
+        try:
+            text = Path(options["secret_key_file"]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{options['secret_key_file']} cannot be read: {type(error).__name__}.") from None
+        return {"secret_key": api.SecretKey.parse(text)}
+    if options["identifier"]:
+        password = read_stdin().rstrip("\r\n") if options["password_stdin"] else getpass.getpass("Password: ")
+        return {"identifier": options["identifier"], "password": password}
+    return {"recovery_code": read_stdin() if options["recovery_code_stdin"] else getpass.getpass("Recovery code: ")}
+
+
+def _override(pair: tuple[str, str]) -> tuple[str, Any]:
+    path, text = pair
+    label, _, name = path.rpartition(".")
+    try:
+        field = model_field(apps.get_model(label), name)
+    except (LookupError, ValueError, FieldDoesNotExist):
+        raise CommandError(f"--override: there is no column {path!r}; write app.model.field=value.") from None
+    try:
+        return f"{field.model._meta.label_lower}.{field.name}", field.to_python(text)
+    except ValidationError:
+        raise CommandError(f"--override: the value for {path} does not read as a {type(field).__name__}.") from None

@@ -1,0 +1,250 @@
+"""`EdnaMiddleware`: what one request may do with an unlocked principal, and what no request may.
+
+Guarantees, synchronous and asynchronous (without a change of thread) alike:
+
+- ``request.edna`` unlocks; what it unlocked is closed when the view's response is there, or its exception. A streamed
+  body is produced after that.
+- A request that does not use it costs a microsecond or two and no statement.
+- The response to one that does is kept out of caches, and its address out of other sites' logs.
+- ``request.user`` is never a pseudoprincipal, except inside ``with request.edna.speak_as(obj)``. See `edna.visitors`
+  for what that takes, and `edna.signals` for `login()`, which is watched without this middleware, too.
+- Error reports show no secrets; see `edna.reports`.
+
+Does not know: users whom something sets after this middleware (put it behind all that set ``request.user``; a REST
+framework's authenticators ask `edna.is_pseudoprincipal` themselves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import Model
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_cache_control
+from django.utils.functional import LazyObject
+from django.views.decorators.debug import sensitive_variables
+
+from edna import api, reports
+from edna.errors import CapabilityClosed
+from edna.visitors import LazyVisitor, Visitor
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+_AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+class EdnaMiddleware:
+    """Put it into ``MIDDLEWARE`` behind ``AuthenticationMiddleware``, and behind all else that sets ``request.user``."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        name, names = f"{__name__}.{type(self).__name__}", list(settings.MIDDLEWARE)
+        if {name, _AUTHENTICATION} <= set(names) and names.index(name) < names.index(_AUTHENTICATION):
+            raise ImproperlyConfigured(f"In MIDDLEWARE, put {name} behind {_AUTHENTICATION}.")
+        self.get_response = get_response
+        self._filter = reports.exception_reporter_filter()
+        self._asynchronous = iscoroutinefunction(get_response)
+        if self._asynchronous:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if self._asynchronous:
+            return self._acall(request)
+        edna = self._attach(request)
+        if edna.outsider is not None:
+            request.user = edna.offered = edna.admit(edna.outsider)
+        try:
+            response = self.get_response(request)
+        finally:
+            edna.close()
+        if edna.is_new_today():
+            edna.note()
+        if edna.used:
+            protect(response)
+        return response
+
+    async def _acall(self, request: HttpRequest) -> Any:
+        edna = self._attach(request)
+        if edna.outsider is not None:
+            request.user = edna.offered = await edna.aadmit(edna.outsider)
+        try:
+            response = await self.get_response(request)
+        finally:
+            edna.close()
+        if edna.is_new_today():
+            await sync_to_async(edna.note)()
+        if edna.used:
+            protect(response)
+        return response
+
+    def _attach(self, request: HttpRequest) -> RequestEdna:
+        edna = request.edna = RequestEdna(request)  # type: ignore[attr-defined]
+        request.exception_reporter_filter = self._filter  # type: ignore[attr-defined]
+        user: Any = getattr(request, "user", None)
+        if isinstance(user, LazyObject):
+            edna.lazy_user = user
+            request.user = edna.offered = LazyVisitor(edna.resolve)  # type: ignore[assignment]
+        else:
+            edna.outsider = user
+        auser = getattr(request, "auser", None)
+        if auser is not None:
+            edna.auser = auser
+            request.auser = edna.aresolve
+        return edna
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> None:
+        """What the log and the error page will print shows no secret of this request."""
+        reports.scrub(exception, request)
+
+
+class RequestEdna(Visitor):
+    """``request.edna``: unlock, and speak as a pseudoprincipal, for as long as this request lasts."""
+
+    #: Whether the response must be kept out of caches.
+    used = False
+    _closed = False
+    _unlocked: tuple[api.Unlocked, ...] = ()
+
+    def mark(self) -> None:
+        """The response to this request shows a secret, though nothing was unlocked for it."""
+        self.used = True
+
+    @sensitive_variables()
+    def unlock(
+        self,
+        *,
+        password: str | None = None,
+        recovery_code: api.RecoveryCode | str | None = None,
+        secret_key: api.SecretKey | str | None = None,
+        identifier: str | None = None,
+        receipts: Sequence[api.Receipt | str] = (),
+    ) -> api.Unlocked:
+        """`edna.unlock` until the end of this request. A password goes with the user name of who is logged in.
+
+        Raises:
+            WrongCredentials, RecoveryCodeMalformed, KeyMalformed, ReceiptMalformed; CapabilityClosed after the request.
+        """
+        self.mark()
+        if self._closed:
+            raise CapabilityClosed(
+                "This request has been answered, and all that it unlocked is closed. Unlock in the view."
+            )
+        if password is not None and identifier is None:
+            user = getattr(self._request, "user", None)
+            identifier = user.get_username() if user is not None and user.is_authenticated else None
+        unlocked = api.unlock(
+            secret_key=api.SecretKey.parse(secret_key) if isinstance(secret_key, str) else secret_key,
+            identifier=identifier,
+            password=password,
+            recovery_code=recovery_code,
+            receipts=receipts,
+        )
+        self._unlocked += (unlocked,)
+        return unlocked
+
+    async def aunlock(self, **credentials: Any) -> api.Unlocked:
+        """`unlock` for asynchronous views."""
+        return await sync_to_async(self.unlock)(**credentials)
+
+    def speaks_for(self, model: type[Model] | None = None) -> list[Any]:
+        """The primary keys of the pseudoprincipals that the unlocked principal speaks for.
+
+        Raises:
+            CapabilityClosed: nothing is unlocked.
+        """
+        return api.speaks_for(self._open(), model)
+
+    async def aspeaks_for(self, model: type[Model] | None = None) -> list[Any]:
+        """`speaks_for` for asynchronous views."""
+        return await sync_to_async(self.speaks_for)(model)
+
+    def speak_as(self, obj: Model) -> SpeakingAs:
+        """``with request.edna.speak_as(answer):`` makes ``request.user`` the pseudoprincipal that owns ``answer``.
+
+        The block itself raises:
+            CapabilityClosed: nothing is unlocked.
+            NotYours: the unlocked principal does not speak for the object's owner.
+        """
+        return SpeakingAs(self._request, lambda: api.speak_as(self._open(), obj))
+
+    def close(self) -> None:
+        self._closed = True
+        for unlocked in self._unlocked:
+            unlocked.close()
+
+    def _open(self) -> api.Unlocked:
+        self.mark()
+        for unlocked in reversed(self._unlocked):
+            if not unlocked.closed:
+                return unlocked
+        raise CapabilityClosed("Nothing is unlocked in this request; call request.edna.unlock(...) first.")
+
+
+class SpeakingAs:
+    """A context manager, synchronous and asynchronous, inside which a request comes from a pseudoprincipal."""
+
+    def __init__(self, request: HttpRequest, find: Callable[[], Model]) -> None:
+        self._request = request
+        self._find = find
+
+    def __enter__(self) -> Model:
+        return self._become(self._find())
+
+    async def __aenter__(self) -> Model:
+        return self._become(await sync_to_async(self._find)())
+
+    def _become(self, pseudoprincipal: Any) -> Model:
+        async def auser() -> Any:
+            return pseudoprincipal
+
+        request = self._request
+        self._before = getattr(request, "user", None), getattr(request, "auser", None)
+        self._inside = pseudoprincipal
+        request.user, request.auser = pseudoprincipal, auser
+        return cast(Model, pseudoprincipal)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Whom a login or a logout inside the block has put there stays.
+        if self._request.user is self._inside:
+            self._request.user, self._request.auser = self._before  # type: ignore[assignment]
+
+    async def __aexit__(self, *details: Any) -> None:
+        self.__exit__(*details)
+
+
+def edna_page(view: View) -> View:
+    """Decorates a view whose page shows a receipt, a key or a recovery code, whether or not it uses ``request.edna``."""
+    if iscoroutinefunction(view):
+
+        @wraps(view)
+        async def protected(*args: Any, **kwargs: Any) -> Any:
+            return protect(await view(*args, **kwargs))
+    else:
+
+        @wraps(view)
+        def protected(*args: Any, **kwargs: Any) -> Any:
+            return protect(view(*args, **kwargs))
+
+    return cast(View, protected)
+
+
+def protect(response: HttpResponseBase) -> HttpResponseBase:
+    """Kept by no cache; its address told to no other site.
+
+    Not ``no-referrer``: a form on such a page is sent with ``Origin: null``, which Django's CSRF protection refuses.
+    """
+    patch_cache_control(response, no_store=True, private=True)
+    if response.headers.get("Referrer-Policy") != "no-referrer":
+        response.headers["Referrer-Policy"] = "same-origin"
+    return response

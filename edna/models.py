@@ -1,0 +1,100 @@
+"""edna's own tables.
+
+Invariant (DESIGN 2.3): no row tells which principal or disguise another row belongs to. So primary keys are random
+(on SQLite and InnoDB they also *are* the physical order), there are no foreign keys between these tables or into the
+application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded.
+
+Only ``store`` reads or writes these models.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+def random_primary_key() -> int:
+    """A random positive 63-bit key: row order then says nothing about when a row was written."""
+    return secrets.randbits(63) or 1
+
+
+if TYPE_CHECKING:
+    BinaryColumn = models.BinaryField[bytes, bytes]
+else:
+    BinaryColumn = models.BinaryField
+
+
+class FixedBinaryField(BinaryColumn):
+    """``max_length`` bytes, always exactly so many, that MariaDB can index."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        if connection.vendor == "mysql":
+            return f"binary({self.max_length})"
+        return super().db_type(connection)
+
+    def from_db_value(self, value: Any, *_: Any) -> bytes | None:
+        return None if value is None else bytes(value)
+
+
+class PrincipalEntry(models.Model):
+    """A public key, and whose it is while that person's row exists.
+
+    A removed principal's entry keeps only the key and the list of sealed locators. ``reference`` is the primary key in
+    text form; ``locators`` is a run of fixed-size sealed boxes that only the secret key opens. ``last_seen_on`` is a
+    date, no finer, for schedules.
+    """
+
+    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    public_key = FixedBinaryField(max_length=32, unique=True)
+    model = models.CharField(max_length=100)
+    reference = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL, not "": several removed principals
+    natural = models.BooleanField()
+    locators = models.BinaryField(default=b"")
+    last_seen_on = models.DateField(null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["reference", "model"], name="edna_principal_reference"),)
+
+    def __str__(self) -> str:
+        return f"entry {self.pk}"
+
+
+class KeySlot(models.Model):
+    """One way to get a secret key back. Which kind, and whose, cannot be told from the row."""
+
+    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    slot_id = FixedBinaryField(max_length=32, unique=True)
+    tag = FixedBinaryField(max_length=32, db_index=True)
+    wrapped = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"slot {self.pk}"
+
+
+class Bag(models.Model):
+    """Sealed records under an index that only the holder of the locator can compute."""
+
+    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    index = FixedBinaryField(max_length=32, unique=True)
+    sealed = models.BinaryField()
+    expires_on = models.DateField(null=True)
+
+    def __str__(self) -> str:
+        return f"bag {self.pk}"
+
+
+class SessionLink(models.Model):
+    """Which sessions to end when a principal is removed.
+
+    ``owner_tag`` is keyed by the server: the row says less than the session itself, which holds the user's primary key.
+    """
+
+    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    owner_tag = FixedBinaryField(max_length=32, db_index=True)
+    session_key = models.CharField(max_length=40, unique=True)
+
+    def __str__(self) -> str:
+        return f"session link {self.pk}"

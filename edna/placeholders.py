@@ -1,0 +1,121 @@
+"""Placeholders: what stands in a column while the real value is sealed.
+
+A placeholder is a function of the field, a random source and, only where it says so, the original value. It is drawn
+once per row. Generated text respects the field's ``max_length``; nothing generated is derived from the original unless
+the developer chose ``truncated_date`` or ``call``, which then decide what stays readable.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.db.models import Field
+from django.utils import timezone
+
+#: 32 letters of 5 bits each: two of them never meet.
+_UNIQUE_LENGTH = 32
+
+source = secrets.SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet."""
+
+    name: str
+    make: Callable[[Field[Any, Any], Any], Any]
+    unique: bool = False
+    reads_original: bool = False
+
+    def __repr__(self) -> str:
+        return f"placeholders.{self.name}()"
+
+
+def constant(value: Any) -> Placeholder:
+    return Placeholder("constant", lambda field, original: value)
+
+
+def null() -> Placeholder:
+    return Placeholder("null", lambda field, original: None)
+
+
+def blank() -> Placeholder:
+    return Placeholder("blank", lambda field, original: "")
+
+
+def random_string(*, length: int = _UNIQUE_LENGTH) -> Placeholder:
+    """Letters and digits, at most the field's ``max_length``; unique from 26 characters (128 bits) on."""
+
+    def make(field: Field[Any, Any], original: Any) -> str:
+        size = min(length, getattr(field, "max_length", None) or length)
+        return _letters(size)
+
+    return Placeholder("random_string", make, unique=length >= 26)
+
+
+def random_email(*, domain: str = "anonymous.invalid") -> Placeholder:
+    """An address that can never be delivered: ``.invalid`` is reserved (RFC 2606, section 2)."""
+
+    def make(field: Field[Any, Any], original: Any) -> str:
+        size = min(_UNIQUE_LENGTH, (getattr(field, "max_length", None) or 254) - len(domain) - 1)
+        return _letters(size) + "@" + domain
+
+    return Placeholder("random_email", make, unique=True)
+
+
+def random_number(*, minimum: int, maximum: int) -> Placeholder:
+    return Placeholder("random_number", lambda field, original: source.randint(minimum, maximum))
+
+
+def random_choice() -> Placeholder:
+    """One of the field's ``choices``."""
+
+    def make(field: Field[Any, Any], original: Any) -> Any:
+        return source.choice([value for value, _ in field.flatchoices])
+
+    return Placeholder("random_choice", make)
+
+
+def truncated_date(*, to: str) -> Placeholder:
+    """The original date or time, cut down to its ``"year"``, ``"month"`` or ``"day"``: the rest of it stays readable."""
+    if to not in ("year", "month", "day"):
+        raise ValueError(f'truncated_date(to={to!r}): choose "year", "month" or "day".')
+
+    def make(field: Field[Any, Any], original: Any) -> Any:
+        if original is None:
+            return None
+        parts: dict[str, int] = {"day": 1} if to == "month" else {"month": 1, "day": 1} if to == "year" else {}
+        if isinstance(original, datetime.datetime):
+            parts |= {"hour": 0, "minute": 0, "second": 0, "microsecond": 0}
+        return original.replace(**parts)
+
+    return Placeholder("truncated_date", make, reads_original=True)
+
+
+def now() -> Placeholder:
+    return Placeholder("now", lambda field, original: timezone.now())
+
+
+def unusable_password() -> Placeholder:
+    """Django's marker for an account that nobody can log in to."""
+    return Placeholder("unusable_password", lambda field, original: UNUSABLE_PASSWORD_PREFIX + _letters(40))
+
+
+def call(function: Callable[[], Any], *, unique: bool = False) -> Placeholder:
+    """Whatever ``function()`` returns, once per row."""
+    return Placeholder("call", lambda field, original: function(), unique=unique)
+
+
+def _letters(count: int) -> str:
+    """``count`` random letters and digits of base32, 5 bits each, from one call to the system's generator."""
+    return base64.b32encode(secrets.token_bytes(count * 5 // 8 + 1)).decode("ascii")[:count].lower()
+
+
+def as_placeholder(value: Any) -> Placeholder:
+    return value if isinstance(value, Placeholder) else constant(value)

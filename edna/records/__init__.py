@@ -1,0 +1,1 @@
+"""What a disguise remembers, as pure values. Import the modules: `values`, `locator`, `diff`, `speaksfor`, `bag`."""

@@ -1,0 +1,311 @@
+"""Bags: all diff records, or all speaks-for records, of one (principal, disguise), sealed so that only its owner can
+read it and only this server can have made it.
+
+Keeps: the bag content of docs/format.md: index | MAC | encoding | payload, inside a sealed container. The MAC under a
+server key that is not in the database covers the index (a bag cannot be moved), the owner's public key (it cannot be
+handed to somebody else) and the payload (it cannot be made up: anybody can seal to a public key). Nothing of a bag is
+decompressed or decoded before its MAC verified. Does not know: where bags are stored, the ORM, the clock, settings.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey, fingerprint
+from edna.crypto.sealing import open_sealed, padded_length, seal
+from edna.errors import (
+    BagCorrupt,
+    BagError,
+    BagForged,
+    BagMisplaced,
+    BagTooLarge,
+    ConfigurationError,
+    ValueNotEncodable,
+)
+from edna.records import values
+from edna.records.diff import DiffBatch
+from edna.records.locator import BagKind, Locator
+from edna.records.speaksfor import SpeaksForBatch
+from edna.records.values import Value
+
+__all__ = ["MAX_PAYLOAD_BYTES", "Bag", "BagKind", "SealedBag", "open_bag", "read_content", "seal_bag"]
+
+MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
+MIN_MAC_KEY_BYTES = 16
+
+_PLAIN, _ZLIB = 0, 1
+_MAC_BYTES = 32
+_HEAD_BYTES = KEY_BYTES + _MAC_BYTES + 1
+_LENGTH_BYTES = 4
+_WORTH_COMPRESSING_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """The plaintext of one bag. `repr` shows neither the principal nor parameters: they are personal data.
+
+    `applied_at` is aware, in UTC. `principal_model` is a lower-case label, `principal` the raw primary key of the one
+    who was disguised, `params` the parameters of the disguise. `database` is the vendor whose driver the raw values come
+    from. `listed` says that the locator is in its owner's list too (locator mode `server`), so that a bag that is put
+    back after its reveal is found out. `batches` are all of the type that `kind` says.
+    """
+
+    kind: BagKind
+    disguise: str
+    applied_at: datetime.datetime = field(repr=False)
+    principal_model: str
+    principal: Value = field(repr=False)
+    params: dict[str, Value] = field(repr=False)
+    database: str
+    listed: bool
+    batches: tuple[DiffBatch, ...] | tuple[SpeaksForBatch, ...]
+
+    def is_well_formed(self) -> bool:
+        """Whether the bag is what `open_bag` would accept: asked before sealing too, or it could never be revealed."""
+        return (
+            type(self.applied_at) is datetime.datetime
+            and self.applied_at.utcoffset() == datetime.timedelta(0)
+            and set(map(type, self.params)) <= {str}
+            and all(isinstance(batch, _BATCHES[self.kind]) for batch in self.batches)
+        )
+
+
+_BATCHES: dict[BagKind, type[DiffBatch] | type[SpeaksForBatch]] = {
+    BagKind.DIFF: DiffBatch,
+    BagKind.SPEAKS_FOR: SpeaksForBatch,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBag:
+    """What is stored: `index` (32 bytes, see `Locator.index`) and the sealed container."""
+
+    index: bytes
+    sealed: bytes = field(repr=False)
+
+
+def seal_bag(
+    bag: Bag, *, locator: Locator, sequence: int, public_key: PublicKey, mac_key: bytes, compress: bool
+) -> SealedBag:
+    """Encode, authenticate, pad and seal `bag` for the owner of `public_key`.
+
+    `mac_key` is the server's current key, any 16 bytes or more. `compress` allows compression, which is used only
+    where it makes the padded size smaller.
+
+    Raises: ValueNotEncodable naming model and field of the value that cannot be kept; BagTooLarge; ValueError for a
+    batch whose rows do not fit its columns; ConfigurationError for a MAC key that is too short.
+    """
+    index = locator.index(bag.kind, sequence)
+    content = _content(bag, index, public_key, mac_key, compress)
+    if isinstance(content, Exception):
+        del mac_key
+        raise content
+    failure = None
+    try:
+        return SealedBag(index, seal(content, recipients=(public_key,)))
+    except BagTooLarge as error:
+        failure = error.with_traceback(None)
+    del content, mac_key
+    raise failure
+
+
+def open_bag(
+    sealed: bytes,
+    *,
+    locator: Locator,
+    kind: BagKind,
+    sequence: int,
+    secret_key: SecretKey,
+    mac_keys: Sequence[bytes],
+    public_key: PublicKey | None = None,
+) -> Bag:
+    """Open a stored bag that must be the one of this locator, kind and sequence, made by this server for this key.
+
+    `mac_keys` are all keys that verify. `public_key` is the owner's, if somebody else's key (a device's) opens the bag.
+
+    Raises: the leaves of BagError, in the order of docs/format.md: container, BagMisplaced, BagForged, BagTooLarge,
+    BagCorrupt.
+    """
+    owner = secret_key.public_key if public_key is None else public_key
+    try:
+        return read_content(
+            open_sealed(sealed, secret_key=secret_key),
+            locator=locator,
+            kind=kind,
+            sequence=sequence,
+            public_key=owner,
+            mac_keys=mac_keys,
+        )
+    except (BagError, ConfigurationError) as error:
+        failure = error.with_traceback(None)  # the frames below hold the plaintext
+    del mac_keys
+    raise failure
+
+
+def read_content(
+    content: bytes,
+    *,
+    locator: Locator,
+    kind: BagKind,
+    sequence: int,
+    public_key: PublicKey,
+    mac_keys: Sequence[bytes],
+) -> Bag:
+    """Verify and decode the content of a container that somebody else (a browser) opened. Trusts nothing but the MAC.
+
+    Raises: BagMisplaced, BagForged, BagTooLarge, BagCorrupt.
+    """
+    bag = _verified(content, locator.index(kind, sequence), kind, public_key, mac_keys)
+    del content, mac_keys
+    if isinstance(bag, Bag):
+        return bag
+    raise bag
+
+
+def _content(
+    bag: Bag, index: bytes, public_key: PublicKey, mac_key: bytes, compress: bool
+) -> bytes | ValueNotEncodable | ValueError | ConfigurationError:
+    """Return the content to seal, or the error that the caller shall raise (this frame knows plaintext and MAC key)."""
+    if not bag.is_well_formed():
+        return ValueError(f"{bag!r}: applied_at must be aware UTC, parameter names text, all batches of the bag's kind")
+    try:
+        payload = values.encode(
+            [
+                int(bag.kind),
+                bag.disguise,
+                bag.applied_at,
+                bag.principal_model,
+                bag.principal,
+                bag.params,
+                bag.database,
+                bag.listed,
+                [batch.to_payload() for batch in bag.batches],
+            ]
+        )
+        encoding = _PLAIN
+        if compress and len(payload) > _WORTH_COMPRESSING_BYTES:
+            smaller = zlib.compress(payload, 1)
+            if _stored_length(smaller) < _stored_length(payload):
+                payload, encoding = smaller, _ZLIB
+        return b"".join((index, _mac(mac_key, index, public_key, encoding, payload), bytes((encoding,)), payload))
+    except ValueNotEncodable as error:
+        return _blame(bag) or error.with_traceback(None)
+    except (ValueError, ConfigurationError) as error:
+        return error.with_traceback(None)
+
+
+def _stored_length(payload: bytes) -> int:
+    return padded_length(_LENGTH_BYTES + _HEAD_BYTES + len(payload))
+
+
+def _mac(mac_key: bytes, index: bytes, public_key: PublicKey, encoding: int, payload: bytes) -> bytes:
+    if len(mac_key) < MIN_MAC_KEY_BYTES:
+        del mac_key, payload
+        raise ConfigurationError(
+            f"A key of MAC_KEYS needs at least {MIN_MAC_KEY_BYTES} bytes: short ones can be guessed."
+        )
+    mac = hashlib.blake2b(
+        digest_size=_MAC_BYTES, key=fingerprint(mac_key, purpose=b"edna.mac.key.1"), person=b"edna.bag.mac.1"
+    )
+    mac.update(b"".join((index, bytes(public_key), bytes((encoding,)))))  # all of fixed length: no ambiguity
+    mac.update(payload)
+    return mac.digest()
+
+
+def _verified(
+    content: bytes, index: bytes, kind: BagKind, public_key: PublicKey, mac_keys: Sequence[bytes]
+) -> Bag | BagError | ConfigurationError:
+    """Return the bag, or the error that the caller shall raise (this frame knows the plaintext and the MAC keys)."""
+    if len(content) < _HEAD_BYTES:
+        return BagCorrupt("The content of the bag is too short.")
+    stored_index, mac, encoding = content[:KEY_BYTES], content[KEY_BYTES : _HEAD_BYTES - 1], content[_HEAD_BYTES - 1]
+    payload = content[_HEAD_BYTES:]
+    if not hmac.compare_digest(stored_index, index):
+        return BagMisplaced(
+            "The bag was sealed for another place: bags were swapped or replayed. Nothing was changed; restore the bags from a backup."
+        )
+    try:
+        expected = [_mac(mac_key, index, public_key, encoding, payload) for mac_key in mac_keys]
+    except ConfigurationError as error:
+        return error.with_traceback(None)
+    if not any(hmac.compare_digest(mac, candidate) for candidate in expected):
+        return BagForged(
+            "The bag was not made by this server, or was edited: no key of MAC_KEYS verifies it. "
+            "Nothing was changed; put a missing key back, or keep the bag as evidence."
+        )
+    if encoding == _ZLIB:
+        expanded = _expand(payload)
+        if isinstance(expanded, BagError):
+            return expanded
+        payload = expanded
+    elif encoding != _PLAIN:
+        return BagCorrupt(f"The content of the bag has an unknown encoding, {encoding}.")
+    try:
+        return _bag(values.decode(payload), kind)
+    except BagCorrupt as error:
+        return error.with_traceback(None)
+
+
+def _expand(payload: bytes) -> bytes | BagError:
+    """Decompress with a bound: 64 MiB of zlib data may announce 64 GiB."""
+    decompressor = zlib.decompressobj()
+    try:
+        expanded = decompressor.decompress(payload, MAX_PAYLOAD_BYTES + 1)
+    except zlib.error:
+        return BagCorrupt("The content of the bag does not decompress.")
+    if len(expanded) > MAX_PAYLOAD_BYTES:
+        return BagTooLarge(f"The content of the bag expands to more than {MAX_PAYLOAD_BYTES} bytes.")
+    if not decompressor.eof or decompressor.unused_data:
+        return BagCorrupt("The content of the bag does not decompress.")
+    return expanded
+
+
+def _bag(payload: Value, kind: BagKind) -> Bag:
+    match payload:
+        case [
+            int(number),
+            str(disguise),
+            applied_at,
+            str(model),
+            principal,
+            dict(params),
+            str(database),
+            bool(listed),
+            list(batches),
+        ] if number == kind:
+            read = DiffBatch.from_payload if kind is BagKind.DIFF else SpeaksForBatch.from_payload
+            bag = Bag(
+                kind=kind,
+                disguise=disguise,
+                applied_at=applied_at,
+                principal_model=model,
+                principal=principal,
+                params=params,
+                database=database,
+                listed=listed,
+                batches=tuple(map(read, batches)),  # type: ignore[arg-type]  # of one type, which mypy cannot see
+            )
+            if bag.is_well_formed():
+                return bag
+    raise BagCorrupt("The content of the bag has another shape than a bag.")
+
+
+def _blame(bag: Bag) -> ValueNotEncodable | None:
+    """Find the value that cannot be encoded, to name its model and field. Slow: only after encoding failed."""
+    suspects = [(bag.principal_model, "primary key", bag.principal)]
+    suspects += [(bag.disguise, name, value) for name, value in bag.params.items()]
+    for batch in bag.batches:
+        for row in batch.rows:
+            fields = batch.layout if isinstance(batch, DiffBatch) else ("primary key",)
+            suspects += zip((batch.model,) * len(fields), fields, row, strict=False)
+    for model, name, value in suspects:
+        try:
+            values.encode(value)
+        except ValueNotEncodable as error:
+            return ValueNotEncodable(f"{model}, {name}: {error}", model=model, field=name, value_type=error.value_type)
+    return None

@@ -1,0 +1,77 @@
+"""Speaks-for records: "this principal speaks for these pseudoprincipals", with their secret keys.
+
+Keeps: the batch layout of docs/format.md ("Speaks-for batch"). After the process forgot the key pair it generated,
+these records are the only place where a pseudoprincipal's secret key exists. Does not know: users, the key pool, the
+ORM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
+from edna.errors import BagCorrupt, KeyMalformed
+from edna.records.values import Value
+
+
+class SpeaksFor(NamedTuple):
+    """One pseudoprincipal: its primary key (a raw database value) and its key pair."""
+
+    principal: Value
+    public_key: PublicKey
+    secret_key: SecretKey
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SpeaksForBatch:
+    """Speaks-for records for pseudoprincipals of one model; `model` is its lower-case label ("auth.user").
+
+    Each row is a `SpeaksFor`, or a plain (primary key, public key, secret key) triple. `repr` shows no rows.
+    """
+
+    model: str
+    rows: Sequence[tuple[Value, PublicKey, SecretKey]]
+
+    def __repr__(self) -> str:
+        return f"<SpeaksForBatch {self.model} rows={len(self.rows)}>"
+
+    def to_payload(self) -> list[Value]:
+        """Return the batch as plain lists for `values.encode`. The result holds raw keys: do not give it a name."""
+        return [self.model, [[principal, bytes(public), secret.expose()] for principal, public, secret in self.rows]]
+
+    @classmethod
+    def from_payload(cls, payload: Value) -> SpeaksForBatch:
+        """Read what `to_payload` made, after a decode; the keys become `PublicKey` and `SecretKey` objects.
+
+        That the two halves of a key belong together is vouched for by the server's MAC, not computed again.
+
+        Raises: BagCorrupt if the shape is any other.
+        """
+        batch = _read(payload)
+        del payload  # raw secret keys: not for an error page that prints variables
+        if batch is None:
+            raise BagCorrupt("A speaks-for batch of the bag is malformed.")
+        return batch
+
+
+def _read(payload: Value) -> SpeaksForBatch | None:
+    """Return the batch or None; never raises, because its variables are raw secret keys."""
+    match payload:
+        case [str(model), list(raw_rows)]:
+            pass
+        case _:
+            return None
+    rows = []
+    for row in raw_rows:
+        match row:
+            case [principal, bytes(public), bytes(secret)] if len(public) == len(secret) == KEY_BYTES:
+                try:
+                    public_key = PublicKey(public)
+                except KeyMalformed:
+                    return None
+                rows.append(SpeaksFor(principal, public_key, SecretKey(secret).paired(public_key)))
+            case _:
+                return None
+    return SpeaksForBatch(model, rows)

@@ -1,0 +1,178 @@
+"""Database values as bytes, exactly: what goes in comes out with the same type and the same bits.
+
+Keeps: the value format of docs/format.md (a msgpack profile with seven extension types). Keeps: decoding cannot execute
+anything, recurse, or allocate more than a constant times the length of its input; every text has one encoding per
+type, so an extension value that is not the canonical spelling is refused. Does not know: models, fields, what the
+values mean.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgpack
+
+from edna.errors import BagCorrupt, ValueNotEncodable
+
+Value: TypeAlias = Any
+"""None, bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta, UUID; lists, dictionaries of them."""
+
+DECIMAL, DATETIME, DATE, TIME, TIMEDELTA, UUID, BIG_INTEGER = range(1, 8)
+
+_INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
+
+
+def encode(value: Value) -> bytes:
+    """Return the bytes of `value`. Tuples are encoded as lists, subclasses of str, int, ... as the plain type.
+
+    Raises: ValueNotEncodable if a part of it is of another type, or nested more than about 1,000 levels.
+    """
+    try:
+        encoded: bytes = msgpack.packb(value, default=_extension, use_bin_type=True, unicode_errors="surrogatepass")
+        return encoded
+    except ValueNotEncodable as error:
+        failure = error.with_traceback(None)
+    except (ValueError, OverflowError, TypeError, RecursionError) as error:
+        failure = ValueNotEncodable(f"The value is too deep or too long for a record ({type(error).__name__}).")
+    del value  # personal data, and in a speaks-for record secret keys: not for an error page that prints variables
+    raise failure
+
+
+def decode(data: bytes) -> Value:
+    """Return the value that `encode` made `data` of.
+
+    Raises: BagCorrupt for anything that `encode` cannot have made: truncated, trailing, unknown or non-canonical
+    extension types, invalid UTF-8, duplicate or unhashable keys, nesting beyond about 1,000 levels.
+    """
+    try:
+        # unpackb trusts the count in an array's header and reserves 8 bytes per element, so a few nested headers could
+        # make it reserve gigabytes. Skipping over the data first builds nothing, and succeeds only if every announced
+        # element is there: after it, memory is bounded by a constant times len(data).
+        scanner = msgpack.Unpacker(max_buffer_size=max(len(data), 1), strict_map_key=False)
+        scanner.feed(data)
+        scanner.skip()
+        if scanner.tell() == len(data):
+            value = msgpack.unpackb(
+                data,
+                ext_hook=_value_of_extension,
+                object_pairs_hook=_mapping,
+                strict_map_key=False,
+                unicode_errors="surrogatepass",
+            )
+            # msgpack reads its own timestamp extension without asking the hook. These bytes are rare: look closer then.
+            if not any(start in data for start in _TIMESTAMPS) or not _holds_timestamp(value):
+                return value
+            problem = "a timestamp extension"
+        else:
+            problem = "trailing bytes"
+    except BagCorrupt as error:
+        problem = str(error)
+    except (ValueError, msgpack.UnpackException, TypeError, RecursionError, OverflowError) as error:
+        problem = type(error).__name__
+    value = None
+    del data  # the plaintext of a bag: not for an error page that prints variables
+    raise BagCorrupt(f"The content of the bag does not decode: {problem}.")
+
+
+def _extension(value: object) -> object:
+    """Encode what msgpack does not know itself."""
+    kind = type(value)
+    if kind not in _EXTENSIONS:
+        # A subclass is kept as the plain type. A datetime is a date as well, so the order of the table matters.
+        kind = next((known for known in _EXTENSIONS if isinstance(value, known)), kind)
+        if kind not in _EXTENSIONS:
+            del value
+            raise ValueNotEncodable(
+                f"A value of type {kind.__name__} cannot be kept in a record.", value_type=kind.__name__
+            )
+    code, write = _EXTENSIONS[kind]
+    # ExtType's own constructor checks its arguments again; on this path that is a third of the cost.
+    return tuple.__new__(msgpack.ExtType, (code, write(value)))
+
+
+def _timedelta_text(value: datetime.timedelta) -> str:
+    return f"{value.days}:{value.seconds}:{value.microseconds}"
+
+
+def _decimal(text: str) -> decimal.Decimal:
+    try:
+        return decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        raise ValueError from None
+
+
+def _timedelta(text: str) -> datetime.timedelta:
+    days, seconds, microseconds = (int(part) for part in text.split(":"))
+    return datetime.timedelta(days, seconds, microseconds)
+
+
+# The text extensions: how to read one, and how it must have been written. The writers are unbound methods, so that they
+# ignore what a subclass may have overridden.
+_TEXTUAL: dict[int, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    DECIMAL: (_decimal, decimal.Decimal.__str__),
+    DATETIME: (datetime.datetime.fromisoformat, datetime.datetime.isoformat),
+    DATE: (datetime.date.fromisoformat, datetime.date.isoformat),
+    TIME: (datetime.time.fromisoformat, datetime.time.isoformat),
+    TIMEDELTA: (_timedelta, _timedelta_text),
+}
+_EXTENSIONS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
+    datetime.datetime: (DATETIME, lambda value: datetime.datetime.isoformat(value).encode("ascii")),
+    decimal.Decimal: (DECIMAL, lambda value: decimal.Decimal.__str__(value).encode("ascii")),
+    uuid.UUID: (UUID, lambda value: value.bytes),
+    datetime.date: (DATE, lambda value: datetime.date.isoformat(value).encode("ascii")),
+    datetime.time: (TIME, lambda value: datetime.time.isoformat(value).encode("ascii")),
+    datetime.timedelta: (TIMEDELTA, lambda value: _timedelta_text(value).encode("ascii")),
+    # msgpack encodes all that fit into 64 bits itself and hands over the others.
+    int: (BIG_INTEGER, lambda value: int.to_bytes(value, value.bit_length() // 8 + 1, "big", signed=True)),
+}
+
+
+def _value_of_extension(code: int, data: bytes) -> Value:
+    if code in _TEXTUAL:
+        read, write = _TEXTUAL[code]
+        text = data.decode("ascii")
+        value = read(text)
+        # The constructors are lenient (spaces, underscores, foreign digits, several date formats): one value, one
+        # spelling.
+        if write(value) == text:
+            return value
+    elif code == UUID and len(data) == 16:
+        return uuid.UUID(bytes=data)
+    elif code == BIG_INTEGER:
+        number = int.from_bytes(data, "big", signed=True)
+        if not _INT64_MIN <= number <= _UINT64_MAX and len(data) == number.bit_length() // 8 + 1:
+            return number
+    raise BagCorrupt(f"An extension value of type {code} is unknown or malformed.")
+
+
+_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
+
+
+def _holds_timestamp(value: Value) -> bool:
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case msgpack.Timestamp():
+                return True
+            case list() | tuple() as items:
+                pending.extend(items)
+            case dict() as mapping:
+                pending.extend((*mapping.keys(), *mapping.values()))
+    return False
+
+
+def _mapping(pairs: list[tuple[Value, Value]]) -> dict[Value, Value]:
+    mapping = {_hashable(key): value for key, value in pairs}
+    if len(mapping) != len(pairs):
+        raise BagCorrupt("A dictionary repeats a key.")
+    return mapping
+
+
+def _hashable(key: Value) -> Value:
+    # A tuple is a legal dictionary key in Python and would come back as a list, which is not: what was sealed must
+    # open.
+    return tuple(map(_hashable, key)) if type(key) is list else key

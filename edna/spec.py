@@ -1,0 +1,263 @@
+"""What the developer writes: disguises, their transformations, and how pseudoprincipals are filled in.
+
+A specification is data. It knows the application's models and Django's ``Q``; it knows nothing of keys, bags or edna's
+own tables, and it does not run anything.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from django.db.models import (
+    NOT_PROVIDED,
+    BinaryField,
+    DateField,
+    DateTimeField,
+    Expression,
+    Field,
+    Model,
+    Q,
+    TimeField,
+)
+from django.utils.dateparse import parse_date, parse_datetime
+
+from edna.errors import InvalidParameters, SpecError
+from edna.placeholders import Placeholder, as_placeholder, constant, null
+
+NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*", re.ASCII)
+#: Every pseudoprincipal was "born" now: an instant that carries nothing.
+EPOCH: Final = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+PARAMETER_TYPES: Final = (int, str, bool, float, decimal.Decimal, datetime.date, datetime.datetime, uuid.UUID)
+
+
+class _All:
+    def __repr__(self) -> str:
+        return "edna.ALL"
+
+
+ALL: Final = _All()
+
+
+class Param(Expression):
+    """A place in ``where`` that takes the parameter's value when the disguise is applied: ``Q(lecture=Param("lecture"))``.
+
+    Bound as a statement parameter, never spliced into SQL.
+    """
+
+    allowed_default = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Param({self.name!r})"
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Param:
+        return self
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        return "%s", [self]
+
+
+@dataclass(frozen=True, eq=False)
+class Remove:
+    """Delete the rows that the principal owns. Without ``owner``, the model is the principal's own."""
+
+    model: type[Model]
+    owner: str | None = None
+    where: Q | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Modify:
+    """Replace column values by placeholders."""
+
+    model: type[Model]
+    owner: str | None = None
+    set: Mapping[str, Placeholder | Any] = field(default_factory=dict)
+    where: Q | None = None
+
+    @property
+    def placeholders(self) -> dict[str, Placeholder]:
+        return {name: as_placeholder(value) for name, value in self.set.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Decorrelate:
+    """Re-point ``owner`` to pseudoprincipals: one per row, one per distinct value of ``group_by``, or one for ``ALL``."""
+
+    model: type[Model]
+    owner: str
+    where: Q | None = None
+    group_by: Sequence[str] | _All = ()
+
+    @property
+    def group_paths(self) -> tuple[str, ...]:
+        return () if isinstance(self.group_by, _All) else tuple(self.group_by)
+
+
+@dataclass(frozen=True, eq=False)
+class Keep:
+    """Says that ``model.field`` may go on pointing at a removed row. Changes nothing; silences the coverage check."""
+
+    model: type[Model]
+    field: str
+
+
+Transformation = Remove | Modify | Decorrelate
+TRANSFORMATIONS: Final = (Remove, Modify, Decorrelate)
+
+
+class Pseudoprincipal:
+    """How to fill the row of a placeholder user: ``values`` maps field names to values or placeholders.
+
+    Fields that ``values`` leaves out become NULL where they may, otherwise their constant default, otherwise the empty
+    value of their type; times become a fixed instant, because a row's age would tie together what was made together.
+    """
+
+    model: ClassVar[type[Model]]
+    values: ClassVar[Mapping[str, Any]] = {}
+
+
+def filler(generator: type[Pseudoprincipal], field: Field[Any, Any]) -> Placeholder:
+    """What fills ``field`` in the rows that ``generator`` describes.
+
+    Raises:
+        SpecError: neither the generator nor the field says.
+    """
+    if field.name in generator.values:
+        return as_placeholder(generator.values[field.name])
+    if isinstance(field, (DateField, TimeField)):
+        return null() if field.null else constant(_instant(field))
+    if field.null:
+        return null()
+    if not field.unique:
+        if field.default is not NOT_PROVIDED and not callable(field.default):
+            return constant(field.default)
+        if field.default in (dict, list):
+            return constant(field.default())
+        # `blank` says that a form may leave it empty, not that the column has an empty value: a number has none.
+        if field.empty_strings_allowed:
+            return constant(b"" if isinstance(field, BinaryField) else "")
+    raise SpecError(
+        f"{generator.__name__}.values does not say how to fill {field.model._meta.label}.{field.name}, "
+        "which has no default, may not be NULL, or must be unique: give it a value or a placeholder."
+    )
+
+
+def _instant(field: Field[Any, Any]) -> Any:
+    if isinstance(field, DateTimeField):
+        return EPOCH
+    return EPOCH.date() if isinstance(field, DateField) else EPOCH.time()
+
+
+class Disguise:
+    """One named disguise. Its docstring is its description, shown to users and operators.
+
+    ``applies_to`` says who may apply it: ``"self"`` (each user for themselves) or ``"staff"``.
+    ``locators`` overrides ``EDNA["LOCATORS"]`` for this disguise. ``references`` says, per ``"app.Model.field"``, what a reveal
+    does with rows that came to refer to a pseudoprincipal since: ``"restore"`` to the owner (the default), ``"delete"``, or
+    ``"retain"`` on the pseudoprincipal.
+    """
+
+    name: ClassVar[str]
+    params: ClassVar[Mapping[str, type]] = {}
+    transformations: ClassVar[Sequence[Transformation | Keep]] = ()
+    pseudoprincipal: ClassVar[type[Pseudoprincipal] | None] = None
+    locators: ClassVar[str | None] = None
+    applies_to: ClassVar[str] = "self"
+    references: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def steps(cls) -> list[Transformation]:
+        return [step for step in cls.transformations if isinstance(step, TRANSFORMATIONS)]
+
+    @classmethod
+    def kept(cls) -> list[Keep]:
+        return [step for step in cls.transformations if isinstance(step, Keep)]
+
+    @classmethod
+    def description(cls) -> str:
+        return " ".join((cls.__doc__ or "").split())
+
+
+def validated_name(name: Any) -> str:
+    """``name`` if it can stand in a receipt: lower-case letters, digits, and single ``.``, ``_`` or ``-`` between them."""
+    if not isinstance(name, str) or len(name) > 100 or not NAME_PATTERN.fullmatch(name):
+        raise SpecError(
+            f"{name!r} is no disguise name: use at most 100 of a-z, 0-9 and . _ - between them, such as shop.delete-account."
+        )
+    return name
+
+
+def validated_params(disguise: type[Disguise], params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``params`` if they are exactly the declared ones, each of its declared type.
+
+    Raises:
+        InvalidParameters: one is missing, unknown or of another type.
+    """
+    given = dict(params or {})
+    expected = ", ".join(f"{name}: {kind.__name__}" for name, kind in disguise.params.items()) or "none"
+    for name in disguise.params:
+        if name not in given:
+            raise InvalidParameters(f"{disguise.name} needs the parameter {name!r}. It takes: {expected}.")
+    for name, value in given.items():
+        if name not in disguise.params:
+            raise InvalidParameters(f"{disguise.name} has no parameter {name!r}. It takes: {expected}.")
+        # bool is an int to Python, and datetime a date; to a database they are not.
+        if type(value) is not disguise.params[name]:
+            raise InvalidParameters(
+                f"{disguise.name}: the parameter {name!r} must be {disguise.params[name].__name__}, not {type(value).__name__}."
+            )
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise InvalidParameters(
+                f"{disguise.name}: the parameter {name!r} is beyond 64 bits; no column is that wide."
+            )
+        if isinstance(value, str) and "\0" in value:
+            raise InvalidParameters(
+                f"{disguise.name}: the parameter {name!r} holds a NUL, which not every database takes."
+            )
+    return given
+
+
+def parsed_params(disguise: type[Disguise], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters from a command line or a form, converted to their declared types and validated.
+
+    Raises:
+        InvalidParameters: as `validated_params`, or a text does not read as its type.
+    """
+    parsers: dict[type, Any] = {bool: _parse_bool, datetime.date: parse_date, datetime.datetime: parse_datetime}
+    values: dict[str, Any] = dict(texts)
+    for name, text in texts.items():
+        if name in disguise.params:
+            kind = disguise.params[name]
+            try:
+                values[name] = parsers.get(kind, kind)(text)
+            except (ValueError, decimal.InvalidOperation):
+                values[name] = None
+            if values[name] is None:
+                raise InvalidParameters(f"{disguise.name}: the parameter {name!r} does not read as {kind.__name__}.")
+    return validated_params(disguise, values)
+
+
+def _parse_bool(text: str) -> bool | None:
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(text.lower())
+
+
+def model_field(model: type[Model], name: str) -> Field[Any, Any]:
+    """The concrete field called ``name``.
+
+    Raises:
+        django.core.exceptions.FieldDoesNotExist
+    """
+    found = model._meta.get_field(name)
+    if not isinstance(found, Field):
+        raise SpecError(f"{model._meta.label}.{name} is a relation from elsewhere, not a column of this table.")
+    return found

@@ -1,0 +1,189 @@
+"""The only reader and writer of edna's tables.
+
+Bytes in, bytes out: this module seals and opens nothing and knows no disguise, no spec and no application model. Every
+function takes the database alias; writers expect to run inside the caller's transaction, so that bags change together
+with the application's rows (DESIGN 2.1). The number of statements never depends on the number of rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from django.db import IntegrityError, connections
+
+from edna import rows
+from edna.errors import PrincipalAlreadyRegistered
+from edna.models import Bag, KeySlot, PrincipalEntry, SessionLink, random_primary_key
+from edna.rows import Row, table_of
+
+_ENTRIES: Final = table_of(PrincipalEntry)
+_BAGS: Final = table_of(Bag)
+_LINKS: Final = table_of(SessionLink)
+_ENTRY_COLUMNS: Final = ("id", "public_key", "model", "reference", "natural", "locators", "last_seen_on")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A principal's row: ``reference`` is None once the principal has been removed."""
+
+    id: int
+    public_key: bytes
+    model: str
+    reference: str | None
+    natural: bool
+    locators: bytes
+    last_seen_on: datetime.date | None
+
+    @property
+    def attached(self) -> bool:
+        return self.reference is not None
+
+    def detached(self) -> Entry:
+        """Without whose key it was: the principal's row is gone."""
+        # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
+        return replace(self, model="", reference=None, natural=False, last_seen_on=None)
+
+
+def _entry(row: Row) -> Entry:
+    pk, public_key, model, reference, natural, locators, last_seen_on = row
+    return Entry(pk, bytes(public_key), model, reference, bool(natural), bytes(locators), last_seen_on)
+
+
+def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> None:
+    """Add (public key, model, reference, natural) entries.
+
+    Raises:
+        PrincipalAlreadyRegistered: one of them, or its key, has an entry already.
+    """
+    new = [
+        (random_primary_key(), key, model, reference, natural, b"", None) for key, model, reference, natural in entries
+    ]
+    try:
+        # By the random key: neighbours in the file must not be pseudoprincipals of one person.
+        rows.insert(_ENTRIES, _ENTRY_COLUMNS, sorted(new, key=lambda row: row[0]), using=using)
+    except IntegrityError as error:
+        raise PrincipalAlreadyRegistered(
+            f"A {entries[0][1]} or its public key is registered already; "
+            "register each principal once, with a key of its own."
+        ) from error
+
+
+def entries_by_reference(model: str, references: Iterable[str], *, using: str, lock: bool = False) -> list[Entry]:
+    wanted = set(references)
+    found = rows.read_where(_ENTRIES, _ENTRY_COLUMNS, "reference", list(wanted), lock=lock, using=using)
+    # Compared here too: to some collations Meg and meg, or 7 and "7 ", are one.
+    return [entry for entry in map(_entry, found) if entry.model == model and entry.reference in wanted]
+
+
+def entries_by_public_key(public_keys: Iterable[bytes], *, using: str, lock: bool = False) -> list[Entry]:
+    found = rows.read_where(_ENTRIES, _ENTRY_COLUMNS, "public_key", list(public_keys), lock=lock, using=using)
+    return [_entry(row) for row in found]
+
+
+def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
+    return any(not entry.natural for entry in entries_by_reference(model, [reference], using=using))
+
+
+def save_entries(entries: Sequence[Entry], *, using: str) -> None:
+    """Write what can change of an entry: whose it is, and its list of sealed locators."""
+    if entries:
+        changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on) for e in entries]
+        rows.update(_ENTRIES, ("model", "reference", "natural", "locators", "last_seen_on"), changed, using=using)
+
+
+def delete_entries(entries: Iterable[Entry], *, using: str) -> None:
+    rows.delete(_ENTRIES, [(entry.id,) for entry in entries], using=using)
+
+
+def touch_entry(model: str, reference: str, *, today: datetime.date, using: str) -> None:
+    """Note that a principal was active today; writes at most once a day."""
+    query = PrincipalEntry.objects.using(using).filter(model=model, reference=reference)
+    query.exclude(last_seen_on=today).update(last_seen_on=today)
+
+
+# Bags
+
+
+def add_bags(bags: Sequence[tuple[bytes, bytes]], *, expires_on: datetime.date | None, using: str) -> None:
+    new = [(random_primary_key(), index, sealed, expires_on) for index, sealed in bags]
+    # By the random key: the order in which rows of one disguise are written must not say which belong together.
+    rows.insert(_BAGS, ("id", "index", "sealed", "expires_on"), sorted(new), using=using)
+
+
+def bags_by_index(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> dict[bytes, bytes]:
+    found = rows.read_where(_BAGS, ("index", "sealed"), "index", list(indexes), lock=lock, using=using)
+    return {bytes(index): bytes(sealed) for index, sealed in found}
+
+
+def delete_bags(indexes: Sequence[bytes], *, using: str) -> None:
+    rows.delete_where(_BAGS, "index", indexes, using=using)
+
+
+def expiry_bucket(today: datetime.date, *, retention_days: int | None) -> datetime.date | None:
+    """The first day of the month after a bag's last day: coarse, so that it tells no dates of disguises."""
+    if retention_days is None:
+        return None
+    last = today + datetime.timedelta(days=retention_days)
+    return datetime.date(last.year + last.month // 12, last.month % 12 + 1, 1)
+
+
+# Key slots
+
+
+def add_slots(slots: Sequence[tuple[bytes, bytes, bytes]], *, using: str) -> None:
+    """Add (slot id, tag, wrapped key) slots.
+
+    Raises:
+        PrincipalAlreadyRegistered: the same identifier and password lead to a slot already.
+    """
+    new = [KeySlot(slot_id=slot_id, tag=tag, wrapped=wrapped) for slot_id, tag, wrapped in slots]
+    try:
+        KeySlot.objects.using(using).bulk_create(new)
+    except IntegrityError as error:
+        raise PrincipalAlreadyRegistered(
+            "A key slot for this identifier and password exists already; unlock it instead of registering again."
+        ) from error
+
+
+def find_slot(candidates: Sequence[bytes], *, using: str) -> tuple[bytes, bytes, bytes] | None:
+    row = (
+        KeySlot.objects.using(using)
+        .filter(slot_id__in=list(candidates))
+        .values_list("slot_id", "tag", "wrapped")
+        .first()
+    )
+    return None if row is None else (row[0], row[1], bytes(row[2]))
+
+
+def delete_slots_by_tag(tag: bytes, *, using: str) -> None:
+    KeySlot.objects.using(using).filter(tag=tag).delete()
+
+
+# Sessions
+
+
+def link_session(owner_tag: bytes, session_key: str, *, using: str) -> None:
+    """In one statement, whether the session is noted already or not: every login of every principal does this."""
+    targeted = connections[using].features.supports_update_conflicts_with_target
+    SessionLink.objects.using(using).bulk_create(
+        [SessionLink(owner_tag=owner_tag, session_key=session_key)],
+        update_conflicts=True,
+        update_fields=["owner_tag"],
+        unique_fields=["session_key"] if targeted else None,
+    )
+
+
+def unlink_session(session_key: str, *, using: str) -> None:
+    SessionLink.objects.using(using).filter(session_key=session_key).delete()
+
+
+def sessions_of(owner_tags: Sequence[bytes], *, using: str) -> list[str]:
+    found = rows.read_where(_LINKS, ("session_key",), "owner_tag", owner_tags, lock=False, using=using)
+    return [session_key for (session_key,) in found]
+
+
+def unlink_sessions_of(owner_tags: Sequence[bytes], *, using: str) -> None:
+    rows.delete_where(_LINKS, "owner_tag", owner_tags, using=using)

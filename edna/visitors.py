@@ -1,0 +1,189 @@
+"""Whom a request comes from: never a pseudoprincipal; and, no finer than a day, when each principal was last here.
+
+Guarantees: an ordinary user costs no statement, however often asked about, but for two small ones a day (`Attendance`).
+Does not know: who logged in how (`edna.signals`, `edna.middleware`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import AnonymousUser
+from django.db import DatabaseError
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject, empty
+
+from edna import api, conf, registry
+from edna.errors import PrincipalError, SpecError
+
+logger = logging.getLogger("edna")
+
+#: The longest session key that can be noted. Cookie-based sessions have the whole session for a key.
+LONGEST_SESSION_KEY = 40
+
+
+def is_pseudoprincipal(user: object) -> bool:
+    """Whether this is a placeholder that a disguise made: one statement, none for what is no principal at all."""
+    try:
+        return isinstance(user, Model) and api.is_pseudoprincipal(user)
+    except PrincipalError:
+        return False
+
+
+def log_out(user: Model, request: HttpRequest | None) -> None:
+    """Undo what a backend did for a pseudoprincipal. The log does not say for which."""
+    logger.warning("A pseudoprincipal was refused as the user of a request; some backend had let it in.")
+    if request is None:
+        return
+    session = getattr(request, "session", None)
+    if session is not None and session.get(SESSION_KEY) == user._meta.pk.value_to_string(user):
+        session.flush()
+    if hasattr(request, "user"):
+        request.user = AnonymousUser()
+
+
+def is_principal(user: object) -> bool:
+    try:
+        return isinstance(user, Model) and user.pk is not None and bool(registry.principal_model_of(user))
+    except PrincipalError:
+        return False
+
+
+def session_key_of(request: HttpRequest | None) -> str | None:
+    """The key of the request's session, if edna can note it."""
+    key = getattr(getattr(request, "session", None), "session_key", None)
+    return key if isinstance(key, str) and 0 < len(key) <= LONGEST_SESSION_KEY else None
+
+
+def today() -> datetime.date:
+    """The same for everybody: a day of each user's own time zone would begin and end with every change of zones."""
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+class Attendance:
+    """Notes who was here today, and with which session: two small statements for a session, day and process.
+
+    The memory is this process's own; it holds hashes, and is emptied every day.
+    """
+
+    #: More users a day than this are noted again now and then, which changes nothing.
+    LIMIT = 100_000
+
+    def __init__(self) -> None:
+        self._day = today()
+        self._marks: set[int] = set()
+
+    def is_new(self, user: Model, session_key: str | None) -> bool:
+        return self._mark(user, session_key) not in self._todays()
+
+    def note(self, user: object, session_key: str | None) -> None:
+        if not isinstance(user, Model):
+            return
+        if is_principal(user):
+            if session_key is not None:
+                api.end_sessions_on_removal(user, session_key)
+            api.note_activity(user, today=today())
+        self._todays().add(self._mark(user, session_key))
+
+    def _todays(self) -> set[int]:
+        if self._day != (day := today()) or len(self._marks) >= self.LIMIT:
+            self._day, self._marks = day, set()
+        return self._marks
+
+    @staticmethod
+    def _mark(user: Model, session_key: str | None) -> int:
+        return hash((user._meta.label_lower, user.pk, session_key))
+
+
+attendance = Attendance()
+
+
+class LazyVisitor(SimpleLazyObject):
+    """A `SimpleLazyObject` that takes a tenth of the time to make, for every request makes one."""
+
+    _wrapped = empty  # where Django's writes it into each instance
+
+    def __init__(self, find: Callable[[], Any]) -> None:
+        object.__setattr__(self, "_setupfunc", find)
+
+
+class Visitor:
+    """Whom a request comes from, looked at once somebody asks. Never a pseudoprincipal."""
+
+    #: The user, once asked for, if it is one of the database.
+    user: Model | None = None
+    #: What ``request.user`` was: not looked at yet, or an object already, set by something else than Django.
+    lazy_user: Any = None
+    outsider: Any = None
+    #: What this class made ``request.user`` instead.
+    offered: Any = None
+    auser: Callable[[], Awaitable[Any]]
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+
+    def resolve(self) -> Any:
+        self.lazy_user.is_authenticated  # noqa: B018 - looks it up
+        return self.admit(self.lazy_user._wrapped)
+
+    async def aresolve(self) -> Any:
+        return await self.aadmit(await self.auser())
+
+    def admit(self, user: Any) -> Any:
+        if not isinstance(user, Model):
+            return user
+        if _could_be_pseudoprincipal(user) and is_pseudoprincipal(user):
+            log_out(user, self._request)
+            return AnonymousUser()
+        self.user = user
+        return user
+
+    async def aadmit(self, user: Any) -> Any:
+        if isinstance(user, Model) and _could_be_pseudoprincipal(user):
+            return await sync_to_async(self.admit)(user)
+        return self.admit(user)
+
+    def is_new_today(self) -> bool:
+        """Whether `note` has something to note: not after a logout, nor after a login as somebody else."""
+        user = self.user
+        return (
+            user is not None
+            and self._request.user is self.offered
+            and attendance.is_new(user, session_key_of(self._request))
+        )
+
+    def note(self) -> None:
+        try:
+            attendance.note(self.user, session_key_of(self._request))
+        except DatabaseError as error:
+            # The page is made; the next one tries again.
+            logger.warning("The day of a principal's activity could not be noted: %s", type(error).__name__)
+
+
+def _could_be_pseudoprincipal(user: Model) -> bool:
+    """Decided from the user object alone, so that ordinary users cost no statement.
+
+    A pseudoprincipal is inactive, unless the application's own generators leave it active; and with the default
+    ``EDNA["PSEUDOPRINCIPAL_KEYS"]``, its key is negative. Who is neither is none. Without either mark, everybody could be.
+    """
+    if user.pk is None:
+        return False
+    if not getattr(user, "is_active", True):
+        return True
+    if isinstance(user.pk, int) and conf.pseudoprincipal_keys() == "negative":
+        return user.pk < 0
+    return any(generator.values.get("is_active") is not False for generator in _generators(type(user)))
+
+
+def _generators(model: type[Model]) -> Iterator[Any]:
+    for disguise in registry.disguises().values():
+        try:
+            yield registry.pseudoprincipal_for(disguise, model)
+        except SpecError:
+            continue  # this disguise makes none

@@ -1,0 +1,201 @@
+"""Several at once: nothing is mixed up, lost or left dangling (behaviours 29)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, OperationalError, connection, connections
+
+import edna
+from apps.websubmit.models import Answer, Question, User
+from edna import errors
+from tests.support import (
+    ANONYMISE_ALL,
+    Student,
+    answer_everything,
+    application_dump,
+    edna_dump,
+    enrol,
+    make_course,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+WAIT_SECONDS = 30
+
+
+@pytest.fixture
+def students() -> Iterator[list[Student]]:
+    make_course()
+    made = [enrol() for _ in range(4)]
+    answer_everything(*made)
+    yield made
+    connections.close_all()
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """Run all of them at the same moment, each in a thread with a connection of its own; results or exceptions, in order."""
+    barrier = threading.Barrier(len(works))
+    results: list[Any] = [None] * len(works)
+
+    def run(position: int, work: Callable[[], Any]) -> None:
+        try:
+            barrier.wait(WAIT_SECONDS)
+            results[position] = work()
+        except Exception as error:
+            results[position] = error
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run, args=each, daemon=True) for each in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+        assert not thread.is_alive(), "deadlock"
+    return results
+
+
+def test_different_people_leave_at_once_and_return_at_once(students: list[Student]) -> None:
+    """Each gets their own records back, and nobody else's."""
+    before, tables = application_dump(), edna_dump()
+    for _ in range(3):
+        receipts = at_once(*(student.disguise for student in students))
+        assert all(isinstance(receipt, edna.Receipt) for receipt in receipts), receipts
+        assert Answer.objects.count() == User.objects.count() == 0
+        for student, receipt in zip(students, receipts, strict=True):
+            [entry] = student.history()
+            assert entry.receipt == receipt
+        outcomes = at_once(*(lambda s=s, r=r: s.reveal(r) for s, r in zip(students, receipts, strict=True)))
+        assert all(outcome.complete for outcome in outcomes), outcomes
+        assert application_dump() == before
+        assert edna_dump() == tables
+
+
+def test_one_person_leaves_twice_at_once(students: list[Student]) -> None:
+    """One of the two wins; the other is told that there is nobody to disguise, and nothing is sealed twice."""
+    bea = students[0]
+    before = application_dump()
+    results = at_once(*[bea.disguise] * 4)
+    won = [result for result in results if isinstance(result, edna.Receipt)]
+    lost = [result for result in results if not isinstance(result, edna.Receipt)]
+    assert len(won) == 1, results
+    assert {type(error) for error in lost} <= {errors.PrincipalNotRegistered, errors.DatabaseBusy}, results
+    assert [entry.receipt for entry in bea.history()] == won
+    assert bea.reveal(won[0]).complete
+    assert application_dump() == before
+
+
+def test_one_receipt_is_used_twice_at_once(students: list[Student]) -> None:
+    bea = students[0]
+    before = application_dump()
+    receipt = bea.disguise()
+    results = at_once(*[lambda: bea.reveal(receipt)] * 4)
+    won = [result for result in results if isinstance(result, edna.Outcome)]
+    assert len(won) == 1, results
+    assert won[0].complete
+    others = {type(result) for result in results if not isinstance(result, edna.Outcome)}
+    assert others <= {errors.ReceiptUnknown, errors.DatabaseBusy}
+    assert application_dump() == before
+
+
+def test_the_staff_anonymise_while_people_leave(students: list[Student]) -> None:
+    """Whoever comes first, every answer is somebody's to bring back."""
+    before, tables = application_dump(), edna_dump()
+    results = at_once(lambda: edna.disguise_all(ANONYMISE_ALL), *(s.disguise for s in students[:2]))
+    for result in results:
+        assert isinstance(result, list | edna.Receipt | errors.DatabaseBusy | errors.UnregisteredOwners), results
+    for student in students:
+        for _ in range(3):
+            for entry in student.history():
+                student.reveal(entry.receipt)
+    assert application_dump() == before
+    assert edna_dump() == tables
+
+
+def test_the_staff_anonymise_twice_at_once(students: list[Student]) -> None:
+    before, tables = application_dump(), edna_dump()
+    at_once(*[lambda: edna.disguise_all(ANONYMISE_ALL)] * 2)
+    assert not Answer.objects.filter(author__is_anon=False).exists()
+    for student in students:
+        for _ in range(4):
+            for entry in student.history():
+                student.reveal(entry.receipt)
+    assert application_dump() == before
+    assert edna_dump() == tables
+
+
+def test_two_register_one_person_at_once(students: list[Student]) -> None:
+    new = User.objects.create(email="new@example.org")
+    results = at_once(*[lambda: edna.register_principal(new)] * 3)
+    assert sum(isinstance(result, edna.Registration) for result in results) == 1, results
+    others = [result for result in results if not isinstance(result, edna.Registration)]
+    assert {type(error) for error in others} == {errors.PrincipalAlreadyRegistered}, results
+
+
+def test_an_answer_posted_while_its_author_leaves_does_not_dangle(students: list[Student]) -> None:
+    """It waits until the account is gone and is then refused by the database, or it was there before and goes along."""
+    bea = students[0]
+    Answer.objects.filter(author=bea.user, question=Question.objects.first()).delete()
+    before = application_dump()
+    deleting, posted = threading.Event(), []
+
+    def wait_at_the_first_delete(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("DELETE") and not deleting.is_set():
+            deleting.set()
+            time.sleep(0.5)  # the other has sent its INSERT by now
+        return execute(sql, params, many, context)
+
+    def leave() -> edna.Receipt:
+        with connection.execute_wrapper(wait_at_the_first_delete):
+            return bea.disguise()
+
+    def post() -> None:
+        assert deleting.wait(WAIT_SECONDS)
+        posted.append(Answer.objects.create(author=bea.user, question=Question.objects.first(), text="too late"))
+
+    receipt, error = at_once(leave, post)
+
+    assert isinstance(receipt, edna.Receipt), receipt
+    assert isinstance(error, IntegrityError | OperationalError), error
+    assert posted == []
+    assert not Answer.objects.filter(author=bea.user.pk).exists()
+    connection.check_constraints()
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+def test_an_answer_that_is_being_posted_when_its_author_leaves_goes_along(students: list[Student]) -> None:
+    """The insertion locks the account's row, so the disguise waits for it and sees it; PostgreSQL, which looks at foreign
+    keys when the transaction ends (Django's constraints are deferred), refuses the answer instead."""
+    bea = students[0]
+    question = Question.objects.first()
+    Answer.objects.filter(author=bea.user, question=question).delete()
+    inserted = threading.Event()
+
+    def post() -> None:
+        from django.db import transaction
+
+        with transaction.atomic():
+            Answer.objects.create(author=bea.user, question=question, text="just in time")
+            inserted.set()
+            time.sleep(0.5)
+
+    def leave() -> edna.Receipt:
+        assert inserted.wait(WAIT_SECONDS)
+        return bea.disguise()
+
+    error, receipt = at_once(post, leave)
+
+    assert isinstance(receipt, edna.Receipt), receipt
+    assert not Answer.objects.filter(author=bea.user.pk).exists()
+    assert bea.reveal(receipt).complete
+    if connection.vendor == "postgresql":
+        assert isinstance(error, IntegrityError)
+    else:
+        assert error is None
+        assert Answer.objects.get(author=bea.user, question=question).text == "just in time"

@@ -1,0 +1,275 @@
+"""Removing a principal ends their sessions, whichever engine keeps them and however they came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import AnonymousUser, update_last_login
+from django.contrib.auth.signals import user_logged_in, user_logged_out
+from django.contrib.sessions.backends.cache import SessionStore as CacheSessions
+from django.contrib.sessions.backends.file import SessionStore
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+import edna
+from apps.websubmit.models import Lecture, User
+from edna.models import SessionLink
+from edna.visitors import attendance
+from tests.support import DELETE, PASSWORD, Student, enrol, rows_of, statements
+
+pytestmark = pytest.mark.django_db
+
+ENGINES = ("db", "cached_db", "cache", "file", "signed_cookies")
+IN_DATABASE = ("db", "cached_db")
+ON_SERVER = ENGINES[:-1]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    attendance.__init__()  # type: ignore[misc]
+
+
+@pytest.fixture
+def engine(
+    request: pytest.FixtureRequest, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    name = request.param
+    settings.SESSION_ENGINE = f"django.contrib.sessions.backends.{name}"
+    monkeypatch.setattr(SessionStore, "_storage_path", str(tmp_path), raising=False)
+    yield name
+    cache.clear()
+
+
+on_server = pytest.mark.parametrize("engine", ON_SERVER, indirect=True)
+every_engine = pytest.mark.parametrize("engine", ENGINES, indirect=True)
+in_database = pytest.mark.parametrize("engine", IN_DATABASE, indirect=True)
+
+
+@pytest.fixture
+def bea() -> Student:
+    return enrol("bea@example.org", password=PASSWORD)
+
+
+@pytest.fixture
+def carl() -> Student:
+    return enrol("carl@example.org", password=PASSWORD)
+
+
+def browser(student: Student, client: Client | None = None) -> Client:
+    """Logged in as people log in."""
+    client = client or Client()
+    response = client.post(reverse("websubmit:login"), {"username": student.email, "password": PASSWORD})
+    assert response.status_code == 302
+    assert logged_in(client)
+    return client
+
+
+def logged_in(client: Client) -> bool:
+    return bool(client.get(reverse("websubmit:account")).status_code == 200)
+
+
+def links() -> list[Any]:
+    return sorted(key for (key,) in rows_of("edna_sessionlink", ["session_key"]))
+
+
+def keys(*clients: Client) -> list[str]:
+    return sorted(client.cookies["sessionid"].value for client in clients)
+
+
+@every_engine
+def test_no_session_of_a_removed_principal_logs_anybody_in(
+    engine: str, bea: Student, carl: Student, django_capture_on_commit_callbacks: Any
+) -> None:
+    home, work, carls = browser(bea), browser(bea), browser(carl)
+    with django_capture_on_commit_callbacks(execute=True):
+        receipt = bea.disguise(DELETE)
+    assert [logged_in(client) for client in (home, work, carls)] == [False, False, True]
+
+    assert bea.reveal(receipt).complete
+    # The account is back, with the same key and password. Only a cookie that *is* the session outlives that.
+    assert [logged_in(client) for client in (home, work)] == [engine == "signed_cookies"] * 2
+    assert logged_in(browser(bea))
+
+
+@in_database
+def test_the_rows_go_in_the_same_transaction(engine: str, bea: Student, carl: Student) -> None:
+    home, work, carls = browser(bea), browser(bea), browser(carl)
+    everybodys = keys(home, work, carls)
+    assert sorted(Session.objects.values_list("pk", flat=True)) == everybodys == links()
+
+    with pytest.raises(ZeroDivisionError):
+        _fail_after(bea)
+    assert sorted(Session.objects.values_list("pk", flat=True)) == everybodys == links()
+
+    bea.disguise(DELETE)
+    assert list(Session.objects.values_list("pk", flat=True)) == keys(carls) == links()
+
+
+def _fail_after(student: Student) -> None:
+    with transaction.atomic():
+        student.disguise(DELETE)
+        assert Session.objects.count() == 1
+        raise ZeroDivisionError
+
+
+@on_server
+def test_a_session_that_got_a_new_key(engine: str, bea: Student, django_capture_on_commit_callbacks: Any) -> None:
+    """Changing the password gives the session another key, and no signal says so."""
+    client = browser(bea)
+    before = keys(client)
+    new = "two otters in a canoe"
+    form = {"password": PASSWORD, "new_password": new, "again": new}
+    page = client.post(reverse("websubmit:change-password"), form)
+    assert page.status_code == 302, page.content.decode()
+    assert keys(client) != before
+    assert keys(client)[0] in links()
+    with django_capture_on_commit_callbacks(execute=True):
+        receipt = bea.disguise(DELETE)
+    assert not logged_in(client)
+    assert bea.reveal(receipt).complete
+    assert not logged_in(client)
+
+
+@on_server
+def test_a_session_from_before_edna(engine: str, bea: Student, django_capture_on_commit_callbacks: Any) -> None:
+    """Its next request makes it known."""
+    client = browser(bea)
+    SessionLink.objects.all().delete()
+    attendance.__init__()  # type: ignore[misc]  # another process, or another day
+    assert logged_in(client)
+    with django_capture_on_commit_callbacks(execute=True):
+        receipt = bea.disguise(DELETE)
+    assert bea.reveal(receipt).complete
+    assert not logged_in(client)
+
+
+@on_server
+def test_somebody_else_in_the_same_browser(
+    engine: str, bea: Student, carl: Student, django_capture_on_commit_callbacks: Any
+) -> None:
+    """Django throws her session away; that the next one is his is noted before it has been saved."""
+    client = browser(bea)
+    client.force_login(carl.user)
+    assert logged_in(client)
+    with django_capture_on_commit_callbacks(execute=True):
+        bea.disguise(DELETE)
+    assert logged_in(client)
+    with django_capture_on_commit_callbacks(execute=True):
+        carl.disguise(DELETE)
+    assert not logged_in(client)
+
+
+@every_engine
+def test_logging_out_forgets_the_session(engine: str, bea: Student) -> None:
+    client = browser(bea)
+    assert len(links()) == (engine != "signed_cookies")
+    client.post(reverse("websubmit:logout"))
+    assert links() == []
+
+
+def test_what_a_link_says(bea: Student) -> None:
+    """Nothing that the session does not say itself."""
+    browser(bea)
+    ((tag, key),) = rows_of("edna_sessionlink", ["owner_tag", "session_key"])
+    assert len(bytes(tag)) == 32
+    assert Session.objects.get(pk=key).get_decoded()[SESSION_KEY] == str(bea.user.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("engine", ["cache"], indirect=True)
+def test_a_cache_that_fails_costs_nobody_the_receipt(
+    engine: str, bea: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then the account is gone, and the receipt may be the only way back. The other sessions are still ended."""
+    home, work = browser(bea), browser(bea)
+    delete = CacheSessions.delete
+    failed = []
+
+    def fail_once(session: CacheSessions, session_key: str | None = None) -> None:
+        if not failed:
+            failed.append(session.session_key)
+            raise ConnectionError("the cache is down")
+        delete(session, session_key)
+
+    monkeypatch.setattr(CacheSessions, "delete", fail_once)
+    receipt = bea.disguise(DELETE)
+    assert not User.objects.filter(pk=bea.user.pk).exists()
+    assert {client.cookies["sessionid"].value for client in (home, work) if _is_stored(client)} == set(failed)
+    assert bea.reveal(receipt).complete
+
+
+def _is_stored(client: Client) -> bool:
+    return bool(CacheSessions().exists(client.cookies["sessionid"].value))
+
+
+# What a login costs
+
+
+def _edna_statements(sql: list[str]) -> list[str]:
+    return [statement for statement in sql if "edna_" in statement]
+
+
+def _login(student: Student) -> list[str]:
+    client = Client()
+    return statements(lambda: client.force_login(student.user, backend="django.contrib.auth.backends.ModelBackend"))
+
+
+def test_three_small_statements(bea: Student, settings: Any) -> None:
+    sent = _login(bea)
+    assert [sql.split()[0] for sql in _edna_statements(sent)] == ["SELECT", "INSERT", "UPDATE"]
+    settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": ["websubmit.lecture"]}
+    assert len(_login(bea)) == len(sent) - 3
+
+
+def test_none_for_users_who_are_no_principals(bea: Student, settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": ["websubmit.lecture"]}
+    assert _edna_statements(_login(bea)) == []
+    client = Client()
+    client.force_login(bea.user)
+    assert _edna_statements(statements(lambda: client.post(reverse("websubmit:logout")))) == []
+
+
+def test_one_more_login_with_the_same_session(bea: Student) -> None:
+    request = RequestFactory().get("/")
+    client = browser(bea)
+    request.session = client.session
+    user_logged_in.send(User, request=request, user=bea.user)
+    assert links() == keys(client)
+
+
+@pytest.mark.parametrize(
+    "request_", [None, RequestFactory().get("/"), SimpleNamespace(session=None), SimpleNamespace(user=None)]
+)
+@pytest.mark.parametrize("kind", ["principal", "nobody", "stranger", "unsaved", "other"])
+def test_signals_without_a_request_or_a_session(request_: Any, kind: str, bea: Student) -> None:
+    """Other applications send them, too."""
+    whom: Any = {
+        "principal": bea.user,
+        "nobody": None,
+        "stranger": AnonymousUser(),
+        "unsaved": User(),
+        "other": Lecture(label="x"),
+    }[kind]
+    user_logged_in.disconnect(dispatch_uid="update_last_login")
+    try:
+        for signal in (user_logged_in, user_logged_out):
+            signal.send(type(whom), request=request_, user=whom)
+    finally:
+        user_logged_in.connect(update_last_login, dispatch_uid="update_last_login")
+    assert links() == []
+
+
+def test_a_principal_without_a_key_can_log_in(db: None) -> None:
+    user = User.objects.create_user("dora@example.org", PASSWORD)
+    client = Client()
+    client.force_login(user)
+    assert not edna.is_registered(user)
+    assert logged_in(client)

@@ -1,0 +1,183 @@
+"""The number of statements depends on the tables that a disguise touches, never on rows, principals or authors (DESIGN 2.7)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+import edna
+from apps.websubmit.models import Answer, Lecture, Question, User
+from edna import Decorrelate, Disguise, Modify
+from tests.support import (
+    ANONYMISE_ALL,
+    ANONYMISE_LECTURE,
+    DELETE,
+    Student,
+    application_dump,
+    enrol_many,
+    make_course,
+    statements,
+)
+
+pytestmark = pytest.mark.django_db
+
+MOST = 20
+
+
+def answers(student: Student, number: int) -> None:
+    Answer.objects.bulk_create(
+        Answer(author=student.user, question_id=question, text=f"answer {question}")
+        for question in Question.objects.order_by("pk").values_list("pk", flat=True)[:number]
+    )
+
+
+def counted(work: Callable[[], Any]) -> tuple[int, Any]:
+    results: list[Any] = []
+    return len(statements(lambda: results.append(work()))), results[0]
+
+
+class ByRow(Disguise):
+    """The most pseudoprincipals that there can be."""
+
+    name = "test.by-row"
+    transformations = [Decorrelate(Answer, owner="author")]
+
+
+class Redact(Disguise):
+    name = "test.redact"
+    transformations = [Modify(Answer, owner="author", set={"text": "[redacted]"})]
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    for cls in (ByRow, Redact):
+        edna.register(cls)
+    yield
+    for cls in (ByRow, Redact):
+        edna.unregister(cls)
+
+
+def test_delete_and_return_take_as_many_statements_for_8000_answers_as_for_8() -> None:
+    """At most twenty each, the transaction's own included."""
+    make_course(lectures=80, questions=100)
+    small, large = enrol_many(2)
+    answers(small, 8)
+    answers(large, 8000)
+    seen = {}
+    for student in (small, large):
+        with student.unlock() as unlocked:
+            going, receipt = counted(lambda student=student: edna.disguise(DELETE, student.user))
+            coming, outcome = counted(lambda receipt=receipt, unlocked=unlocked: edna.reveal(receipt, unlocked))
+        assert outcome.complete
+        seen[sum(outcome.restored.values())] = (going, coming)
+    assert list(seen) == [9, 8001]
+    assert len(set(seen.values())) == 1, seen
+    assert max(seen[9]) <= MOST, seen
+
+
+@pytest.mark.parametrize("name", ["websubmit.anonymize-all", "test.by-row", "test.redact"])
+def test_changes_take_as_many_statements_for_1000_rows_as_for_10(name: str) -> None:
+    """One author for all rows or one for each: inserted, updated, undone and removed in bulk."""
+    make_course(lectures=20, questions=50)
+    small, large = enrol_many(2)
+    answers(small, 10)
+    answers(large, 1000)
+    before = application_dump()
+    seen = {}
+    for student in (small, large):
+        with student.unlock() as unlocked:
+            going, receipt = counted(lambda student=student: edna.disguise(name, student.user))
+            coming, outcome = counted(lambda receipt=receipt, unlocked=unlocked: edna.reveal(receipt, unlocked))
+        assert outcome.complete
+        seen[outcome.restored["websubmit.answer"]] = (going, coming)
+    assert list(seen) == [10, 1000]
+    assert len(set(seen.values())) == 1, seen
+    assert max(seen[10]) <= MOST, seen
+    assert application_dump() == before
+
+
+@pytest.mark.parametrize("name", [ANONYMISE_ALL, "test.by-row"])
+def test_a_batch_of_40_principals_takes_as_many_statements_as_one_of_2(name: str) -> None:
+    make_course(lectures=5, questions=4)
+    students = enrol_many(40)
+    seen = {}
+    for number in (2, 40):
+        for student in students[:number]:
+            answers(student, 20)
+        going, receipts = counted(lambda: edna.disguise_all(name))
+        assert len(receipts) == number
+        seen[number] = going
+        for student in students[:number]:
+            student.reveal_everything()
+        Answer.objects.all().delete()
+    assert len(set(seen.values())) == 1, seen
+    assert seen[2] <= MOST, seen
+
+
+def test_opening_depends_on_levels_not_on_pseudoprincipals() -> None:
+    """History, speaking for, and leaving with the key, after one and after two levels of anonymising."""
+    make_course(lectures=1, questions=100)
+    small, large = enrol_many(2)
+    answers(small, 3)
+    answers(large, 100)
+    per_level = []
+    for _ in range(2):
+        edna.disguise_all("test.by-row")
+        seen = set()
+        for student in (small, large):
+            with student.unlock() as unlocked:
+                looking, entries = counted(lambda unlocked=unlocked: edna.history(unlocked))
+            assert entries
+            with student.unlock() as unlocked:
+                speaking, voices = counted(lambda unlocked=unlocked: edna.speaks_for(unlocked, User))
+            assert voices
+            with student.unlock() as unlocked:
+                planning, _ = counted(
+                    lambda student=student, unlocked=unlocked: edna.plan(DELETE, student.user, unlocked=unlocked)
+                )
+            seen.add((looking, speaking, planning))
+        assert len(seen) == 1, seen
+        per_level.append(seen.pop())
+    assert all(later - sooner <= 2 for sooner, later in zip(*per_level, strict=True)), per_level
+
+
+def test_planning_reads_each_table_once() -> None:
+    make_course(lectures=2, questions=10)
+    student = enrol_many(1)[0]
+    answers(student, 20)
+    sent = statements(lambda: edna.plan(DELETE, student.user))
+    assert len(sent) == 4  # the entry, and three tables
+    assert all(sql.startswith("SELECT") for sql in sent)
+    assert not any("FOR UPDATE" in sql for sql in sent)
+
+
+def test_registering_many_takes_few_statements() -> None:
+    make = [User(email=f"many{number}@example.org") for number in range(600)]
+    people = User.objects.bulk_create(make)
+    few, _ = counted(lambda: edna.register_principals(people[:3]))
+    many, _ = counted(lambda: edna.register_principals(people[3:]))
+    assert few == many <= 5
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("sqlite3")
+def test_large_disguises_stay_within_sqlites_stock_limit_of_parameters() -> None:
+    """SQLite as it comes takes 32,766 parameters in a statement; Debian's takes more."""
+    make_course(lectures=1, questions=1)
+    lecture = Lecture.objects.get()
+    Question.objects.bulk_create(Question(lecture=lecture, number=n, text="?") for n in range(2, 33_100))
+    student = enrol_many(1)[0]
+    answers(student, 33_000)
+    before = application_dump()
+    raw: sqlite3.Connection = connection.connection
+    usual = raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    try:
+        for name, params in ((DELETE, {}), (ANONYMISE_LECTURE, {"lecture": lecture.pk})):
+            assert student.reveal(student.disguise(name, **params)).complete
+    finally:
+        raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, usual)
+    assert application_dump() == before

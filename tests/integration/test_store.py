@@ -1,0 +1,195 @@
+"""The store: the only reader and writer of edna's tables."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import pytest
+from django.db import connection, transaction
+
+from edna import store
+from edna.errors import PrincipalAlreadyRegistered
+from tests.support import BINARY, edna_dump, rows_of, statements
+
+pytestmark = pytest.mark.django_db
+
+ONE, TWO, THREE = (bytes([number]) * 32 for number in (1, 2, 255))
+USING = "default"
+
+
+def add(key: bytes, reference: str, *, model: str = "shop.user", natural: bool = True) -> store.Entry:
+    store.add_entries([(key, model, reference, natural)], using=USING)
+    [entry] = store.entries_by_public_key([key], using=USING)
+    return entry
+
+
+def test_an_entry_is_found_by_reference_and_by_key() -> None:
+    entry = add(ONE, "7")
+    add(TWO, "8")
+    assert (entry.public_key, entry.model, entry.reference, entry.natural, entry.locators) == (
+        ONE,
+        "shop.user",
+        "7",
+        True,
+        b"",
+    )
+    assert entry.attached
+    assert store.entries_by_reference("shop.user", ["7", "9"], using=USING) == [entry]
+    assert store.entries_by_reference("shop.user", [], using=USING) == []
+    assert store.entries_by_public_key([ONE, THREE], using=USING) == [entry]
+    assert store.entries_by_public_key([], using=USING) == []
+
+
+def test_the_same_reference_in_another_model_is_somebody_else() -> None:
+    user = add(ONE, "7")
+    staff = add(TWO, "7", model="shop.staff")
+    assert store.entries_by_reference("shop.user", ["7"], using=USING) == [user]
+    assert store.entries_by_reference("shop.staff", ["7"], using=USING) == [staff]
+    assert not store.is_pseudoprincipal("shop.user", "7", using=USING)
+
+
+@pytest.mark.parametrize("reference", ["Meg", "meg", "e\u0301", "x" * 255, " 7", "7 "])
+def test_references_are_told_apart_exactly(reference: str) -> None:
+    """Text keys that differ in case, accents or blanks only are different people, whatever the database's collation."""
+    add(ONE, reference)
+    for other in {"MEG", "meg", "Meg", "\u00e9", "7", " 7", "7 "} - {reference}:
+        assert store.entries_by_reference("shop.user", [other], using=USING) == []
+    assert [e.reference for e in store.entries_by_reference("shop.user", [reference], using=USING)] == [reference]
+
+
+def test_nobody_is_registered_twice() -> None:
+    add(ONE, "7")
+    before = edna_dump()
+    for key, reference in ((TWO, "7"), (ONE, "8")):
+        with pytest.raises(PrincipalAlreadyRegistered):
+            _nested(lambda key=key, reference=reference: add(key, reference))
+        assert edna_dump() == before
+
+
+def _nested(work: object) -> None:
+    with transaction.atomic():
+        work()  # type: ignore[operator]
+
+
+def test_pseudoprincipals_are_known_as_such() -> None:
+    add(ONE, "-7", natural=False)
+    assert store.is_pseudoprincipal("shop.user", "-7", using=USING)
+    assert not store.is_pseudoprincipal("shop.user", "7", using=USING)
+    assert not store.is_pseudoprincipal("shop.other", "-7", using=USING)
+
+
+def test_a_detached_entry_keeps_its_key_and_locators_only() -> None:
+    """Several may be detached at the same time, and be attached again."""
+    entries = [add(ONE, "7"), add(TWO, "8")]
+    store.touch_entry("shop.user", "7", today=datetime.date(2024, 2, 3), using=USING)
+    entries = store.entries_by_public_key([ONE, TWO], using=USING)
+    detached = [replace(entry, locators=b"sealed" + BINARY).detached() for entry in entries]
+    store.save_entries(detached, using=USING)
+    found = store.entries_by_public_key([ONE, TWO], using=USING)
+    assert sorted(found, key=lambda e: e.id) == sorted(detached, key=lambda e: e.id)
+    assert {(e.model, e.reference, e.last_seen_on, e.locators) for e in found} == {("", None, None, b"sealed" + BINARY)}
+    store.save_entries([replace(entry, locators=b"") for entry in entries], using=USING)
+    assert {e.reference for e in store.entries_by_public_key([ONE, TWO], using=USING)} == {"7", "8"}
+
+
+def test_activity_is_noted_once_a_day() -> None:
+    add(ONE, "7")
+    today = datetime.date(2024, 2, 3)
+    store.touch_entry("shop.user", "7", today=today, using=USING)
+    before = edna_dump()
+    store.touch_entry("shop.user", "7", today=today, using=USING)
+    assert edna_dump() == before
+    assert [str(day) for (day,) in rows_of("edna_principalentry", ["last_seen_on"])] == ["2024-02-03"]
+
+
+def test_bags_are_found_by_index_only() -> None:
+    bags = [(ONE, b""), (TWO, BINARY * 3), (THREE, b"\0" * 100_000)]
+    store.add_bags(bags, expires_on=datetime.date(2030, 1, 1), using=USING)
+    assert store.bags_by_index([ONE, TWO, THREE], using=USING, lock=True) == dict(bags)
+    assert store.bags_by_index([TWO, bytes(32)], using=USING) == {TWO: BINARY * 3}
+    assert store.bags_by_index([], using=USING) == {}
+    store.delete_bags([ONE, THREE, bytes(32)], using=USING)
+    assert store.bags_by_index([ONE, TWO, THREE], using=USING) == {TWO: BINARY * 3}
+
+
+def test_key_slots_are_found_by_any_candidate_and_replaced_by_tag() -> None:
+    """Candidates: one per server key."""
+    store.add_slots([(ONE, TWO, b"wrapped" + BINARY)], using=USING)
+    assert store.find_slot([THREE, ONE], using=USING) == (ONE, TWO, b"wrapped" + BINARY)
+    assert store.find_slot([THREE], using=USING) is None
+    with pytest.raises(PrincipalAlreadyRegistered):
+        _nested(lambda: store.add_slots([(ONE, THREE, b"other")], using=USING))
+    store.delete_slots_by_tag(TWO, using=USING)
+    assert store.find_slot([ONE], using=USING) is None
+
+
+def test_sessions_are_found_by_owner() -> None:
+    store.link_session(ONE, "first", using=USING)
+    store.link_session(ONE, "second", using=USING)
+    store.link_session(TWO, "third", using=USING)
+    assert sorted(store.sessions_of([ONE], using=USING)) == ["first", "second"]
+    store.link_session(TWO, "second", using=USING)
+    assert store.sessions_of([ONE], using=USING) == ["first"]
+    store.unlink_session("third", using=USING)
+    store.unlink_sessions_of([ONE], using=USING)
+    assert store.sessions_of([ONE, TWO], using=USING) == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("today", "days", "expected"),
+    [
+        ("2024-01-31", None, None),
+        ("2024-01-31", 1, "2024-03-01"),
+        ("2024-11-15", 15, "2024-12-01"),
+        ("2024-11-15", 16, "2025-01-01"),
+        ("2024-12-31", 365, "2026-01-01"),
+        ("2023-12-01", 30, "2024-01-01"),
+    ],
+)
+def test_expiry_falls_on_the_first_of_a_month_and_never_early(
+    today: str, days: int | None, expected: str | None
+) -> None:
+    bucket = store.expiry_bucket(datetime.date.fromisoformat(today), retention_days=days)
+    assert bucket == (expected and datetime.date.fromisoformat(expected))
+
+
+def test_statements_do_not_depend_on_the_number_of_rows() -> None:
+    def sent(number: int) -> list[int]:
+        keys = [number.to_bytes(2, "big") * 8 + index.to_bytes(2, "big") * 8 for index in range(number)]
+        found: list[store.Entry] = []
+        return [
+            len(statements(work))
+            for work in (
+                lambda: store.add_entries([(key, "shop.user", key.hex(), True) for key in keys], using=USING),
+                lambda: found.extend(store.entries_by_public_key(keys, using=USING)),
+                lambda: store.entries_by_reference("shop.user", [key.hex() for key in keys], using=USING),
+                lambda: store.save_entries([replace(entry, locators=b"x" * 80) for entry in found], using=USING),
+                lambda: store.add_bags([(key, b"sealed") for key in keys], expires_on=None, using=USING),
+                lambda: store.bags_by_index(keys, using=USING, lock=True),
+                lambda: store.delete_bags(keys, using=USING),
+                lambda: store.delete_entries(found, using=USING),
+            )
+        ]
+
+    assert sent(2) == sent(1000) == [1] * 8
+
+
+@pytest.mark.only_on("sqlite3")
+def test_lookups_use_an_index() -> None:
+    """Each lookup runs in every disguise: none may read the whole table. (Other planners read small tables whole anyway.)"""
+    for number in range(300):
+        add(number.to_bytes(32, "big"), str(number))
+    lookups = [
+        lambda: store.entries_by_reference("shop.user", ["7"], using=USING),
+        lambda: store.entries_by_public_key([ONE], using=USING),
+        lambda: store.bags_by_index([ONE], using=USING),
+        lambda: store.find_slot([ONE], using=USING),
+    ]
+    for lookup in lookups:
+        [sql] = statements(lookup)
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + sql.replace("%", "%%"))
+            plan = " ".join(str(row[-1]) for row in cursor.fetchall())
+        assert "SEARCH" in plan, plan
+        assert "SCAN" not in plan, plan

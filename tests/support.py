@@ -1,0 +1,305 @@
+"""What the tests of the library share: a course with people in it, exact dumps, a thief who searches, a process that is killed."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from urllib.parse import quote as url_quote
+
+from django.contrib.sessions.models import Session
+from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
+
+import edna
+from apps.websubmit.models import Answer, Lecture, Question, User
+from edna.crypto.keys import SecretKey
+
+PASSWORD = "four zebras on a unicycle"
+DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
+    "websubmit.delete-account",
+    "websubmit.anonymize-lecture",
+    "websubmit.anonymize-all",
+)
+EDNA_TABLES = ("edna_bag", "edna_keyslot", "edna_principalentry", "edna_sessionlink")
+BINARY = bytes(range(256))
+
+_numbers = count(1)
+
+# People
+
+
+@dataclass
+class Student:
+    """Somebody with an account and a key."""
+
+    user: User
+    secret_key: SecretKey
+    recovery_code: str = ""
+
+    @property
+    def email(self) -> str:
+        return self.user.email
+
+    def unlock(self, **kwargs: Any) -> edna.Unlocked:
+        return edna.unlock(secret_key=self.secret_key, **kwargs)
+
+    def disguise(self, name: str = DELETE, *, with_key: bool = False, **params: Any) -> edna.Receipt:
+        if not with_key:
+            return edna.disguise(name, self.user, params=params)
+        with self.unlock() as unlocked:
+            return edna.disguise(name, self.user, params=params, unlocked=unlocked)
+
+    def reveal(self, receipt: edna.Receipt | str, **kwargs: Any) -> edna.Outcome:
+        with self.unlock() as unlocked:
+            return edna.reveal(receipt, unlocked, **kwargs)
+
+    def history(self) -> list[edna.HistoryEntry]:
+        with self.unlock() as unlocked:
+            return edna.history(unlocked)
+
+    def reveal_latest(self) -> edna.Outcome:
+        return self.reveal(self.history()[0].receipt)
+
+    def reveal_everything(self) -> None:
+        """Newest first, each of them completely."""
+        while entries := self.history():
+            outcome = self.reveal(entries[0].receipt)
+            assert outcome.complete, outcome
+
+    def texts(self) -> dict[int, str]:
+        return dict(Answer.objects.filter(author=self.user.pk).values_list("question_id", "text"))
+
+
+def enrol(email: str | None = None, *, password: str | None = None, **fields: Any) -> Student:
+    """A student with a key; with ``password``, it opens the key too."""
+    user = User.objects.create_user(email or f"student{next(_numbers)}@example.org", password, **fields)
+    made = edna.register_principal(user, password=password)
+    assert made.secret_key is not None
+    return Student(user, made.secret_key, str(made.recovery_code))
+
+
+def enrol_many(number: int) -> list[Student]:
+    users = User.objects.bulk_create(User(email=f"student{next(_numbers)}@example.org") for _ in range(number))
+    registrations = edna.register_principals(users)
+    return [Student(user, made.secret_key) for user, made in zip(users, registrations, strict=True)]
+
+
+def make_course(lectures: int = 2, questions: int = 2) -> list[Lecture]:
+    made = [Lecture.objects.create(label=f"Lecture {number}") for number in range(1, lectures + 1)]
+    Question.objects.bulk_create(
+        Question(lecture=lecture, number=number, text="Why?") for lecture in made for number in range(1, questions + 1)
+    )
+    return made
+
+
+def answer_everything(*students: Student, text: str = "An answer") -> None:
+    questions = list(Question.objects.order_by("pk"))
+    Answer.objects.bulk_create(
+        Answer(author=student.user, question=question, text=f"{text} of {student.email} to {question.pk}")
+        for student in students
+        for question in questions
+    )
+
+
+# Dumps
+
+Dump = dict[str, list[tuple[str | None, ...]]]
+
+
+def tables() -> list[str]:
+    with connection.cursor() as cursor:
+        return sorted(connection.introspection.table_names(cursor))
+
+
+def columns(table: str) -> list[str]:
+    with connection.cursor() as cursor:
+        return [column.name for column in connection.introspection.get_table_description(cursor, table)]
+
+
+def _exact(column: str) -> str:
+    """The stored bytes of a column in hexadecimal, and on SQLite, where it may differ from row to row, their storage class."""
+    name = connection.ops.quote_name(column)
+    if connection.vendor == "sqlite":
+        # CAST would round a real to 15 digits.
+        value = f"CASE typeof({name}) WHEN 'real' THEN printf('%%!.20g', {name}) ELSE hex(CAST({name} AS BLOB)) END"
+        return f"typeof({name}) || ' ' || coalesce({value}, '')"
+    if connection.vendor == "mysql":
+        return f"HEX(CAST({name} AS BINARY))"
+    return f"encode(convert_to({name}::text, 'UTF8'), 'hex')"
+
+
+def _rows(table: str) -> list[tuple[str | None, ...]]:
+    names = ", ".join(_exact(column) for column in columns(table))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {names} FROM {connection.ops.quote_name(table)}", [])
+        return sorted(cursor.fetchall(), key=repr)
+
+
+def application_dump() -> Dump:
+    """Every row of every table that is not edna's, byte for byte. Fails if a foreign key dangles."""
+    connection.check_constraints()
+    return {table: _rows(table) for table in tables() if not table.startswith("edna_")}
+
+
+def edna_dump() -> Dump:
+    return {table: _rows(table) for table in EDNA_TABLES}
+
+
+def whole_dump() -> Dump:
+    return application_dump() | edna_dump()
+
+
+def counts() -> dict[str, int]:
+    return {table: len(rows) for table, rows in whole_dump().items()}
+
+
+@contextlib.contextmanager
+def nothing_changes() -> Iterator[None]:
+    """The block leaves every table of the database as it was, edna's included."""
+    before = whole_dump()
+    yield
+    assert whole_dump() == before
+
+
+# The thief
+
+
+def loot() -> bytes:
+    """Everything that somebody with a copy of the database can read, the contents of sessions included."""
+    cells: list[Any] = []
+    for table in tables():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            cells += [value for row in cursor.fetchall() for value in row]
+    cells += [json.dumps(session.get_decoded()) for session in Session.objects.all()]
+    return b"\n".join(_as_bytes(cell) for cell in cells)
+
+
+def _as_bytes(value: Any) -> bytes:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    return str(value).encode("utf-8", "surrogatepass")
+
+
+def spellings(needle: str | bytes | int) -> set[bytes]:
+    """How a thief would look for ``needle``: as it is, in other encodings of text, in hexadecimal, base 64 and base 32."""
+    if isinstance(needle, int):
+        packed = {struct.pack(order + "q", needle) for order in "<>"}
+        return {str(needle).encode()} | packed | {spelled.hex().encode() for spelled in packed}
+    found: set[bytes] = set()
+    if isinstance(needle, str):
+        for encoding in ("utf-8", "utf-16-le", "utf-16-be", "latin-1"):
+            with contextlib.suppress(UnicodeEncodeError):
+                found.add(needle.encode(encoding))
+        found |= {json.dumps(needle)[1:-1].encode(), url_quote(needle).encode()}
+    raw = _as_bytes(needle)
+    found |= {raw, raw.hex().encode(), raw.hex().upper().encode()}
+    for encode, bits, group in ((base64.b64encode, 6, 3), (base64.urlsafe_b64encode, 6, 3), (base64.b32encode, 5, 5)):
+        for shift in range(group):
+            # The needle may start in the middle of a group of bytes: only the characters that it fills alone are its own.
+            encoded = encode(bytes(shift) + raw).rstrip(b"=")
+            own = encoded[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
+            found |= {own, own.lower()} if encode is base64.b32encode else {own}
+    return found
+
+
+def finds(haystack: bytes, needles: dict[str, str | bytes | int]) -> list[str]:
+    """The names of the needles that the haystack holds in any spelling; case does not protect text."""
+    lowered = haystack.lower()
+    return [
+        name
+        for name, needle in needles.items()
+        if any(spelled in haystack for spelled in spellings(needle))
+        or (isinstance(needle, str) and any(spelled in lowered for spelled in spellings(needle.lower())))
+    ]
+
+
+def secrets_of(student: Student, *receipts: edna.Receipt) -> dict[str, str | bytes | int]:
+    """What nobody but the student may hold."""
+    code = edna.RecoveryCode.parse(student.recovery_code) if student.recovery_code else None
+    needles: dict[str, str | bytes | int] = {
+        "secret key": student.secret_key.expose(),
+        "secret key text": student.secret_key.expose_text().partition(":")[2],
+    }
+    if code is not None:
+        needles |= {"recovery code": code.expose(), "recovery code text": student.recovery_code}
+        needles |= {"recovery code without dashes": student.recovery_code.replace("-", "")}
+    for number, receipt in enumerate(receipts):
+        needles |= {f"locator {number}": receipt.locator.expose(), f"receipt {number}": str(receipt)}
+        needles |= {f"code of receipt {number}": str(receipt).rpartition(":")[2]}
+    return needles
+
+
+# Statements, and processes that die
+
+
+def statements(work: Callable[[], Any]) -> list[str]:
+    """The SQL that ``work`` sends, savepoints and the transaction's own statements included."""
+    with CaptureQueriesContext(connection) as captured:
+        work()
+    return [query["sql"] for query in captured]
+
+
+class KillAt:
+    """An execute wrapper that kills this process, as the kernel would, before the n-th statement that it lets through."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.left -= 1
+        return execute(sql, params, many, context)
+
+
+def in_another_process(work: Callable[[], Any]) -> int:
+    """Run ``work`` in a process of its own, with connections of its own; its exit status, -9 if it was killed."""
+    connections.close_all()  # a connection that two processes hold is closed for both by the first that ends
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+        finally:
+            connections.close_all()
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed_at(number: int, work: Callable[[], Any]) -> bool:
+    """Run ``work`` in a process that is killed before its n-th statement; whether it got that far."""
+
+    def run() -> None:
+        with connection.execute_wrapper(KillAt(number)):
+            work()
+
+    status = in_another_process(run)
+    assert status in (0, -signal.SIGKILL), f"the child ended with {status}"
+    return status != 0
+
+
+def rows_of(table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    quoted = ", ".join(map(connection.ops.quote_name, names))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {quoted} FROM {table}")
+        return [tuple(bytes(v) if isinstance(v, memoryview) else v for v in row) for row in cursor.fetchall()]
+
+
+def execute(sql: str, params: Iterable[Any] = ()) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, list(params))
+        return int(cursor.rowcount)

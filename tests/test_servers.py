@@ -1,0 +1,74 @@
+"""Private servers are private, and gone when their user is gone, however it went."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.servers import Server, private_mariadb, private_postgres
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.slow
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def gone(pid: int, directory: Path, *, within: float = 30) -> bool:
+    deadline = time.monotonic() + within
+    while alive(pid) or directory.exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize("make", [private_mariadb, private_postgres])
+def test_a_server_survives_its_crash_and_not_its_context(make, tmp_path_factory) -> None:
+    with make() as server:
+        assert isinstance(server, Server)
+        assert server.directory.stat().st_mode & 0o077 == 0  # others on the machine cannot reach the socket
+        server.kill()
+        server.start()
+        pid = server.pid
+        assert alive(pid)
+    assert gone(pid, server.directory)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("name", ["mariadb", "postgres"])
+def test_servers_stop_when_the_run_is_ended(name: str, how: signal.Signals) -> None:
+    report = "import os, time; print(os.environ['EDNA_DATABASE_URL'], os.getpid(), flush=True); time.sleep(60)"
+    run = subprocess.Popen(
+        [sys.executable, "-m", "tests.servers", "run", "--databases", name, "--", sys.executable, "-c", report],
+        cwd=ROOT,
+        env={key: value for key, value in os.environ.items() if not key.startswith("EDNA_TEST_")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert run.stdout is not None
+    url, child = next(line for line in run.stdout if "://" in line).split()
+    path = Path(url.partition("socket=")[2])
+    directory = path if path.is_dir() else path.parent
+    pid_file = directory / ("pid" if name == "mariadb" else "data/postmaster.pid")
+    pid = int(pid_file.read_text().split()[0])
+    run.send_signal(how)
+    assert run.wait(60) == (-how if how == signal.SIGKILL else 128 + how)
+    run.stdout.close()
+    assert gone(pid, directory)
+    if how == signal.SIGKILL:  # nobody was left to end it; it does not keep the servers either
+        os.kill(int(child), signal.SIGKILL)
+    else:
+        assert not alive(int(child))

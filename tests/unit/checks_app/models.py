@@ -1,0 +1,181 @@
+"""People, and what points at them in every way that Django knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+
+
+class FromDatabase:
+    """Stands in for `models.DB_CASCADE`, which Django 6.1 brought."""
+
+    __name__ = "DB_CASCADE"
+
+    def __call__(self, *_: Any) -> None:
+        pass
+
+    def on_delete_sql(self, _: Any) -> str:
+        return "ON DELETE CASCADE"
+
+
+def new_token() -> str:
+    return "token"
+
+
+class Table(models.Model):
+    class Meta:
+        abstract = True
+        app_label = "checks_app"
+
+
+class Person(Table):
+    """The principal."""
+
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=50)
+    is_active = models.BooleanField(default=True)
+    manager = models.ForeignKey("self", models.SET_NULL, null=True)
+
+
+class Nickname(Person):
+    class Meta:
+        proxy = True
+        app_label = "checks_app"
+
+
+class Stranger(Table):
+    """Nobody's principal."""
+
+
+class Tag(Table):
+    label = models.CharField(max_length=20)
+
+
+class TaggedItem(Table):
+    content_type = models.ForeignKey(ContentType, models.CASCADE)
+    object_id = models.BigIntegerField()
+    content_object = GenericForeignKey()
+
+
+class Post(Table):
+    author = models.ForeignKey(Person, models.CASCADE, related_name="posts")
+    stranger = models.ForeignKey(Stranger, models.CASCADE, null=True)
+    slug = models.CharField(max_length=50, unique=True)
+    code = models.CharField(max_length=10, unique=True, null=True)
+    title = models.CharField(max_length=50)
+    body = models.TextField()
+    rating = models.IntegerField(default=0)
+    published_on = models.DateField(null=True)
+    labels = models.ManyToManyField(Tag)
+    tagged = GenericRelation(TaggedItem, related_query_name="post")
+
+    class Meta(Table.Meta):
+        abstract = False
+        constraints = (models.UniqueConstraint(fields=["author", "title"], name="checks_app_title"),)
+
+
+class Comment(Table):
+    post = models.ForeignKey(Post, models.CASCADE)
+    author = models.ForeignKey(Person, models.CASCADE, related_name="comments")
+
+
+class Pin(Table):
+    """Points at comments, and nothing else does."""
+
+    comment = models.ForeignKey(Comment, models.DO_NOTHING)
+
+
+class LoosePin(Table):
+    comment = models.ForeignKey(Comment, models.DO_NOTHING, db_constraint=False)
+
+
+class DatabasePin(Table):
+    comment = models.ForeignKey(Comment, FromDatabase())
+
+
+class NullPin(Table):
+    comment = models.ForeignKey(Comment, models.SET_NULL, null=True)
+
+
+class Letter(Table):
+    """Nothing points here."""
+
+    author = models.ForeignKey(Person, models.CASCADE)
+    readers = models.ManyToManyField(Person, related_name="letters_read")
+    text = models.TextField()
+
+
+class Scan(Table):
+    owner = models.ForeignKey(Person, models.CASCADE)
+    title = models.TextField()
+    file = models.FileField()
+
+
+class Card(Table):
+    """Its key says whose it is."""
+
+    person = models.OneToOneField(Person, models.CASCADE, primary_key=True)
+    holder = models.ForeignKey(Person, models.CASCADE, to_field="email", related_name="cards_held")
+
+
+class Place(Table):
+    owner = models.ForeignKey(Person, models.CASCADE)
+
+
+class Shop(Place):
+    class Meta:
+        app_label = "checks_app"
+
+
+class Guest(Table):
+    """A principal that nothing can be decorrelated from: the generator has much to fill."""
+
+    token = models.CharField(max_length=64, unique=True, default=new_token)
+    born_on = models.DateField()
+    visits = models.IntegerField()
+    ticket = models.BinaryField()
+    nick = models.CharField(max_length=20, blank=True)
+
+
+class Visit(Table):
+    guest = models.ForeignKey(Guest, models.CASCADE)
+
+
+class UnsignedPerson(Table):
+    id = models.PositiveBigIntegerField(primary_key=True)
+
+
+class UnsignedThing(Table):
+    owner = models.ForeignKey(UnsignedPerson, models.CASCADE)
+
+
+class SmallPerson(Table):
+    id = models.SmallAutoField(primary_key=True)
+
+
+class SmallThing(Table):
+    owner = models.ForeignKey(SmallPerson, models.CASCADE)
+
+
+class MoneyPerson(Table):
+    id = models.DecimalField(primary_key=True, max_digits=5, decimal_places=2)
+
+
+class MoneyThing(Table):
+    owner = models.ForeignKey(MoneyPerson, models.CASCADE)
+
+
+class Party(Table):
+    pass
+
+
+class Member(Party):
+    class Meta:
+        app_label = "checks_app"
+
+
+class MemberThing(Table):
+    owner = models.ForeignKey(Member, models.CASCADE)

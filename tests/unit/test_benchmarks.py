@@ -1,0 +1,198 @@
+"""The benchmarks: what they compute is right, what they write has its shape, and a tiny run gets to the end."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from benchmarks import timing
+from benchmarks.browser import Page
+from benchmarks.timing import Clock, Key, Result, interleave, percentile, ratios, table
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FIELDS = {
+    "app",
+    "operation",
+    "variant",
+    "level",
+    "database",
+    "scale",
+    "n",
+    "p5_ms",
+    "p50_ms",
+    "p95_ms",
+    "statements",
+    "rows",
+}
+
+
+@contextmanager
+def three_statements() -> Iterator:
+    yield lambda: 3
+
+
+def result(operation: str, variant: str, ms: float, **fields: object) -> Result:
+    common = {"app": "websubmit", "level": "library", "database": "mariadb", "scale": "tiny", "n": 1} | fields
+    return Result(operation=operation, variant=variant, p5_ms=ms, p50_ms=ms, p95_ms=ms, statements=3, rows=81, **common)
+
+
+@pytest.mark.parametrize(
+    ("samples", "percent", "expected"),
+    [
+        ([7.0], 5, 7.0),
+        ([7.0], 95, 7.0),
+        ([3.0, 1.0, 2.0], 50, 2.0),
+        ([4.0, 1.0, 3.0, 2.0], 50, 2.5),
+        (list(range(101)), 5, 5),
+        (list(range(101)), 95, 95),
+        (list(range(101)), 0, 0),
+        (list(range(101)), 100, 100),
+        ([0.0, 10.0], 95, 9.5),
+    ],
+)
+def test_percentiles(samples: list[float], percent: float, expected: float) -> None:
+    assert percentile(samples, percent) == pytest.approx(expected)
+
+
+def test_a_clock_warms_up_then_times_then_counts() -> None:
+    clock, key, ran = Clock(three_statements), Key("delete", "edna"), []
+    for number in clock.rounds(range(10), warm_up=3, counted=2):
+        assert clock(key, lambda n=number: ran.append(n) or n, rows=81) == number
+    assert ran == list(range(10))
+    (made,) = clock.results(app="websubmit", level="library", database="sqlite", scale="tiny")
+    assert (made.n, made.statements, made.rows) == (5, 3, 81)
+    assert 0 < made.p5_ms <= made.p50_ms <= made.p95_ms
+
+
+@pytest.mark.parametrize("items", [2, 3, 5, 7])
+def test_a_clock_with_few_items_still_times_and_counts(items: int) -> None:
+    clock, key = Clock(three_statements), Key("delete", "edna")
+    for _ in clock.rounds(range(items)):
+        clock(key, lambda: None, rows=1)
+    assert len(clock.samples.get(key, [])) == max(1, items - 2)
+    assert clock.statements[key] == {3}
+
+
+def test_every_work_is_first_equally_often() -> None:
+    order: list[str] = []
+    for number in range(4):
+        interleave(number, lambda: order.append("edna"), lambda: order.append("manual"))
+    assert order == ["edna", "manual", "manual", "edna"] * 2
+
+
+def test_the_garbage_collector_is_off_only_meanwhile() -> None:
+    rounds = Clock(three_statements).rounds([1, 2, 3])
+    next(rounds)
+    assert not gc.isenabled()
+    rounds.close()
+    assert gc.isenabled()
+
+
+def test_a_result_is_flat_in_the_file() -> None:
+    line = result("delete account", "edna", 2.0, extra={"total_ms": 7}).as_dict()
+    assert set(line) >= FIELDS
+    assert line["total_ms"] == 7
+    assert "extra" not in line
+
+
+def test_the_table_puts_the_baseline_beside_and_says_the_ratios() -> None:
+    results = [
+        result("delete account", "edna", 6.0),
+        result("delete account", "manual", 1.5),
+        result("restore account", "edna", 9.0),
+        result("delete account", "edna", 60.0, derivation=True),
+    ]
+    lines = table(results).splitlines()
+    (delete,) = [line for line in lines if line.startswith("delete account") and "derived" not in line]
+    assert delete.endswith("4.0")
+    assert ratios(results) == (
+        "mariadb, library: delete is 4.0 (p5: 4.0) times the manual delete, restore 1.5 (p5: 1.5) times the delete"
+    )
+    assert timing.table([]) == ""
+
+
+def test_a_page_gives_its_token_and_its_inputs() -> None:
+    page = Page(
+        200,
+        '<input type="hidden" name="csrfmiddlewaretoken" value="abc"><input name="form-0-answer" value="7">'
+        '<input name="other" value="1"><textarea name="form-0-text" rows="5">x</textarea><p class="code">a&amp;b</p>',
+    )
+    assert page.token == "abc"
+    assert page.inputs("form-") == {"form-0-answer": "7"}
+    assert page.find(r'class="code">([^<]+)<') == "a&b"
+    with pytest.raises(AssertionError, match="not on this page"):
+        page.find("(receipt)")
+
+
+@pytest.mark.slow
+def test_a_tiny_run_writes_every_operation(tmp_path: Path) -> None:
+    levels = "library,http"
+    output = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "benchmarks", "--databases=sqlite", f"--levels={levels}", f"--output={output}"]
+    tiny = [
+        "--users=8",
+        "--lectures=2",
+        "--questions=2",
+        "--samples=2",
+        "--http-samples=2",
+        "--slow-samples=1",
+        "--growth=80",
+    ]
+    done = subprocess.run(
+        [*command, *tiny], cwd=ROOT, env=_without_test_settings(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = json.loads(output.read_text())
+    assert all(set(line) >= FIELDS for line in lines)
+    operations = {(line["operation"], line["variant"], line["level"]) for line in lines}
+    for level in levels.split(","):
+        for operation in (
+            "create account",
+            "list answers",
+            "list a lecture's answers",
+            "edit an answer",
+            "delete account",
+        ):
+            assert {(operation, "edna", level), (operation, "manual", level)} <= operations
+        for operation in (
+            "restore account",
+            "edit an anonymised answer",
+            "delete after anonymise",
+            "restore after anonymise",
+        ):
+            assert (operation, "edna", level) in operations
+        assert {("anonymise (per user)", variant, level) for variant in ("edna", "manual")} <= operations
+    grown = {
+        line["statements"]
+        for line in lines
+        if line["operation"].startswith("delete account, ") and line["variant"] == "edna"
+    }
+    assert len(grown) == 1, "the number of statements depends on the number of rows"
+
+
+def test_a_missing_server_gets_one_sentence(tmp_path: Path) -> None:
+    environment = _without_test_settings() | {"PATH": str(tmp_path)}
+    program = "import benchmarks.__main__ as b, tests.servers as s, sys; s.shutil.which = lambda *a, **k: None; sys.exit(b.main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--databases=mariadb"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: mariadbd is not installed")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def _without_test_settings() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_"))}

@@ -1,0 +1,642 @@
+"""The system checks: each one fires on what it is about, and stays silent on the same thing done right."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.core.checks import CheckMessage, Tags, run_checks
+from django.db import connection, connections
+from django.db.models import Q
+
+import edna
+from edna import Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove, placeholders, registry
+from edna.spec import filler
+from tests.unit.checks_app.models import (
+    Card,
+    Comment,
+    DatabasePin,
+    Guest,
+    Letter,
+    LoosePin,
+    MemberThing,
+    MoneyThing,
+    Nickname,
+    NullPin,
+    Person,
+    Pin,
+    Place,
+    Post,
+    Scan,
+    Shop,
+    SmallThing,
+    Stranger,
+    TaggedItem,
+    UnsignedThing,
+    Visit,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+PRINCIPALS = ["Person", "Guest", "UnsignedPerson", "SmallPerson", "MoneyPerson", "Member"]
+
+Run = Callable[..., list[CheckMessage]]
+
+
+class Nobody(Pseudoprincipal):
+    model = Person
+    values = {"email": placeholders.random_email(), "is_active": False}
+
+
+def spec(*transformations: Any, **attributes: Any) -> type[Disguise]:
+    """A disguise without a fault but those of its arguments."""
+    return type(
+        "Sample", (Disguise,), {"name": "checks.sample", "transformations": list(transformations), **attributes}
+    )
+
+
+@pytest.fixture
+def run(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs the checks with nothing registered but the arguments. Without database access: a query would fail the test."""
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "tests.unit.checks_app"]
+    settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": [f"checks_app.{name}" for name in PRINCIPALS]}
+    monkeypatch.setattr(registry, "_disguises", {})
+    monkeypatch.setattr(registry, "_pseudoprincipals", {})
+
+    def run(*registered: Any) -> list[CheckMessage]:
+        for cls in registered:
+            edna.register(cls)
+        messages = run_checks(tags=["edna"])
+        for message in messages:
+            assert message.hint
+            assert message.obj
+            assert message.msg.endswith(".")
+            assert message.hint.endswith((".", ")")), message.hint
+        return messages
+
+    return run
+
+
+def ids(messages: list[CheckMessage]) -> list[str]:
+    return [str(message.id).removeprefix("edna.") for message in messages]
+
+
+def message(messages: list[CheckMessage], check_id: str) -> CheckMessage:
+    return next(found for found in messages if found.id == f"edna.{check_id}")
+
+
+# Disguises: (id, done wrong, done right)
+
+LETTERS = Remove(Letter, owner="author")
+READERS = Remove(Letter.readers.through, owner="letter__author")
+COMMENTS = Remove(Comment, owner="author")
+PINS = [
+    Remove(Pin, owner="comment__author"),
+    Remove(LoosePin, owner="comment__author"),
+    Remove(DatabasePin, owner="comment__author"),
+]
+POSTS = Remove(Post, owner="author")
+RATED = Q(rating__gt=Param("limit"))
+
+SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
+    "nothing to do": ("E100", spec(), spec(LETTERS, READERS)),
+    "not a step": ("E100", spec("Letter"), spec(LETTERS)),
+    "step on a label": ("E100", spec(Remove("checks_app.Letter", owner="author")), spec(LETTERS)),
+    "step on a proxy": ("E100", spec(Modify(Nickname, set={"name": ""})), spec(Modify(Person, set={"name": ""}))),
+    "steps in no list": ("E100", spec(transformations=LETTERS), spec(transformations=(LETTERS,))),
+    "type of a parameter": ("E101", spec(LETTERS, params={"limit": list}), spec(LETTERS, params={"limit": int})),
+    "default as a type": ("E101", spec(LETTERS, params={"limit": 3}), spec(LETTERS, params={"limit": int})),
+    "parameters in a list": ("E101", spec(LETTERS, params=["limit"]), spec(LETTERS, params={"limit": int})),
+    "parameter unused": (
+        "W101",
+        spec(LETTERS, params={"limit": int}),
+        spec(Decorrelate(Post, "author", where=~(RATED & Q(body=""))), params={"limit": int}),
+    ),
+    "where on an unknown field": (
+        "E102",
+        spec(Decorrelate(Post, "author", where=Q(stars=1))),
+        spec(Decorrelate(Post, "author", where=Q(rating=1))),
+    ),
+    "where on an unknown lookup": (
+        "E102",
+        spec(Decorrelate(Post, "author", where=Q(rating__above=1))),
+        spec(Decorrelate(Post, "author", where=Q(rating__gt=1))),
+    ),
+    "where on a value of another type": (
+        "E102",
+        spec(Decorrelate(Post, "author", where=Q(rating="many"))),
+        spec(Decorrelate(Post, "author", where=Q(rating="3"))),
+    ),
+    "where in SQL": ("E102", spec(Decorrelate(Post, "author", where="rating > 1")), spec(Decorrelate(Post, "author"))),
+    "parameter undeclared": (
+        "E103",
+        spec(Decorrelate(Post, "author", where=RATED)),
+        spec(Decorrelate(Post, "author", where=RATED), params={"limit": int}),
+    ),
+    "parameter undeclared, in a subquery": (
+        "E103",
+        spec(Decorrelate(Person, "manager", where=~Q(posts__rating=Param("limit")))),
+        spec(Decorrelate(Person, "manager", where=~Q(posts__rating=Param("limit"))), params={"limit": int}),
+    ),
+    "parameter for several values": (
+        "E104",
+        spec(Decorrelate(Post, "author", where=Q(rating__in=Param("limit"))), params={"limit": int}),
+        spec(Decorrelate(Post, "author", where=RATED), params={"limit": int}),
+    ),
+    "multi-table child": ("E105", spec(Modify(Shop, "owner", set={"owner": None})), spec(Modify(Place, "owner", {}))),
+    "owner misspelt": ("E106", spec(Remove(Letter, owner="writer")), spec(LETTERS)),
+    "owner through a column": ("E106", spec(Remove(Post, owner="slug__author")), spec(POSTS)),
+    "owner no principal": ("E107", spec(Remove(Letter)), spec(LETTERS)),
+    "owner another model": ("E107", spec(Decorrelate(Post, "stranger")), spec(Decorrelate(Post, "author"))),
+    "owners of two models": ("E107", spec(LETTERS, Remove(Visit, owner="guest")), spec(LETTERS, COMMENTS)),
+    "owner by another column": ("E108", spec(Remove(Card, owner="holder")), spec(Remove(Card, owner="person"))),
+    "other principals": ("E109", spec(Remove(Person, owner="manager")), spec(Remove(Person))),
+    "several owners": ("W106", spec(Remove(Letter, owner="readers")), spec(READERS)),
+    "decorrelate along a path": (
+        "E110",
+        spec(Decorrelate(Comment, "post__author")),
+        spec(Decorrelate(Comment, "author")),
+    ),
+    "decorrelate from a stranger": ("E110", spec(Decorrelate(Post, "stranger")), spec(Decorrelate(Post, "author"))),
+    "group_by misspelt": (
+        "E111",
+        spec(Decorrelate(Comment, "author", group_by=["post__headline"])),
+        spec(Decorrelate(Comment, "author", group_by=["post__title", "post"])),
+    ),
+    "group_by in a string": (
+        "E111",
+        spec(Decorrelate(Comment, "author", group_by="post")),
+        spec(Decorrelate(Comment, "author", group_by=edna.ALL)),
+    ),
+    "modify nothing": ("E112", spec(Modify(Post, "author")), spec(Modify(Post, "author", {"body": ""}))),
+    "modify misspelt": ("E112", spec(Modify(Post, "author", {"text": ""})), spec(Modify(Post, "author", {"body": ""}))),
+    "modify many": ("E112", spec(Modify(Post, "author", {"labels": ""})), spec(Modify(Post, "author", {"body": ""}))),
+    "modify by attribute": (
+        "E112",
+        spec(Modify(Post, "author", {"stranger_id": None})),
+        spec(Modify(Post, "author", {"stranger": None})),
+    ),
+    "decorrelate by attribute": ("E110", spec(Decorrelate(Post, "author_id")), spec(Decorrelate(Post, "author"))),
+    "modify a key": ("E113", spec(Modify(Post, "author", {"id": 1})), spec(Modify(Post, "author", {"body": ""}))),
+    "decorrelate a key": ("E113", spec(Decorrelate(Card, "person")), spec(Decorrelate(Post, "author"))),
+    "modified twice": (
+        "W114",
+        spec(Modify(Post, "author", {"body": "a"}), Modify(Post, "author", {"body": "b"})),
+        spec(Modify(Post, "author", {"body": "a"}), Modify(Post, "author", {"rating": 0})),
+    ),
+    "applies to": ("E115", spec(LETTERS, applies_to="users"), spec(LETTERS, applies_to="staff")),
+    "locators": ("E115", spec(LETTERS, locators="user"), spec(LETTERS, locators="client")),
+    "reference misspelt": (
+        "E116",
+        spec(LETTERS, references={"checks_app.Comment.writer": "delete"}),
+        spec(LETTERS, references={"checks_app.Comment.author": "delete"}),
+    ),
+    "reference to no principal": (
+        "E116",
+        spec(LETTERS, references={"checks_app.Comment.post": "delete"}),
+        spec(LETTERS, references={"checks_app.comment.author": "retain"}),
+    ),
+    "reference policy": (
+        "E116",
+        spec(LETTERS, references={"checks_app.Comment.author": "forget"}),
+        spec(LETTERS, references={"checks_app.Comment.author": "restore"}),
+    ),
+    "keep misspelt": ("E117", spec(COMMENTS, Keep(LoosePin, "remark")), spec(COMMENTS, Keep(LoosePin, "comment"))),
+    "keep in vain": ("W117", spec(LETTERS, Keep(LoosePin, "comment")), spec(COMMENTS, Keep(LoosePin, "comment"))),
+    # Relations
+    "hidden many-to-many": ("E201", spec(LETTERS), spec(LETTERS, READERS)),
+    "plain foreign key": ("E201", spec(COMMENTS), spec(COMMENTS, *PINS)),
+    "foreign key covered in part": (
+        "E201",
+        spec(COMMENTS, Remove(Pin, owner="comment__author", where=Q(pk=1)), *PINS[1:]),
+        spec(COMMENTS, *PINS),
+    ),
+    "foreign key covered for another owner": (
+        "E201",
+        spec(COMMENTS, Remove(Pin, owner="comment__post__author"), *PINS[1:]),
+        spec(COMMENTS, *PINS),
+    ),
+    "loose foreign key": (
+        "E201",
+        spec(COMMENTS, PINS[0], PINS[2]),
+        spec(COMMENTS, PINS[0], PINS[2], Keep(LoosePin, "comment")),
+    ),
+    "keep what is enforced": ("E202", spec(COMMENTS, Keep(Pin, "comment")), spec(COMMENTS, Keep(LoosePin, "comment"))),
+    "keep what SET_NULL empties": ("E202", spec(COMMENTS, Keep(NullPin, "comment")), spec(COMMENTS)),
+    "database cascades": ("E203", spec(COMMENTS, *PINS[:2]), spec(COMMENTS, *PINS)),
+    "database cascades, kept": ("E203", spec(COMMENTS, Keep(DatabasePin, "comment")), spec(COMMENTS, *PINS)),
+    "multi-table parent": ("E204", spec(Remove(Place, owner="owner")), spec(Modify(Place, "owner", {"owner": None}))),
+    "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
+    "generic key, covered for another owner": (
+        "W205",
+        spec(POSTS, Remove(TaggedItem, owner="post")),
+        spec(POSTS, Remove(TaggedItem, owner="post__author")),
+    ),
+    "file removed": ("W207", spec(Remove(Scan, owner="owner")), spec(Modify(Scan, "owner", {"title": ""}))),
+    "file modified": ("W207", spec(Modify(Scan, "owner", {"file": ""})), spec(Decorrelate(Scan, "owner"))),
+    # Columns
+    "unique column": (
+        "E301",
+        spec(Modify(Post, "author", {"slug": "gone"})),
+        spec(Modify(Post, "author", {"slug": placeholders.random_string()})),
+    ),
+    "unique column, short text": (
+        "E301",
+        spec(Modify(Post, "author", {"slug": placeholders.random_string(length=8)})),
+        spec(Modify(Post, "author", {"slug": placeholders.call(lambda: "x", unique=True)})),
+    ),
+    "unique column, own function": (
+        "E301",
+        spec(Modify(Post, "author", {"slug": placeholders.call(lambda: "x")})),
+        spec(Modify(Post, "author", {"code": placeholders.null()})),
+    ),
+    "unique together": (
+        "W301",
+        spec(Modify(Post, "author", {"title": "gone"})),
+        spec(Modify(Post, "author", {"title": placeholders.random_string()})),
+    ),
+    "null where there is none": (
+        "E302",
+        spec(Modify(Post, "author", {"body": None})),
+        spec(Modify(Post, "author", {"published_on": None})),
+    ),
+    "text in a number": (
+        "E302",
+        spec(Modify(Post, "author", {"rating": "none"})),
+        spec(Modify(Post, "author", {"rating": 0})),
+    ),
+    "too long": ("E302", spec(Modify(Person, set={"name": "x" * 51})), spec(Modify(Person, set={"name": "x" * 50}))),
+    "no choices": (
+        "E302",
+        spec(Modify(Person, set={"name": placeholders.random_choice()})),
+        spec(Modify(Person, set={"name": placeholders.blank()})),
+    ),
+    "date cut from text": (
+        "E302",
+        spec(Modify(Post, "author", {"body": placeholders.truncated_date(to="year")})),
+        spec(Modify(Post, "author", {"published_on": placeholders.truncated_date(to="year")})),
+    ),
+    "no room for an address": (
+        "E302",
+        spec(Modify(Post, "author", {"code": placeholders.random_email()})),
+        spec(Modify(Post, "author", {"slug": placeholders.random_email()})),
+    ),
+    "unique but short": (
+        "W303",
+        spec(Modify(Post, "author", {"code": placeholders.random_string()})),
+        spec(Modify(Post, "author", {"slug": placeholders.random_string()})),
+    ),
+}
+
+
+@pytest.mark.parametrize(("check_id", "wrong", "right"), SPECS.values(), ids=SPECS)
+def test_disguise(run: Run, check_id: str, wrong: type[Disguise], right: type[Disguise]) -> None:
+    found = run(Nobody, wrong)
+    assert check_id in ids(found)
+    assert message(found, check_id).obj == f"{wrong.__module__}.Sample"
+    edna.unregister(wrong)
+    assert check_id not in ids(run(right))
+
+
+def test_disguise_without_a_fault_is_silent(run: Run) -> None:
+    assert run(Nobody, spec(LETTERS, READERS, Keep(TaggedItem, "content_object"))) == []
+    edna.unregister(registry.get("checks.sample"))
+    assert run(spec(Decorrelate(Comment, "author", group_by=["post"]))) == []
+
+
+def test_set_null_needs_nothing(run: Run) -> None:
+    found = run(spec(COMMENTS, *PINS, Keep(TaggedItem, "content_object")))
+    assert found == []
+
+
+def test_hint_is_the_code_that_is_missing(run: Run) -> None:
+    hint = message(run(spec(LETTERS)), "E201").hint
+    assert 'Remove(Letter.readers.through, owner="letter__author")' in hint
+    edna.unregister(registry.get("checks.sample"))
+    hints = [found.hint for found in run(spec(Remove(Person))) if found.id == "edna.E201"]
+    assert any('Remove(Letter, owner="author") or Decorrelate(Letter, owner="author")' in hint for hint in hints)
+
+
+def test_covered_relations_by_either_kind_of_step(run: Run) -> None:
+    messages = run(Nobody, spec(Remove(Person), Decorrelate(Letter, "author"), Remove(Post, owner="author")))
+    uncovered = {found.msg.split(", ")[1] for found in messages if found.id == "edna.E201"}
+    assert not any("Letter.author" in text or "Post.author" in text for text in uncovered)
+    assert any("Comment.author" in text for text in uncovered)
+    assert not any("Person.manager" in text for text in uncovered)
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_admin_history(run: Run, logs: bool) -> None:
+    class Silent(admin.ModelAdmin):
+        def nothing(self, *args: Any) -> None:
+            pass
+
+        log_addition = log_change = log_deletions = nothing
+
+    site = admin.AdminSite("checks")
+    site.register(Letter, admin.ModelAdmin if logs else Silent)
+    try:
+        assert ("W206" in ids(run(spec(LETTERS)))) == logs
+        edna.unregister(registry.get("checks.sample"))
+        assert "W206" not in ids(run(spec(LETTERS, Keep(LogEntry, "object_id"))))
+        edna.unregister(registry.get("checks.sample"))
+        assert "W206" not in ids(run(spec(COMMENTS)))
+    finally:
+        site.unregister(Letter)
+
+
+# Pseudoprincipals
+
+
+def generator(of: Any = Person, **values: Any) -> type[Pseudoprincipal]:
+    return type("Somebody", (Pseudoprincipal,), {"model": of, "values": values})
+
+
+GUEST = {
+    "token": placeholders.random_string(),
+    "visits": 0,
+}
+EMAIL = placeholders.random_email()
+GENERATORS: dict[str, tuple[str, type[Pseudoprincipal], type[Pseudoprincipal]]] = {
+    "column left out": ("E312", generator(), generator(email=EMAIL)),
+    "column misspelt": ("E317", generator(mail=EMAIL), generator(email=EMAIL)),
+    "key named": ("E317", generator(email=EMAIL, id=1), generator(email=EMAIL)),
+    "not unique": ("E301", generator(email="anonymous@example.org"), generator(email=EMAIL)),
+    "does not fit": ("E302", generator(email=EMAIL, name=None), generator(email=EMAIL, name="Anonymous")),
+    "could log in": ("W313", generator(email=EMAIL), generator(email=EMAIL, is_active=False)),
+    "could log in, said so": ("W313", generator(email=EMAIL, is_active=True), generator(email=EMAIL, is_active=False)),
+}
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the disguise's own", "registered"])
+@pytest.mark.parametrize(("check_id", "wrong", "right"), GENERATORS.values(), ids=GENERATORS)
+def test_generator(
+    run: Run, check_id: str, wrong: type[Pseudoprincipal], right: type[Pseudoprincipal], own: bool
+) -> None:
+    step = Decorrelate(Comment, "author")
+    if own:
+        found = run(spec(step, pseudoprincipal=wrong))
+        edna.unregister(registry.get("checks.sample"))
+        silent = run(spec(step, pseudoprincipal=right))
+    else:
+        found = run(wrong, spec(step))
+        silent = run(right)
+    assert check_id in ids(found)
+    assert message(found, check_id).obj == f"{wrong.__module__}.Somebody"
+    assert check_id not in ids(silent)
+
+
+def test_generator_is_looked_at_once_and_only_where_it_is_needed(run: Run) -> None:
+    step = Decorrelate(Comment, "author")
+    assert ids(run(generator(), spec(step), spec(step, name="checks.other"))).count("E312") == 1
+    for name in ("checks.sample", "checks.other"):
+        edna.unregister(registry.get(name))
+    assert "E312" not in ids(run(spec(Modify(Post, "author", {"body": ""}))))
+
+
+def test_no_generator(run: Run) -> None:
+    assert "E310" in ids(run(spec(Decorrelate(Comment, "author"))))
+    assert "E310" not in ids(run(Nobody))
+
+
+@pytest.mark.parametrize("wrong", [generator(Guest, **GUEST), generator(Stranger), Person, "Anonymous"])
+def test_generator_of_something_else(run: Run, wrong: Any) -> None:
+    assert "E311" in ids(run(spec(Decorrelate(Comment, "author"), pseudoprincipal=wrong)))
+    edna.unregister(registry.get("checks.sample"))
+    assert "E311" not in ids(run(spec(Decorrelate(Comment, "author"), pseudoprincipal=Nobody)))
+
+
+def test_what_the_generator_leaves_out_is_filled_where_it_can_be(run: Run) -> None:
+    """A callable default would be the same for all, and a number has no empty value."""
+    found = run(generator(Guest), spec(Decorrelate(Visit, "guest")))
+    missing = {text for text in (re.search(r"Guest\.(\w+)", one.msg) for one in found if one.id == "edna.E312") if text}
+    assert {match[1] for match in missing} == {"token", "visits"}
+    somebody = generator(Guest, **GUEST)
+    assert "E312" not in ids(run(somebody))
+    drawn = {field.name: filler(somebody, field).make(field, None) for field in Guest._meta.fields[2:]}
+    assert drawn["ticket"] == b""
+    assert drawn["nick"] == ""
+    assert str(drawn["born_on"]) == "2000-01-01"
+
+
+@pytest.mark.parametrize(
+    ("check_id", "model", "keys", "fires"),
+    [
+        ("E314", UnsignedThing, "negative", True),
+        ("E314", UnsignedThing, "random", False),
+        ("E314", Comment, "negative", False),
+        ("E315", MoneyThing, "negative", True),
+        ("E315", Comment, "negative", False),
+        ("W316", SmallThing, "negative", True),
+        ("W316", SmallThing, "sequence", False),
+        ("W316", Comment, "negative", False),
+        ("E105", MemberThing, "negative", True),
+        ("E105", Comment, "negative", False),
+    ],
+)
+def test_primary_keys(run: Run, settings: Any, check_id: str, model: Any, keys: str, fires: bool) -> None:
+    settings.EDNA = {**settings.EDNA, "PSEUDOPRINCIPAL_KEYS": keys}
+    owner = "author" if model is Comment else "owner"
+    assert (check_id in ids(run(spec(Decorrelate(model, owner))))) == fires
+
+
+# Settings and site
+
+
+def with_setting(settings: Any, **values: Any) -> list[str]:
+    settings.EDNA = {**settings.EDNA, **values}
+    return ids(run_checks(tags=["edna"]))
+
+
+@pytest.mark.parametrize(
+    ("check_id", "wrong", "right"),
+    [
+        ("E001", {"MAC_KEY": ["k" * 32]}, {"MAC_KEYS": ["k" * 32]}),
+        ("E002", {"MAC_KEYS": ["short"]}, {"MAC_KEYS": ["k" * 16]}),
+        ("E002", {"MAC_KEYS": "k" * 32}, {"MAC_KEYS": (b"k" * 32,)}),
+        ("E002", {"MAC_KEYS": [32]}, {"MAC_KEYS": []}),
+        ("E002", {"LOCATORS": "user"}, {"LOCATORS": "client"}),
+        ("E002", {"PSEUDOPRINCIPAL_KEYS": "positive"}, {"PSEUDOPRINCIPAL_KEYS": "random"}),
+        ("E002", {"CHUNK_ROWS": 0}, {"CHUNK_ROWS": 1}),
+        ("E002", {"RETENTION_DAYS": "30"}, {"RETENTION_DAYS": 30}),
+        ("E003", {"PRINCIPAL_MODELS": ["websubmit.Student"]}, {"PRINCIPAL_MODELS": ["websubmit.User"]}),
+        ("E003", {"PRINCIPAL_MODELS": "websubmit.User"}, {"PRINCIPAL_MODELS": []}),
+        ("E003", {"PRINCIPAL_MODELS": ["User"]}, {"PRINCIPAL_MODELS": ["websubmit.user"]}),
+        ("E003", {"PRINCIPAL_MODELS": ["auth.User"]}, {"PRINCIPAL_MODELS": ["websubmit.User"]}),
+        ("W001", {"MAC_KEYS": []}, {"MAC_KEYS": ["k" * 32]}),
+        ("W002", {"PSEUDOPRINCIPAL_KEYS": "sequence"}, {"PSEUDOPRINCIPAL_KEYS": "negative"}),
+    ],
+)
+def test_setting(settings: Any, check_id: str, wrong: dict[str, Any], right: dict[str, Any]) -> None:
+    before = settings.EDNA
+    assert check_id in with_setting(settings, **wrong)
+    settings.EDNA = before
+    assert check_id not in with_setting(settings, **right)
+
+
+def test_setting_that_is_no_dictionary(settings: Any) -> None:
+    settings.EDNA = ["MAC_KEYS"]
+    assert "E001" in ids(run_checks(tags=["edna"]))
+
+
+def test_secret_key_is_no_mac_key(settings: Any) -> None:
+    assert "W001" in with_setting(settings, MAC_KEYS=[settings.SECRET_KEY])
+
+
+def test_middleware(settings: Any) -> None:
+    ours, login = "edna.middleware.EdnaMiddleware", "django.contrib.auth.middleware.AuthenticationMiddleware"
+    others = [name for name in settings.MIDDLEWARE if name not in (ours, login)]
+    settings.MIDDLEWARE = [*others, login]
+    assert "W010" in ids(run_checks(tags=["edna"]))
+    settings.MIDDLEWARE = [*others, ours, login]
+    assert "E010" in ids(run_checks(tags=["edna"]))
+    settings.MIDDLEWARE = [*others, login, ours]
+    assert not {"W010", "E010"} & set(ids(run_checks(tags=["edna"])))
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        ("db", set()),
+        ("cached_db", set()),
+        ("cache", {"W012"}),
+        ("file", {"W012"}),
+        ("signed_cookies", {"W011"}),
+    ],
+)
+def test_sessions(settings: Any, engine: str, expected: set[str]) -> None:
+    settings.SESSION_ENGINE = f"django.contrib.sessions.backends.{engine}"
+    assert {"W011", "W012"} & set(ids(run_checks(tags=["edna"]))) == expected
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "SessionMiddleware" not in name]
+    assert not {"W011", "W012"} & set(ids(run_checks(tags=["edna"])))
+
+
+@pytest.mark.parametrize(
+    ("debug", "level", "fires"),
+    [(True, logging.DEBUG, True), (False, logging.DEBUG, False), (True, logging.INFO, False)],
+)
+def test_logged_statements(settings: Any, debug: bool, level: int, fires: bool) -> None:
+    logger = logging.getLogger("django.db.backends")
+    before = logger.level
+    settings.DEBUG = debug
+    logger.setLevel(level)
+    try:
+        assert ("W013" in ids(run_checks(tags=["edna"]))) == fires
+    finally:
+        logger.setLevel(before)
+
+
+# Databases
+
+
+class Route:
+    def __init__(self, *labels: str, reading: bool = False) -> None:
+        self.labels, self.reading = labels, reading
+
+    def _route(self, model: Any) -> str | None:
+        return "elsewhere" if model._meta.label in self.labels or model._meta.app_label in self.labels else None
+
+    def db_for_read(self, model: Any, **_: Any) -> str | None:
+        return self._route(model)
+
+    def db_for_write(self, model: Any, **_: Any) -> str | None:
+        return None if self.reading else self._route(model)
+
+
+@pytest.mark.parametrize(
+    ("check_id", "wrong", "right"),
+    [
+        ("E050", Route("checks_app.Guest"), Route("checks_app")),
+        ("E051", Route("edna"), Route("edna", "checks_app")),
+        ("E051", Route("checks_app"), Route("edna", "checks_app")),
+        ("E052", Route("checks_app.Comment"), Route("checks_app.Post")),
+        ("W053", Route("checks_app.Comment", reading=True), Route("checks_app.Post", reading=True)),
+        ("W053", Route("checks_app.Person", reading=True), Route("edna", reading=True)),
+    ],
+)
+def test_routes(run: Run, settings: Any, check_id: str, wrong: Route, right: Route) -> None:
+    settings.DATABASE_ROUTERS = [wrong]
+    assert check_id in ids(run(Nobody, spec(Decorrelate(Comment, "author"))))
+    settings.DATABASE_ROUTERS = [right]
+    assert check_id not in ids(run())
+
+
+SECURE = "PRAGMA journal_mode=WAL; PRAGMA secure_delete=ON;"
+
+
+@pytest.mark.parametrize(
+    ("check_id", "options", "fires"),
+    [
+        ("W054", {}, True),
+        ("W054", {"init_command": "PRAGMA secure_delete=OFF;"}, True),
+        ("W054", {"init_command": "PRAGMA secure_delete=FAST;"}, True),
+        ("W054", {"init_command": SECURE}, False),
+        ("W054", {"init_command": "pragma main.secure_delete (1)"}, False),
+        ("W055", {}, True),
+        ("W055", {"transaction_mode": None}, True),
+        ("W055", {"transaction_mode": "DEFERRED"}, True),
+        ("W055", {"transaction_mode": "immediate"}, False),
+    ],
+)
+def test_sqlite_options(monkeypatch: pytest.MonkeyPatch, check_id: str, options: dict[str, Any], fires: bool) -> None:
+    monkeypatch.setitem(connections.settings["default"], "OPTIONS", options)
+    assert (check_id in ids(run_checks(tags=["edna"]))) == fires
+
+
+def test_sqlite_in_memory_leaves_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connections.settings["default"], "OPTIONS", {})
+    monkeypatch.setitem(connections.settings["default"], "NAME", ":memory:")
+    assert "W054" not in ids(run_checks(tags=["edna"]))
+
+
+@pytest.mark.only_on("sqlite3")
+@pytest.mark.django_db
+@pytest.mark.parametrize(("state", "fires"), [("ON", False), ("OFF", True), ("FAST", True)])
+def test_what_sqlite_answers(state: str, fires: bool) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA secure_delete={state}")
+        found = run_checks(tags=[Tags.database], databases=["default"])
+        assert ("W056" in ids(found)) == fires
+        assert "W056" not in ids(run_checks(tags=[Tags.database]))  # no database was named: none is asked
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA secure_delete=ON")
+
+
+@pytest.mark.only_on("mysql")
+@pytest.mark.django_db(transaction=True)
+def test_table_without_transactions() -> None:
+    assert "E057" not in ids(run_checks(tags=[Tags.database], databases=["default"]))
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE edna_sessionlink ENGINE=MyISAM")
+    try:
+        found = message(run_checks(tags=[Tags.database], databases=["default"]), "E057")
+        assert "edna_sessionlink" in found.msg
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE edna_sessionlink ENGINE=InnoDB")
+
+
+# All together
+
+
+def test_sample_site_passes() -> None:
+    """Also without a single warning."""
+    assert run_checks(tags=["edna"]) == []
+
+
+def test_every_check_is_documented_and_tested() -> None:
+    pattern = re.compile(r"\b[EW]\d{3}\b")
+    source = {found for path in (ROOT / "edna/checks").glob("*.py") for found in pattern.findall(path.read_text())}
+    documented = [
+        match[1] for match in re.finditer(r"^\| edna\.([EW]\d{3}) \|", (ROOT / "docs/checks.md").read_text(), re.M)
+    ]
+    assert documented == sorted(set(documented), key=lambda name: (name[1:], name))
+    assert set(documented) == source
+    assert source == set(pattern.findall(Path(__file__).read_text()))

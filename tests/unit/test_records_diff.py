@@ -1,0 +1,103 @@
+"""Diff batches: rows fit their columns, on the way in and on the way out."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from edna.errors import BagCorrupt
+from edna.records.diff import DiffBatch, Operation
+from edna.records.values import decode, encode
+
+REMOVED = DiffBatch(Operation.REMOVE, "a.answer", "0001_initial", ("id",), ("id", "body"), [[1, "x"], [2, None]])
+MODIFIED = DiffBatch(Operation.MODIFY, "a.answer", "", ("id",), ("body", "score"), [[1, "old", 5, "new", 0]])
+COMPOSITE = DiffBatch(Operation.DECORRELATE, "a.vote", "", ("user_id", "post_id"), ("user_id",), [[7, 3, 7, -9]])
+
+
+def payload_of(batch: DiffBatch) -> list[Any]:
+    payload: list[Any] = decode(encode(batch.to_payload()))
+    return payload
+
+
+@pytest.mark.parametrize("batch", [REMOVED, MODIFIED, COMPOSITE, dataclasses.replace(REMOVED, rows=[])])
+def test_a_batch_comes_back_as_it_was(batch: DiffBatch) -> None:
+    """Through the bytes and back; tuples of names stay tuples."""
+    assert DiffBatch.from_payload(payload_of(batch)) == batch
+
+
+@pytest.mark.parametrize(
+    ("batch", "layout"),
+    [
+        (REMOVED, ("id", "body")),
+        (MODIFIED, ("id", "body", "score", "body", "score")),
+        (COMPOSITE, ("user_id", "post_id", "user_id", "user_id")),
+    ],
+)
+def test_the_layout_names_the_field_of_every_value(batch: DiffBatch, layout: tuple[str, ...]) -> None:
+    """Removed rows hold their columns; the others key, old values, new values."""
+    assert batch.layout == layout
+
+
+def test_rows_as_a_driver_returns_them_are_taken() -> None:
+    """Tuples of tuples need no conversion on the hot path."""
+    batch = dataclasses.replace(REMOVED, rows=((1, "x"), (2, None)))
+
+    assert DiffBatch.from_payload(payload_of(batch)) == REMOVED
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        dataclasses.replace(REMOVED, rows=[[1, "x"], [2]]),
+        dataclasses.replace(REMOVED, rows=[[1, "x", "y"]]),
+        dataclasses.replace(REMOVED, columns=("body", "other")),
+        dataclasses.replace(REMOVED, key=()),
+        dataclasses.replace(MODIFIED, rows=[[1, "old", 5, "new"]]),
+    ],
+)
+def test_a_batch_that_could_never_be_revealed_is_not_sealed(broken: DiffBatch) -> None:
+    """A programming error shows before the rows are gone, not when their owner returns; without showing them."""
+    with pytest.raises(ValueError, match="DiffBatch") as caught:
+        broken.to_payload()
+    assert "old" not in str(caught.value)
+
+
+GOOD = payload_of(MODIFIED)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        None,
+        {},
+        [],
+        GOOD[:-1],
+        [*GOOD, None],
+        [0, *GOOD[1:]],
+        [4, *GOOD[1:]],
+        ["2", *GOOD[1:]],
+        [2, None, *GOOD[2:]],
+        [2, "a.b", 1, *GOOD[3:]],
+        [*GOOD[:3], "id", *GOOD[4:]],
+        [*GOOD[:3], [], *GOOD[4:]],
+        [*GOOD[:3], [1], *GOOD[4:]],
+        [*GOOD[:4], ["body", None], GOOD[5]],
+        [*GOOD[:5], {"a": 1}],
+        [*GOOD[:5], "rows"],
+        [*GOOD[:5], ["12345"]],
+        [*GOOD[:5], [b"12345"]],
+        [*GOOD[:5], [[1, "old", 5, "new"]]],
+        [*GOOD[:5], [*GOOD[5], []]],
+    ],
+)
+def test_a_payload_of_another_shape_is_refused(payload: Any) -> None:
+    """Whatever decodes as a value but is no batch; a text or bytes of the right length is no row."""
+    with pytest.raises(BagCorrupt):
+        DiffBatch.from_payload(payload)
+
+
+def test_a_batch_does_not_print_its_rows() -> None:
+    """They are personal data; error pages print batches."""
+    assert repr(MODIFIED) == "<DiffBatch MODIFY a.answer rows=1>"

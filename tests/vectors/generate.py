@@ -1,0 +1,842 @@
+"""Write the test vectors: an independent second implementation of docs/format.md, on libsodium's primitives alone.
+
+It imports nothing of edna, so that a vector is right because the specification says so and not because the library does. Its
+keys, nonces and ephemeral keys are fixed, which is why it lives here: the library has no way to fix its randomness.
+
+    python tests/vectors/generate.py            writes one JSON file per case beside this one
+    python tests/vectors/generate.py --check    writes nothing, exits 1 if a file is missing, different or superfluous
+
+Each file holds `operation`, its `input` (bytes as hexadecimal), and either `expect` or `error`: the name of the class that
+must be raised. Values are written as {"type": ..., "value": ...}, see `tagged`.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import json
+import math
+import struct
+import sys
+import uuid
+import zlib
+from pathlib import Path
+from typing import Any
+
+from nacl import bindings as sodium
+
+HERE = Path(__file__).resolve().parent
+
+
+# --- primitives ------------------------------------------------------------------------------------------------------
+
+
+def blake2b(data: bytes, *, purpose: bytes, key: bytes = b"", size: int = 32) -> bytes:
+    return sodium.crypto_generichash_blake2b_salt_personal(data, digest_size=size, key=key, person=purpose)
+
+
+def fixed(label: str, size: int = 32) -> bytes:
+    """Bytes that look random and are the same every time."""
+    return blake2b(label.encode(), purpose=b"edna.vectors", size=size)
+
+
+class Pair:
+    def __init__(self, label: str) -> None:
+        self.secret = fixed(f"secret key of {label}")
+        self.public = sodium.crypto_scalarmult_base(self.secret)
+
+
+BEA, CARL, EVE = Pair("bea"), Pair("carl"), Pair("eve")
+LOCATOR = fixed("locator")
+MAC_KEY, OLD_MAC_KEY = fixed("server key", 40), fixed("older server key", 20)
+PEPPER, OLD_PEPPER = fixed("pepper"), fixed("older pepper")
+
+
+def sealed_box(message: bytes, recipient: bytes, label: str) -> bytes:
+    """crypto_box_seal with a fixed ephemeral key: nonce = BLAKE2b-24(ephemeral public key | recipient)."""
+    ephemeral = Pair(f"ephemeral {label}")
+    nonce = sodium.crypto_generichash_blake2b_salt_personal(ephemeral.public + recipient, digest_size=24)
+    return ephemeral.public + sodium.crypto_box(message, nonce, recipient, ephemeral.secret)
+
+
+# --- values: a msgpack writer of its own ------------------------------------------------------------------------------
+
+
+def head(size: int, small: tuple[int, int] | None, *forms: tuple[int, str]) -> bytes:
+    if small and size <= small[1]:
+        return bytes((small[0] | size,))
+    for code, form in forms:
+        if size < 1 << 8 * struct.calcsize(">" + form):
+            return bytes((code,)) + struct.pack(">" + form, size)
+    raise ValueError(size)
+
+
+def extension(code: int, data: bytes) -> bytes:
+    short = {1: 0xD4, 2: 0xD5, 4: 0xD6, 8: 0xD7, 16: 0xD8}.get(len(data))
+    start = bytes((short,)) if short else head(len(data), None, (0xC7, "B"), (0xC8, "H"), (0xC9, "I"))
+    return start + bytes((code,)) + data
+
+
+def integer(value: int) -> bytes:
+    if 0 <= value < 128:
+        return bytes((value,))
+    if -32 <= value < 0:
+        return bytes((value & 0xFF,))
+    for code, form in (
+        zip(range(0xCC, 0xD0), "BHIQ", strict=True) if value > 0 else zip(range(0xD0, 0xD4), "bhiq", strict=True)
+    ):
+        try:
+            return bytes((code,)) + struct.pack(">" + form, value)
+        except struct.error:
+            continue
+    size = 1
+    while not -(1 << 8 * size - 1) <= value < 1 << 8 * size - 1:
+        size += 1
+    return extension(7, value.to_bytes(size, "big", signed=True))
+
+
+def pack(value: Any) -> bytes:
+    match value:
+        case None:
+            return b"\xc0"
+        case bool():
+            return b"\xc3" if value else b"\xc2"
+        case int():
+            return integer(value)
+        case float():
+            return b"\xcb" + struct.pack(">d", value)
+        case str():
+            data = value.encode("utf-8", "surrogatepass")
+            return head(len(data), (0xA0, 31), (0xD9, "B"), (0xDA, "H"), (0xDB, "I")) + data
+        case bytes():
+            return head(len(value), None, (0xC4, "B"), (0xC5, "H"), (0xC6, "I")) + value
+        case list():
+            return head(len(value), (0x90, 15), (0xDC, "H"), (0xDD, "I")) + b"".join(map(pack, value))
+        case dict():
+            pairs = b"".join(pack(key) + pack(item) for key, item in value.items())
+            return head(len(value), (0x80, 15), (0xDE, "H"), (0xDF, "I")) + pairs
+        case decimal.Decimal():
+            return extension(1, str(value).encode())
+        case datetime.datetime():
+            return extension(2, value.isoformat().encode())
+        case datetime.date():
+            return extension(3, value.isoformat().encode())
+        case datetime.time():
+            return extension(4, value.isoformat().encode())
+        case datetime.timedelta():
+            return extension(5, f"{value.days}:{value.seconds}:{value.microseconds}".encode())
+        case uuid.UUID():
+            return extension(6, value.bytes)
+    raise TypeError(type(value))
+
+
+def tagged(value: Any) -> dict[str, Any]:
+    """The value as JSON that any language reads without loss."""
+    match value:
+        case None:
+            return {"type": "null"}
+        case bool():
+            return {"type": "bool", "value": value}
+        case int():
+            return {"type": "int", "value": str(value)}
+        case float():
+            return {"type": "float", "value": struct.pack(">d", value).hex()}
+        case str():
+            return {"type": "str", "value": value.encode("utf-8", "surrogatepass").hex()}
+        case bytes():
+            return {"type": "bytes", "value": value.hex()}
+        case list():
+            return {"type": "list", "value": [tagged(item) for item in value]}
+        case dict():
+            return {"type": "dict", "value": [[tagged(key), tagged(item)] for key, item in value.items()]}
+        case decimal.Decimal():
+            return {"type": "decimal", "value": str(value)}
+        case datetime.datetime():
+            return {"type": "datetime", "value": value.isoformat()}
+        case datetime.date():
+            return {"type": "date", "value": value.isoformat()}
+        case datetime.time():
+            return {"type": "time", "value": value.isoformat()}
+        case datetime.timedelta():
+            return {"type": "timedelta", "value": f"{value.days}:{value.seconds}:{value.microseconds}"}
+        case uuid.UUID():
+            return {"type": "uuid", "value": value.hex}
+    raise TypeError(type(value))
+
+
+def nan(bits: str) -> float:
+    return float(struct.unpack(">d", bytes.fromhex(bits))[0])
+
+
+UTC = datetime.UTC
+INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+VALUES: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "one": 1,
+    "one-as-float": 1.0,
+    "one-as-text": "1",
+    "int-64-bit-minimum": -(2**63),
+    "int-64-bit-maximum": 2**63 - 1,
+    "int-unsigned-64-bit-maximum": 2**64 - 1,
+    "int-beyond-64-bit": 2**64,
+    "int-below-64-bit": -(2**63) - 1,
+    "int-every-width": [
+        0,
+        127,
+        128,
+        255,
+        256,
+        65535,
+        65536,
+        2**32 - 1,
+        2**32,
+        -1,
+        -32,
+        -33,
+        -128,
+        -129,
+        -32768,
+        -32769,
+        -(2**31),
+        -(2**31) - 1,
+    ],
+    "float-negative-zero": -0.0,
+    "float-infinities": [math.inf, -math.inf],
+    "float-nan-payload": nan("7ff8000000c0ffee"),
+    "float-smallest": 5e-324,
+    "text-empty": "",
+    "text-looks-like-something-else": ["NULL", "None", "True", "007", "1e3", "{}"],
+    "text-nul-quotes-backslash": "a\0b'\"\\",
+    "text-emoji": "\U0001f9d1\u200d\U0001f4bb é ü",
+    "text-lone-surrogate": "\ud83d",
+    "text-every-length-form": ["x" * 31, "x" * 32, "x" * 255, "x" * 256],
+    "bytes-empty": b"",
+    "bytes-not-utf-8": b"\x00\xff\xfe\x80",
+    "decimal-scale": [
+        decimal.Decimal("1.0"),
+        decimal.Decimal("1.00"),
+        decimal.Decimal("-0.000"),
+        decimal.Decimal("1E+3"),
+    ],
+    "decimal-special": [decimal.Decimal("NaN"), decimal.Decimal("sNaN123"), decimal.Decimal("-Infinity")],
+    "datetime-naive": datetime.datetime(2024, 2, 29, 23, 59, 59, 999999),
+    "datetime-utc": datetime.datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC),
+    "datetime-offset": datetime.datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=INDIA),
+    "date": datetime.date(9999, 12, 31),
+    "time": [datetime.time(0, 0), datetime.time(23, 59, 59, 5), datetime.time(12, 0, tzinfo=INDIA)],
+    "timedelta": [datetime.timedelta(0), datetime.timedelta(-1, 86399, 999999), datetime.timedelta.max],
+    "uuid": uuid.UUID("00000000-0000-4000-8000-ffffffffffff"),
+    "list-nested": [[], [None, [1, "a"]], list(range(16))],
+    "dict": {"b": 1, "a": {"": None}, "empty": {}},
+}
+BAD_VALUES: dict[str, bytes] = {
+    "empty": b"",
+    "trailing-byte": pack(1) + b"\0",
+    "text-longer-than-the-data": b"\xdb\xff\xff\xff\xffabc",
+    "array-longer-than-the-data": b"\xdd\x7f\xff\xff\xff\xc0",
+    "map-longer-than-the-data": b"\xdf\x7f\xff\xff\xff\xc0",
+    "nested-too-deep": b"\x91" * 100_000 + b"\xc0",
+    "unknown-extension": extension(8, b"x"),
+    "timestamp-extension": extension(0xFF, b"\0\0\0\0"),
+    "reserved-byte": b"\xc1",
+    "invalid-utf-8": b"\xa2\xc3\x28",
+    "decimal-not-canonical": extension(1, b" 1_0.0"),
+    "decimal-not-a-number": extension(1, b"one"),
+    "datetime-not-canonical": extension(2, b"2024-01-01 00:00:00"),
+    "date-impossible": extension(3, b"2023-02-29"),
+    "time-not-canonical": extension(4, b"1200"),
+    "timedelta-not-canonical": extension(5, b"0:86400:0"),
+    "uuid-short": extension(6, bytes(15)),
+    "big-int-that-fits-64-bits": extension(7, bytes(9)),
+    "big-int-not-minimal": extension(7, b"\0" + (2**70).to_bytes(10, "big")),
+    "dict-repeats-a-key": b"\x82" + (pack("a") + pack(1)) * 2,
+    "dict-key-is-a-dict": b"\x81\x80\xc0",
+}
+
+
+# --- bags ------------------------------------------------------------------------------------------------------------
+
+ANSWER_ROWS = [
+    [1, -4503599627370495, 11, "Because of the 'barrier'.", datetime.datetime(2024, 3, 1, 9, 30, tzinfo=UTC), None],
+    [
+        2,
+        -4503599627370495,
+        12,
+        "",
+        datetime.datetime(2024, 3, 1, 9, 31, 0, 250000, tzinfo=UTC),
+        decimal.Decimal("7.50"),
+    ],
+]
+DIFF_BATCHES = [
+    [
+        1,
+        "websubmit.answer",
+        "0003_score",
+        ["id"],
+        ["id", "author_id", "question_id", "body", "at", "score"],
+        ANSWER_ROWS,
+    ],
+    [2, "websubmit.student", "0003_score", ["id"], ["email"], [[7, "bea@example.org", "gone-1@example.invalid"]]],
+    [3, "websubmit.comment", "", ["id"], ["author_id"], [[5, 7, -12345], [6, 7, -12345]]],
+]
+SPEAKS_FOR_BATCHES = [
+    ["websubmit.student", [[-12345, CARL.public, CARL.secret], ["natural key", EVE.public, EVE.secret]]],
+]
+
+
+def bag(kind: int, batches: list[Any], params: dict[str, Any] | None = None) -> list[Any]:
+    at = datetime.datetime(2024, 5, 17, 12, 0, 0, 123456, tzinfo=UTC)
+    return [kind, "websubmit.delete-account", at, "websubmit.student", 7, params or {}, "sqlite", True, batches]
+
+
+def index(kind: int, sequence: int) -> bytes:
+    return blake2b(bytes((kind,)) + struct.pack(">I", sequence), purpose=b"edna.index.1", key=LOCATOR)
+
+
+def content(
+    payload: bytes, *, at: bytes, encoding: int = 0, owner: bytes = BEA.public, mac_key: bytes = MAC_KEY
+) -> bytes:
+    covered = at + owner + bytes((encoding,)) + payload
+    mac = blake2b(covered, purpose=b"edna.bag.mac.1", key=blake2b(mac_key, purpose=b"edna.mac.key.1"))
+    return at + mac + bytes((encoding,)) + payload
+
+
+def padme(length: int) -> int:
+    if length <= 1024:
+        return 1024
+    exponent = math.floor(math.log2(length))
+    low_bits = exponent - (math.floor(math.log2(exponent)) + 1)
+    step = 2**low_bits
+    return math.ceil(length / step) * step
+
+
+def container(
+    plain: bytes,
+    *,
+    recipients: tuple[bytes, ...] = (BEA.public,),
+    version: int = 1,
+    suite: int = 1,
+    extra_stanza: bytes = b"",
+    padding: bytes | None = None,
+) -> bytes:
+    file_key, nonce = fixed("file key"), fixed("nonce", 24)
+    used = struct.pack(">I", len(plain)) + plain
+    padded = used + (bytes(padme(len(used)) - len(used)) if padding is None else padding)
+    body = nonce + sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(padded, bytes((version, suite)), nonce, file_key)
+    stanzas = extra_stanza + b"".join(
+        b"\x01\x00\x50" + sealed_box(file_key, recipient, str(number)) for number, recipient in enumerate(recipients)
+    )
+    count = len(recipients) + bool(extra_stanza)
+    return struct.pack(">BBBI", version, suite, count, len(body)) + stanzas + body
+
+
+def flipped(data: bytes, offset: int, bit: int = 0) -> bytes:
+    return data[:offset] + bytes((data[offset] ^ 1 << bit,)) + data[offset + 1 :]
+
+
+def stored_deflate(data: bytes) -> bytes:
+    """A zlib stream of one stored block: the same in every zlib."""
+    size = len(data)
+    return b"\x78\x01\x01" + struct.pack("<HH", size, size ^ 0xFFFF) + data + struct.pack(">I", zlib.adler32(data))
+
+
+# What zlib made of the payload of `bag-diff-deflated`; kept because another zlib may compress otherwise.
+DEFLATED = bytes.fromhex(
+    "78019bc9b8a33c35a9b8342937b3442f253527b5245537313939bf34afe4b8029391819189ae81a9aea17988a19195810110"
+    "e9191a199b989a6983391b117a8b4b4a5352f34ad81b961517e66496a41e9e398d7103423a31afb83cb56895818181717c71"
+    "727e51eac4459929d3807865626949467e517c66caeac2d2d4e292ccfc3c207b49527e4ae5a2c492a560b593a6315efeff81"
+    "010418b9773aa526279616a72ae4a7299464a42aa82725161565a616a9eb1d97843ad858d7c030c4c0d2ca18e460884b0f4c"
+    "63821bc1b300ee35b84a4390d78c4c81ee836ab8c668ae676a308d09d38b689e98b8343537313367e264f6f549a9890ea915"
+    "89b90539a97af945e9dbd2f3f352750de1429979658939405f332399999c9f9b0b0cb605a0e09888088b499359d92f9e3f3e"
+    "990d448e06e468400293e7204a910078eb8b1b"
+)
+
+OPEN = {
+    "locator": LOCATOR.hex(),
+    "kind": 1,
+    "sequence": 0,
+    "secret_key": BEA.secret.hex(),
+    "mac_keys": [MAC_KEY.hex(), OLD_MAC_KEY.hex()],
+}
+
+Case = dict[str, Any]
+
+
+def bag_cases() -> dict[str, Case]:
+    diff = pack(bag(1, DIFF_BATCHES, {"lecture": 3, "since": datetime.date(2024, 1, 1)}))
+    values = bag(
+        1, [[2, "sample.everything", "0001_initial", ["id"], ["column"], [[1, v, None] for v in VALUES.values()]]]
+    )
+    speaks_for = pack(bag(2, SPEAKS_FOR_BATCHES))
+    here, there = index(1, 0), index(1, 1)
+    good = container(content(diff, at=here))
+    stanza, body = 7 + 3, 7 + 83
+    assert zlib.decompress(DEFLATED) == pack(bag(1, DIFF_BATCHES * 3)), "renew DEFLATED with zlib.compress(payload, 1)"
+
+    def valid(sealed: bytes, payload: Any, description: str, **changes: Any) -> Case:
+        given = OPEN | changes | {"sealed": sealed.hex()}
+        return {"description": description, "operation": "open_bag", "input": given, "expect": tagged(payload)}
+
+    def defect(sealed: bytes, error: str, description: str, **changes: Any) -> Case:
+        given = OPEN | changes | {"sealed": sealed.hex()}
+        return {"description": description, "operation": "open_bag", "input": given, "error": error}
+
+    plain = bag(1, DIFF_BATCHES, {"lecture": 3, "since": datetime.date(2024, 1, 1)})
+    unknown = b"\x7f\x00\x05other"
+    both = (BEA.public, CARL.public)
+    return {
+        "bag-diff-plain": valid(good, plain, "removed, modified and decorrelated rows; not compressed"),
+        "bag-diff-stored": valid(
+            container(content(stored_deflate(diff), at=here, encoding=1)),
+            plain,
+            "compressed: a zlib stream of a stored block",
+        ),
+        "bag-diff-deflated": valid(
+            container(content(DEFLATED, at=here, encoding=1)), bag(1, DIFF_BATCHES * 3), "compressed by zlib, level 1"
+        ),
+        "bag-every-value-type": valid(
+            container(content(pack(values), at=here)), values, "every type of value, as old values of a modification"
+        ),
+        "bag-no-batches": valid(container(content(pack(bag(1, [])), at=here)), bag(1, []), "an empty bag"),
+        "bag-speaks-for": valid(
+            container(content(speaks_for, at=index(2, 0))), bag(2, SPEAKS_FOR_BATCHES), "speaks-for records", kind=2
+        ),
+        "bag-later-segment": valid(
+            container(content(diff, at=index(1, 2**32 - 1))),
+            plain,
+            "the segment with the last sequence number",
+            sequence=2**32 - 1,
+        ),
+        "bag-older-mac-key": valid(
+            container(content(diff, at=here, mac_key=OLD_MAC_KEY)),
+            plain,
+            "a MAC under a key that verifies but no longer signs",
+        ),
+        "bag-two-recipients-first": valid(
+            container(content(diff, at=here), recipients=both), plain, "two recipients, opened by the first"
+        ),
+        "bag-two-recipients-second": valid(
+            container(content(diff, at=here), recipients=both),
+            plain,
+            "two recipients, opened by the second; the MAC names the owner",
+            secret_key=CARL.secret.hex(),
+            public_key=BEA.public.hex(),
+        ),
+        "bag-unknown-stanza-skipped": valid(
+            container(content(diff, at=here), extra_stanza=unknown),
+            plain,
+            "a stanza of an unknown type is for somebody else",
+        ),
+        "bag-sixteen-recipients": valid(
+            container(content(diff, at=here), recipients=(CARL.public,) * 15 + (BEA.public,)),
+            plain,
+            "as many stanzas as allowed",
+        ),
+        # one per defect
+        "bag-empty": defect(b"", "BagTruncated", "no bytes at all"),
+        "bag-truncated-header": defect(good[:6], "BagTruncated", "ends inside the header"),
+        "bag-truncated-stanza": defect(good[:60], "BagTruncated", "ends inside the stanza"),
+        "bag-truncated-body": defect(good[:-1], "BagTruncated", "the last byte is missing"),
+        "bag-wrong-version": defect(container(content(diff, at=here), version=2), "BagVersionUnknown", "version 2"),
+        "bag-wrong-suite": defect(container(content(diff, at=here), suite=2), "BagSuiteUnknown", "suite 2"),
+        "bag-only-unknown-stanza": defect(
+            container(content(diff, at=here), recipients=(), extra_stanza=unknown),
+            "BagSuiteUnknown",
+            "no stanza of a known type",
+        ),
+        "bag-wrong-key": defect(good, "WrongKey", "opened with somebody else's key", secret_key=EVE.secret.hex()),
+        "bag-flipped-bit-version": defect(flipped(good, 0), "BagVersionUnknown", "a bit of the version flipped"),
+        "bag-flipped-bit-suite": defect(flipped(good, 1, 7), "BagSuiteUnknown", "a bit of the suite flipped"),
+        "bag-flipped-bit-stanza-count": defect(flipped(good, 2), "BagCorrupt", "one stanza became none"),
+        "bag-too-many-stanzas": defect(flipped(good, 2, 4), "BagCorrupt", "one stanza became 17"),
+        "bag-flipped-bit-body-length": defect(flipped(good, 6, 4), "BagTruncated", "the announced length grew by 16"),
+        "bag-flipped-bit-stanza-type": defect(flipped(good, 7), "BagSuiteUnknown", "the only stanza's type became 0"),
+        "bag-flipped-bit-stanza-length": defect(flipped(good, 9), "BagCorrupt", "a sealed box cannot have 81 bytes"),
+        "bag-flipped-bit-stanza-ephemeral-key": defect(
+            flipped(good, stanza), "WrongKey", "a bit of the ephemeral key flipped"
+        ),
+        "bag-flipped-bit-stanza-box": defect(
+            flipped(good, stanza + 79), "WrongKey", "the last bit of the sealed box flipped"
+        ),
+        "bag-flipped-bit-nonce": defect(flipped(good, body), "BagCorrupt", "a bit of the nonce flipped"),
+        "bag-flipped-bit-ciphertext": defect(
+            flipped(good, body + 100), "BagCorrupt", "a bit of the ciphertext flipped"
+        ),
+        "bag-flipped-bit-tag": defect(flipped(good, len(good) - 1), "BagCorrupt", "a bit of the tag flipped"),
+        "bag-body-of-another": defect(
+            good[:body] + container(content(diff, at=there))[body:][:-16] + good[-16:],
+            "BagCorrupt",
+            "somebody else's body",
+        ),
+        "bag-version-changed-in-associated-data": defect(
+            b"\x01\x01" + container(content(diff, at=here), version=2)[2:], "BagCorrupt", "the header is authenticated"
+        ),
+        "bag-wrong-mac": defect(
+            container(content(diff, at=here, mac_key=b"not one of the server's keys")),
+            "BagForged",
+            "a MAC of another key",
+        ),
+        "bag-flipped-bit-mac": defect(
+            container(flipped(content(diff, at=here), 40)),
+            "BagForged",
+            "sealed by somebody who flipped a bit of the MAC",
+        ),
+        "bag-edited-payload": defect(
+            container(flipped(content(diff, at=here), 90)), "BagForged", "sealed by somebody who edited the payload"
+        ),
+        "bag-edited-encoding": defect(
+            container(flipped(content(diff, at=here), 64)), "BagForged", "sealed by somebody who edited the encoding"
+        ),
+        "bag-made-for-another-owner": defect(
+            container(content(diff, at=here, owner=EVE.public)),
+            "BagForged",
+            "somebody else's bag, sealed again to this key",
+        ),
+        "bag-swapped-index": defect(
+            container(content(diff, at=there)), "BagMisplaced", "the bag of segment 1 stored as segment 0"
+        ),
+        "bag-swapped-kind": defect(
+            container(content(speaks_for, at=index(2, 0))), "BagMisplaced", "a speaks-for bag stored as a diff bag"
+        ),
+        "bag-trailing-bytes": defect(good + b"\0", "BagTrailingBytes", "a zero byte after the end"),
+        "bag-over-long": defect(
+            good, "BagTooLarge", "zero bytes up to one more than 64 MiB; refused first", sealed_length=64 * 2**20 + 1
+        ),
+        "bag-announces-too-much": defect(
+            good[:3] + b"\xff\xff\xff\xff" + good[7:], "BagTooLarge", "the header announces a body of 4 GiB"
+        ),
+        "bag-announces-too-little": defect(
+            good[:3] + struct.pack(">I", 1063) + good[7:],
+            "BagCorrupt",
+            "the header announces a body that cannot be one",
+        ),
+        "bag-padding-not-zero": defect(
+            container(
+                content(diff, at=here), padding=bytes(padme(4 + 65 + len(diff)) - 4 - 65 - len(diff) - 1) + b"\1"
+            ),
+            "BagCorrupt",
+            "something is hidden in the padding",
+        ),
+        "bag-padding-too-long": defect(
+            container(b"x", padding=bytes(2048 - 5)), "BagCorrupt", "more padding than the format says"
+        ),
+        "bag-padding-length-beyond-the-end": defect(
+            container(b"", padding=bytes(1020))[:body] + _body(struct.pack(">I", 4096) + bytes(1020)),
+            "BagCorrupt",
+            "the content claims to be longer than the body",
+        ),
+        "bag-content-too-short": defect(container(b"x" * 64), "BagCorrupt", "no room for index, MAC and encoding"),
+        "bag-unknown-encoding": defect(
+            container(content(diff, at=here, encoding=2)), "BagCorrupt", "a compression that this version does not know"
+        ),
+        "bag-zlib-broken": defect(
+            container(content(b"not zlib", at=here, encoding=1)), "BagCorrupt", "not a zlib stream"
+        ),
+        "bag-zlib-truncated": defect(
+            container(content(DEFLATED[:-1], at=here, encoding=1)), "BagCorrupt", "zlib ends early"
+        ),
+        "bag-zlib-trailing-bytes": defect(
+            container(content(DEFLATED + b"\0", at=here, encoding=1)), "BagCorrupt", "bytes after the zlib stream"
+        ),
+        "bag-payload-does-not-decode": defect(container(content(b"\xc1", at=here)), "BagCorrupt", "not msgpack"),
+        "bag-payload-of-another-shape": defect(container(content(pack({"a": 1}), at=here)), "BagCorrupt", "not a bag"),
+        "bag-payload-of-another-kind": defect(
+            container(content(speaks_for, at=here)), "BagCorrupt", "a speaks-for payload at the index of a diff bag"
+        ),
+        "bag-row-too-short": defect(
+            container(content(pack(bag(1, [[3, "a.b", "", ["id"], ["owner_id"], [[1, 2]]]])), at=here)),
+            "BagCorrupt",
+            "a row without its new value",
+        ),
+        "bag-removed-row-without-key": defect(
+            container(content(pack(bag(1, [[1, "a.b", "", ["id"], ["body"], [["x"]]]])), at=here)),
+            "BagCorrupt",
+            "a removed row that could not be told from another",
+        ),
+        "bag-unknown-operation": defect(
+            container(content(pack(bag(1, [[4, "a.b", "", ["id"], ["body"], []]])), at=here)),
+            "BagCorrupt",
+            "operation 4",
+        ),
+        "bag-local-time": defect(
+            container(
+                content(pack([*bag(1, [])[:2], datetime.datetime(2024, 1, 1, tzinfo=INDIA), *bag(1, [])[3:]]), at=here)
+            ),
+            "BagCorrupt",
+            "the time of application is not in UTC",
+        ),
+        "bag-short-secret-key": defect(
+            container(content(pack(bag(2, [["a.b", [[1, CARL.public, b"short"]]]])), at=index(2, 0))),
+            "BagCorrupt",
+            "a speaks-for record with a key of 5 bytes",
+            kind=2,
+        ),
+    }
+
+
+def _body(padded: bytes) -> bytes:
+    nonce = fixed("nonce", 24)
+    return nonce + sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(padded, b"\x01\x01", nonce, fixed("file key"))
+
+
+# --- the small formats ------------------------------------------------------------------------------------------------
+
+
+def base32(data: bytes) -> str:
+    return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+def receipt_text(disguise: str, locator: bytes) -> str:
+    checksum = blake2b(disguise.encode() + b"\0" + locator, purpose=b"edna.receipt.1", size=4)
+    return f"edna1:{disguise}:{base32(locator + checksum)}"
+
+
+def recovery_text(code: bytes) -> str:
+    bits = "".join(f"{byte:08b}" for byte in code + blake2b(code, purpose=b"edna.recovery.c1", size=2))[:140]
+    symbols = ["0123456789ABCDEFGHJKMNPQRSTVWXYZ"[int(bits[at : at + 5], 2)] for at in range(0, 140, 5)]
+    return "-".join("".join(symbols[at : at + 4]) for at in range(0, 28, 4))
+
+
+def slot(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str]:
+    key = blake2b(pepper, purpose=b"edna.pepper.1")
+    slot_id = blake2b(slot_secret, purpose=b"edna.slot.id.1", key=key)
+    wrapping_key = blake2b(slot_secret, purpose=b"edna.slot.wrap.1", key=key)
+    nonce = fixed("slot nonce", 24)
+    box = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(BEA.secret, b"\x01" + slot_id, nonce, wrapping_key)
+    tag = blake2b(kind.encode(), purpose=b"edna.slot.tag.1", key=BEA.secret)
+    return {"slot_id": slot_id.hex(), "tag": tag.hex(), "wrapped": (b"\x01" + nonce + box).hex()}
+
+
+def small_cases() -> dict[str, Case]:
+    receipt = receipt_text("websubmit.delete-account", LOCATOR)
+    code = fixed("recovery code", 16)
+    printed = recovery_text(code)
+    password_salt = blake2b(b"bea@example.org", purpose=b"edna.slot.salt", size=16)
+    password = sodium.crypto_pwhash_alg(
+        32, "pässword".encode(), password_salt, 1, 8 * 2**20, sodium.crypto_pwhash_ALG_ARGON2ID13
+    )
+    from_code = blake2b(code, purpose=b"edna.recovery.1")
+    key_text = "edna-secret-key-1:" + base32(BEA.secret + blake2b(BEA.secret, purpose=b"edna.secretkey.1", size=4))
+    peppers = {"peppers": [PEPPER.hex(), OLD_PEPPER.hex()]}
+    good_slot = slot(password, "password")
+
+    def case(operation: str, description: str, given: Any, expect: Any = None, error: str | None = None) -> Case:
+        outcome = {"error": error} if error else {"expect": expect}
+        return {"description": description, "operation": operation, "input": given, **outcome}
+
+    typo = printed[:-1] + ("0" if printed[-1] != "0" else "1")
+    lengths = [
+        0,
+        1,
+        1023,
+        1024,
+        1025,
+        1055,
+        1056,
+        1057,
+        2047,
+        2048,
+        2049,
+        10_000,
+        65_537,
+        1_000_000,
+        9_999_999,
+        67_000_000,
+    ]
+    return {
+        "padding": case("padded_length", "Padmé with a floor of 1024", lengths, [padme(length) for length in lengths]),
+        "index": case(
+            "index",
+            "where bags are stored",
+            {"locator": LOCATOR.hex(), "kinds_and_sequences": [[1, 0], [2, 0], [1, 1], [2, 2**32 - 1]]},
+            [index(1, 0).hex(), index(2, 0).hex(), index(1, 1).hex(), index(2, 2**32 - 1).hex()],
+        ),
+        "locator-item": case(
+            "open_locator",
+            "an entry of a principal's list of locators",
+            {"sealed": sealed_box(LOCATOR, BEA.public, "locator").hex(), "secret_key": BEA.secret.hex()},
+            LOCATOR.hex(),
+        ),
+        "locator-item-wrong-key": case(
+            "open_locator",
+            "somebody else's entry",
+            {"sealed": sealed_box(LOCATOR, BEA.public, "locator").hex(), "secret_key": EVE.secret.hex()},
+            error="WrongKey",
+        ),
+        "locator-item-wrong-size": case(
+            "open_locator",
+            "a box of something else, sealed by somebody else",
+            {"sealed": sealed_box(b"short", BEA.public, "locator").hex(), "secret_key": BEA.secret.hex()},
+            error="WrongKey",
+        ),
+        "receipt": case(
+            "parse_receipt", "as printed", receipt, {"disguise": "websubmit.delete-account", "locator": LOCATOR.hex()}
+        ),
+        "receipt-wrapped": case(
+            "parse_receipt",
+            "as a mail program wraps it",
+            f"  {receipt[:40]}\r\n\t{receipt[40:80]}\n {receipt[80:]} ",
+            {"disguise": "websubmit.delete-account", "locator": LOCATOR.hex()},
+        ),
+        "receipt-truncated": case(
+            "parse_receipt", "the last character is missing", receipt[:-1], error="ReceiptMalformed"
+        ),
+        "receipt-mistyped": case(
+            "parse_receipt", "two characters changed places", _swapped(receipt, 40), error="ReceiptMalformed"
+        ),
+        "receipt-other-disguise": case(
+            "parse_receipt",
+            "the checksum covers the name",
+            receipt.replace("delete", "remove"),
+            error="ReceiptMalformed",
+        ),
+        "receipt-of-another-version": case(
+            "parse_receipt", "version 2", "edna2" + receipt[5:], error="ReceiptMalformed"
+        ),
+        "receipt-empty": case("parse_receipt", "nothing", "", error="ReceiptMalformed"),
+        "recovery-code": case("parse_recovery_code", "as printed", printed, code.hex()),
+        "recovery-code-as-typed": case(
+            "parse_recovery_code",
+            "lower case, no groups, O for 0 and l for 1",
+            printed.replace("-", "").lower().replace("0", "o").replace("1", "l"),
+            code.hex(),
+        ),
+        "recovery-code-mistyped": case(
+            "parse_recovery_code", "the last symbol is another", typo, error="RecoveryCodeMalformed"
+        ),
+        "recovery-code-truncated": case(
+            "parse_recovery_code", "a group is missing", printed[:-5], error="RecoveryCodeMalformed"
+        ),
+        "recovery-code-foreign-symbol": case(
+            "parse_recovery_code", "U is no symbol", "U" + printed[1:], error="RecoveryCodeMalformed"
+        ),
+        "secret-key-text": case("parse_secret_key", "as printed", key_text, BEA.secret.hex()),
+        "secret-key-text-mistyped": case(
+            "parse_secret_key", "two characters changed places", _swapped(key_text, 30), error="KeyMalformed"
+        ),
+        "secret-key-text-without-prefix": case(
+            "parse_secret_key", "the prefix is missing", key_text[18:], error="KeyMalformed"
+        ),
+        "public-key-of-small-order": case(
+            "public_key", "anybody could open what is sealed to it", "01" + "00" * 31, error="KeyMalformed"
+        ),
+        "slot-password": case(
+            "password_slot",
+            "identifier and password to slot; neither case, spaces nor Unicode form of the identifier matter",
+            {
+                "identifier": " Bea@EXAMPLE.org ",
+                "password": "pa\u0308ssword",
+                "opslimit": 1,
+                "memlimit_bytes": 8 * 2**20,
+                **good_slot,
+                **peppers,
+            },
+            {"slot_secret": password.hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-password-older-pepper": case(
+            "password_slot",
+            "locked before the server key was changed",
+            {
+                "identifier": "bea@example.org",
+                "password": "p\u00e4ssword",
+                "opslimit": 1,
+                "memlimit_bytes": 8 * 2**20,
+                **slot(password, "password", OLD_PEPPER),
+                **peppers,
+            },
+            {"slot_secret": password.hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-password-wrong": case(
+            "password_slot",
+            "one letter of the password in another case",
+            {
+                "identifier": "bea@example.org",
+                "password": "P\u00e4ssword",
+                "opslimit": 1,
+                "memlimit_bytes": 8 * 2**20,
+                **good_slot,
+                **peppers,
+            },
+            error="WrongCredentials",
+        ),
+        "slot-moved": case(
+            "recovery_slot",
+            "the wrapped key of one slot under the id of another",
+            {"code": printed, **slot(from_code, "recovery"), "slot_id": good_slot["slot_id"], **peppers},
+            error="WrongCredentials",
+        ),
+        "slot-recovery": case(
+            "recovery_slot",
+            "recovery code to slot",
+            {"code": printed, **slot(from_code, "recovery"), **peppers},
+            {"slot_secret": from_code.hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-tampered": case(
+            "recovery_slot",
+            "a bit of the wrapped key flipped",
+            {
+                "code": printed,
+                **slot(from_code, "recovery"),
+                "wrapped": flipped(bytes.fromhex(slot(from_code, "recovery")["wrapped"]), 30).hex(),
+                **peppers,
+            },
+            error="WrongCredentials",
+        ),
+        "slot-of-another-version": case(
+            "recovery_slot",
+            "version 2",
+            {
+                "code": printed,
+                **slot(from_code, "recovery"),
+                "wrapped": "02" + slot(from_code, "recovery")["wrapped"][2:],
+                **peppers,
+            },
+            error="WrongCredentials",
+        ),
+    }
+
+
+def _swapped(text: str, at: int) -> str:
+    """Two neighbouring characters, different ones, changed places."""
+    while text[at] == text[at + 1]:
+        at += 1
+    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+
+
+def value_cases() -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+    for name, value in VALUES.items():
+        cases[f"value-{name}"] = {"operation": "decode_value", "input": pack(value).hex(), "expect": tagged(value)}
+    for name, data in BAD_VALUES.items():
+        # A hundred thousand times the same byte is said, not written out.
+        repeated = {"repeat": [data[:1].hex(), len(data) - 1], "then": data[-1:].hex()}
+        given = repeated if len(data) > 10_000 else data.hex()
+        cases[f"value-bad-{name}"] = {"operation": "decode_value", "input": given, "error": "BagCorrupt"}
+    return cases
+
+
+def all_cases() -> dict[str, str]:
+    """Return the text of every vector file by its name."""
+    cases = bag_cases() | small_cases() | value_cases()
+    return {f"{name}.json": json.dumps(case, indent=1, sort_keys=True) + "\n" for name, case in cases.items()}
+
+
+def main(arguments: list[str]) -> int:
+    expected = all_cases()
+    present = {path.name: path.read_text() for path in HERE.glob("*.json")}
+    if "--check" in arguments:
+        wrong = sorted(name for name in expected | present if expected.get(name) != present.get(name))
+        print(f"{len(expected)} vectors, {len(wrong)} missing, different or superfluous", *wrong)
+        return 1 if wrong else 0
+    for name in present.keys() - expected.keys():
+        (HERE / name).unlink()
+    for name, text in expected.items():
+        (HERE / name).write_text(text)
+    print(f"{len(expected)} vectors written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
