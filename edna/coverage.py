@@ -12,7 +12,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
-from django.db.models import SET_NULL, ForeignKey, Model
+from django.db.models import SET_NULL, ForeignKey, Model, UniqueConstraint
 
 from edna.errors import DanglingReferences
 from edna.spec import Decorrelate, Disguise, Remove
@@ -176,3 +176,18 @@ def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: t
         if owners <= steps:
             return True
     return False
+
+
+def unique_groups(model: type[Model]) -> list[tuple[str, ...]]:
+    """Columns, alone or together, that no two rows may share; the primary key is left to others."""
+    meta = model._meta
+    groups: list[tuple[str, ...]] = [
+        (field.name,) for field in meta.concrete_fields if field.unique and not field.primary_key
+    ]
+    groups += [tuple(group) for group in meta.unique_together]
+    groups += [
+        tuple(constraint.fields)
+        for constraint in meta.constraints
+        if isinstance(constraint, UniqueConstraint) and constraint.fields and constraint.condition is None
+    ]
+    return list(dict.fromkeys(groups))

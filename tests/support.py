@@ -33,6 +33,8 @@ DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
 EDNA_TABLES = ("edna_bag", "edna_keyslot", "edna_principalentry", "edna_sessionlink")
 BINARY = bytes(range(256))
 
+CHILD_SECONDS = 60
+
 _numbers = count(1)
 
 # People
@@ -269,6 +271,7 @@ def in_another_process(work: Callable[[], Any]) -> int:
     child = os.fork()
     if child == 0:
         status = 1
+        signal.alarm(CHILD_SECONDS)  # one that hangs fails its test, not the whole run
         try:
             work()
             status = 0

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ValidationError
-from django.db.models import DateField, Field, Model, UniqueConstraint
+from django.db.models import DateField, Field, Model
 
+from edna.coverage import unique_groups
 from edna.placeholders import Placeholder
 
 #: Random letters of five bits each: from here on (128 bits) two draws never meet.
@@ -90,21 +91,6 @@ def _unique(
                 obj=obj,
                 id="edna.W301",
             )
-
-
-def unique_groups(model: type[Model]) -> list[tuple[str, ...]]:
-    """Columns, alone or together, that no two rows may share; the primary key is left to others."""
-    meta = model._meta
-    groups: list[tuple[str, ...]] = [
-        (field.name,) for field in meta.concrete_fields if field.unique and not field.primary_key
-    ]
-    groups += [tuple(group) for group in meta.unique_together]
-    groups += [
-        tuple(constraint.fields)
-        for constraint in meta.constraints
-        if isinstance(constraint, UniqueConstraint) and constraint.fields and constraint.condition is None
-    ]
-    return list(dict.fromkeys(groups))
 
 
 def _sets_apart(field: Field[Any, Any], placeholder: Placeholder) -> bool:

@@ -13,9 +13,10 @@ from typing import Any
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 from django.db import connections
-from django.db.models import ForeignKey, Model, UniqueConstraint
+from django.db.models import ForeignKey, Model
 
 from edna import rows as raw
+from edna.coverage import unique_groups
 from edna.engine.conflicts import Held, Outcome, Reason, write_what_fits
 from edna.engine.plan import deletion_order, relations_to
 from edna.records.diff import DiffBatch, Operation
@@ -179,17 +180,7 @@ def refusal(
             value = dict(zip(table.names, current, strict=True)) | value
     if not row_exists and raw.read(table, table.key_names, [key], lock=False, using=using):
         return Reason.ROW_EXISTS, None
-    meta = table.model._meta
-    groups: list[tuple[str, ...]] = [
-        (column.name,) for column in table.fields if column.unique and not column.primary_key
-    ]
-    groups += [tuple(group) for group in meta.unique_together]
-    groups += [
-        tuple(c.fields)
-        for c in meta.constraints
-        if isinstance(c, UniqueConstraint) and c.fields and c.condition is None
-    ]
-    for group in groups:
+    for group in unique_groups(table.model):
         if all(value.get(name) is not None for name in group):
             rows = raw.read_where(
                 table, (*table.key_names, *group), group[0], [value[group[0]]], lock=False, using=using

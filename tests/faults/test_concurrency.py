@@ -137,25 +137,30 @@ def test_two_register_one_person_at_once(students: list[Student]) -> None:
     assert {type(error) for error in others} == {errors.PrincipalAlreadyRegistered}, results
 
 
-def test_an_answer_posted_while_its_author_leaves_does_not_dangle(students: list[Student]) -> None:
-    """It waits until the account is gone and is then refused by the database, or it was there before and goes along."""
+@pytest.mark.parametrize("moment", ["the answers were read", "deleting begins"])
+def test_an_answer_posted_while_its_author_leaves_does_not_dangle(students: list[Student], moment: str) -> None:
+    """It waits until the account is gone and is then refused by the database."""
     bea = students[0]
     Answer.objects.filter(author=bea.user, question=Question.objects.first()).delete()
     before = application_dump()
-    deleting, posted = threading.Event(), []
+    leaving, posted = threading.Event(), []
 
-    def wait_at_the_first_delete(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql.startswith("DELETE") and not deleting.is_set():
-            deleting.set()
+    def wait_at_that_moment(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("DELETE") and moment == "deleting begins" and not leaving.is_set():
+            leaving.set()
             time.sleep(0.5)  # the other has sent its INSERT by now
-        return execute(sql, params, many, context)
+        done = execute(sql, params, many, context)
+        if "websubmit_answer" in sql and moment == "the answers were read" and not leaving.is_set():
+            leaving.set()
+            time.sleep(0.5)
+        return done
 
     def leave() -> edna.Receipt:
-        with connection.execute_wrapper(wait_at_the_first_delete):
+        with connection.execute_wrapper(wait_at_that_moment):
             return bea.disguise()
 
     def post() -> None:
-        assert deleting.wait(WAIT_SECONDS)
+        assert leaving.wait(WAIT_SECONDS)
         posted.append(Answer.objects.create(author=bea.user, question=Question.objects.first(), text="too late"))
 
     receipt, error = at_once(leave, post)

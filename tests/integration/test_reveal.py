@@ -424,6 +424,28 @@ class Retaining(Restoring):
     references = {"websubmit.Answer.author": "retain"}
 
 
+class Blanked(Disguise):
+    name = "test.blanked"
+    transformations = [Modify(Answer, owner="author", set={"text": ""})]
+
+
+def test_an_anonymous_author_outlives_the_bags_that_are_sealed_to_it(bea: Student, registered: Any) -> None:
+    """Its answers were blanked under its own key: the answers go back to their owner, the key stays until the text is back."""
+    registered(Restoring, Blanked)
+    before, tables = application_dump(), edna_dump()
+    [first] = edna.disguise_all("test.restoring")
+    [second] = edna.disguise_all("test.blanked")
+
+    assert bea.reveal(first).complete
+    assert set(bea.texts().values()) == {""}
+    assert len(bea.texts()) == 4
+    assert bea.reveal(second).complete
+    # Now nothing needs the anonymous author any more.
+    assert bea.reveal(first).complete
+    assert application_dump() == before
+    assert edna_dump() == tables
+
+
 class TestReferencesMadeSince:
     """Rows that came to refer to an anonymous author after the disguise (behaviours 6, 16)."""
 
