@@ -129,7 +129,7 @@ def register_principal(
     secret_key, code = SecretKey.generate(), RecoveryCode.new()
     slots = [_lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND)]
     if password is not None:
-        secret = _password_secret(_identifier(principal, identifier), password)
+        secret = next(_password_secrets(_identifier(principal, identifier), password))
         slots.append(_lock(secret_key, secret, kind=password_slots.KIND))
 
     def work() -> None:
@@ -172,7 +172,7 @@ def is_pseudoprincipal(principal: Model) -> bool:
 def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
     """Replace the password slot: the old password opens nothing from here on."""
     secret_key = unlocked.secret_key
-    slot = _lock(secret_key, _password_secret(identifier, password), kind=password_slots.KIND)
+    slot = _lock(secret_key, next(_password_secrets(identifier, password)), kind=password_slots.KIND)
 
     def work() -> None:
         store.delete_slots_by_tag(slot_tag(secret_key, kind=password_slots.KIND), using=unlocked.using)
@@ -208,31 +208,32 @@ def unlock(
     if secret_key is None:
         if recovery_code is not None:
             code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
-            secret_key = _open_slot(recovery_slots.derive(code), using=using)
+            secret_key = _open_slot([recovery_slots.derive(code)], using=using)
         elif identifier is None:
             raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
         else:
-            secret_key = _open_slot(_password_secret(identifier, str(password)), using=using)
+            secret_key = _open_slot(_password_secrets(identifier, str(password)), using=using)
     unlocked = Unlocked(secret_key, using=using, locators=locators)
     unlocked.entry()
     return unlocked
 
 
-def _open_slot(secret: SlotSecret, *, using: str) -> SecretKey:
-    row = store.find_slot(candidate_ids(secret, peppers=conf.mac_keys()), using=using)
-    if row is None:
-        raise WrongCredentials("These credentials open nothing here; check both parts and try again.")
-    return unlock_slot(Slot(*row), slot_secret=secret, peppers=conf.mac_keys())
+def _open_slot(secrets: Iterable[SlotSecret], *, using: str) -> SecretKey:
+    for secret in secrets:
+        row = store.find_slot(candidate_ids(secret, peppers=conf.mac_keys()), using=using)
+        if row is not None:
+            return unlock_slot(Slot(*row), slot_secret=secret, peppers=conf.mac_keys())
+    raise WrongCredentials("These credentials open nothing here; check both parts and try again.")
 
 
 def _lock(secret_key: SecretKey, secret: SlotSecret, *, kind: str) -> Slot:
     return lock_slot(secret_key, slot_secret=secret, kind=kind, pepper=conf.mac_keys()[0])
 
 
-def _password_secret(identifier: str, password: str) -> SlotSecret:
-    return password_slots.derive(
-        password, identifier=identifier, opslimit=conf.argon2_opslimit(), memlimit_bytes=conf.argon2_memlimit_bytes()
-    )
+def _password_secrets(identifier: str, password: str) -> Iterator[SlotSecret]:
+    """At today's cost, then at each former one: slow on purpose, so stop at the first that opens something."""
+    for opslimit, memlimit_bytes in conf.argon2_costs():
+        yield password_slots.derive(password, identifier=identifier, opslimit=opslimit, memlimit_bytes=memlimit_bytes)
 
 
 def _identifier(principal: Model, identifier: str | None) -> str:

@@ -26,6 +26,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "RETENTION_DAYS": None,
     "ARGON2_OPSLIMIT": 2,
     "ARGON2_MEMLIMIT_BYTES": 64 * 1024 * 1024,
+    "ARGON2_FORMER": (),
     "KEY_POOL_SIZE": 256,
 }
 
@@ -112,6 +113,20 @@ def argon2_opslimit() -> int:
 
 def argon2_memlimit_bytes() -> int:
     return _positive("ARGON2_MEMLIMIT_BYTES")
+
+
+def argon2_costs() -> list[tuple[int, int]]:
+    """Argon2id's (opslimit, memlimit in bytes): what new password slots cost first, then what older ones may have cost.
+
+    A slot is found by what the password is stretched to, so a cost that slots were made with must stay in the list.
+    """
+    former = _read("ARGON2_FORMER")
+    if not all(
+        isinstance(cost, (list, tuple)) and len(cost) == 2 and all(type(limit) is int and limit > 0 for limit in cost)
+        for cost in former
+    ):
+        raise ConfigurationError('EDNA["ARGON2_FORMER"] must be a list of (opslimit, memlimit in bytes) pairs.')
+    return [(argon2_opslimit(), argon2_memlimit_bytes()), *((opslimit, memlimit) for opslimit, memlimit in former)]
 
 
 def key_pool_size() -> int:

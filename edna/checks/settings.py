@@ -31,6 +31,7 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.retention_days,
     conf.argon2_opslimit,
     conf.argon2_memlimit_bytes,
+    conf.argon2_costs,
     conf.key_pool_size,
 )
 

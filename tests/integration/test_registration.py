@@ -147,6 +147,23 @@ def test_slots_survive_a_rotation_of_the_server_keys(user: User, settings: Any) 
         edna.unlock(identifier=user.email, password=PASSWORD)
 
 
+def test_a_password_opens_what_was_locked_at_a_former_cost(user: User, settings: Any) -> None:
+    """The cost of guessing can be raised: old slots are found as long as their cost is listed."""
+    key = edna.register_principal(user, password=PASSWORD).secret_key
+    former = (settings.EDNA["ARGON2_OPSLIMIT"], settings.EDNA["ARGON2_MEMLIMIT_BYTES"])
+    settings.EDNA = settings.EDNA | {"ARGON2_OPSLIMIT": 2}
+    with pytest.raises(WrongCredentials):
+        edna.unlock(identifier=user.email, password=PASSWORD)
+
+    settings.EDNA = settings.EDNA | {"ARGON2_FORMER": [former]}
+
+    with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
+        assert unlocked.secret_key == key
+        edna.change_password(unlocked, identifier=user.email, password=PASSWORD)
+    settings.EDNA = settings.EDNA | {"ARGON2_FORMER": []}
+    edna.unlock(identifier=user.email, password=PASSWORD).close()
+
+
 def test_the_key_outlives_the_account(user: User) -> None:
     """After leaving, the same password and code open it: by them the person is found again."""
     made = edna.register_principal(user, password=PASSWORD)

@@ -47,6 +47,12 @@ def test_whole_numbers_must_be_whole_and_positive(name: str, value: Any) -> None
         getattr(conf, name.lower())()
 
 
+@pytest.mark.parametrize("value", [[3], [(1,)], [(0, 1)], [("2", 1)], [(True, 1)]])
+def test_former_costs_are_pairs_of_whole_numbers(value: Any) -> None:
+    with configured(ARGON2_FORMER=value), pytest.raises(ConfigurationError, match="ARGON2_FORMER"):
+        conf.argon2_costs()
+
+
 @pytest.mark.parametrize(
     ("name", "read"), [("LOCATORS", conf.locator_mode), ("PSEUDOPRINCIPAL_KEYS", conf.pseudoprincipal_keys)]
 )
