@@ -46,7 +46,7 @@ format: $(VENV)/.dev ## Rewrite the code in the house's style
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
-bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on a private MariaDB
+bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on a private MariaDB and on SQLite
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 clean: ## Remove what the targets made: .venv, build, var (the sample site's data and keys) and caches

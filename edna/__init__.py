@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         speak_as,
         speaks_for,
         unlock,
+        unregistered,
     )
     from edna.registry import register, unregister
     from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
@@ -44,7 +45,7 @@ _HOMES = {
     "edna.api": (
         "Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration SecretKey Unlocked change_password "
         "disguise disguise_all history is_pseudoprincipal is_registered plan plan_all register_principal register_principals "
-        "reveal speak_as speaks_for unlock"
+        "reveal speak_as speaks_for unlock unregistered"
     ),
     "edna.registry": "register unregister",
     "edna.spec": "ALL Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
@@ -91,6 +92,7 @@ __all__ = [
     "speaks_for",
     "unlock",
     "unregister",
+    "unregistered",
 ]
 
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.apps import apps
-from django.db import router
+from django.db import IntegrityError, router
 from django.db.models import Model
 from django.utils import timezone
 
 from edna import conf, registry, store
-from edna.crypto.keys import PublicKey, SecretKey
+from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
-from edna.custody.base import Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
+from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
 from edna.custody.recovery import RecoveryCode
 from edna.engine import disguise as disguising
 from edna.engine import plan as planning
@@ -28,9 +28,11 @@ from edna.engine import reveal as revealing
 from edna.engine import sessions, transactions
 from edna.engine.conflicts import Held, Outcome, Reason
 from edna.engine.plan import Plan, PlannedTable, Target, key_of, reference_of
-from edna.engine.unlocked import Unlocked, open_bags
+from edna.engine.unlocked import Unlocked
 from edna.errors import (
+    ConstraintRefused,
     NotYours,
+    PrincipalAlreadyRegistered,
     PrincipalError,
     PrincipalNotRegistered,
     UnregisteredOwners,
@@ -38,7 +40,7 @@ from edna.errors import (
 )
 from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator, Receipt
-from edna.spec import validated_params
+from edna.spec import Disguise, validated_params
 
 __all__ = [
     "Held",
@@ -57,6 +59,7 @@ __all__ = [
     "disguise",
     "disguise_all",
     "end_sessions_on_removal",
+    "forget_principal",
     "forget_session",
     "history",
     "is_pseudoprincipal",
@@ -70,6 +73,7 @@ __all__ = [
     "speak_as",
     "speaks_for",
     "unlock",
+    "unregistered",
 ]
 
 #: Principals that a global disguise takes at once: enough to make statements cheap, few enough to fit memory.
@@ -121,10 +125,7 @@ def register_principal(
     model, reference, using = _identity(principal)
     if public_key is not None:
         given = public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)
-        transactions.run(
-            lambda: store.add_entries([(bytes(given), model._meta.label_lower, reference, True)], using=using),
-            using=using,
-        )
+        transactions.run(lambda: _add_principals(model, {reference: given}, using=using), using=using)
         return Registration(given)
     secret_key, code = SecretKey.generate(), RecoveryCode.new()
     slots = [_lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND)]
@@ -133,7 +134,7 @@ def register_principal(
         slots.append(_lock(secret_key, secret, kind=password_slots.KIND))
 
     def work() -> None:
-        store.add_entries([(bytes(secret_key.public_key), model._meta.label_lower, reference, True)], using=using)
+        _add_principals(model, {reference: secret_key.public_key}, using=using)
         store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in slots], using=using)
 
     transactions.run(work, using=using)
@@ -147,20 +148,52 @@ def register_principals(principals: Iterable[Model]) -> list[Registration]:
         PrincipalAlreadyRegistered: one of them is registered already; nothing was changed.
     """
     identities = [_identity(principal) for principal in principals]
-    registrations = [Registration(key.public_key, key) for key in (SecretKey.generate() for _ in identities)]
-    entries = [
-        (bytes(registration.public_key), model._meta.label_lower, reference, True)
-        for registration, (model, reference, _) in zip(registrations, identities, strict=True)
-    ]
-    if entries:
-        using = identities[0][2]
-        transactions.run(lambda: store.add_entries(entries, using=using), using=using)
+    registrations = [Registration(key.public_key, key) for key in generate_key_pairs(len(identities))]
+    public_keys = {
+        reference: registration.public_key
+        for (_, reference, _), registration in zip(identities, registrations, strict=True)
+    }
+    if len(public_keys) < len(identities):
+        raise PrincipalAlreadyRegistered("One principal is named twice; register each principal once.")
+    if identities:
+        model, _, using = identities[0]
+        transactions.run(lambda: _add_principals(model, public_keys, using=using), using=using)
     return registrations
+
+
+def _add_principals(model: type[Model], public_keys: Mapping[str, PublicKey], *, using: str) -> None:
+    """Add natural principals, whose rows must exist: a removed person's key waits for them under their receipt."""
+    missing = planning.without_row(model, list(public_keys), using=using)
+    if missing:
+        raise PrincipalError(
+            f"{model._meta.label} {', '.join(missing)} has no row: save it first. "
+            "If the account was removed by a disguise, reveal that instead of registering it again."
+        )
+    label = model._meta.label_lower
+    store.add_entries([(bytes(key), label, reference, True) for reference, key in public_keys.items()], using=using)
 
 
 def is_registered(principal: Model) -> bool:
     model, reference, using = _identity(principal)
     return bool(store.entries_by_reference(model._meta.label_lower, [reference], using=using))
+
+
+def unregistered(principals: Iterable[Principal]) -> list[Principal]:
+    """Those of them who have no key, in their order; as many statements for all as for one."""
+    identities = [(principal, *_identity(principal)) for principal in principals]
+    references: dict[tuple[str, str], list[str]] = {}
+    for _, model, reference, using in identities:
+        references.setdefault((model._meta.label_lower, using), []).append(reference)
+    registered = {
+        (entry.model, entry.reference)
+        for (label, using), wanted in references.items()
+        for entry in store.entries_by_reference(label, wanted, using=using)
+    }
+    return [
+        principal
+        for principal, model, reference, _ in identities
+        if (model._meta.label_lower, reference) not in registered
+    ]
 
 
 def is_pseudoprincipal(principal: Model) -> bool:
@@ -186,7 +219,7 @@ def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> No
 
 def unlock(
     *,
-    secret_key: SecretKey | None = None,
+    secret_key: SecretKey | str | None = None,
     identifier: str | None = None,
     password: str | None = None,
     recovery_code: RecoveryCode | str | None = None,
@@ -199,13 +232,15 @@ def unlock(
 
     Raises:
         WrongCredentials: they open nothing; it is not said whether the person was ever here.
-        RecoveryCodeMalformed, ReceiptMalformed: mistyped.
+        KeyMalformed, RecoveryCodeMalformed, ReceiptMalformed: mistyped.
     """
     using = router.db_for_write(registry.principal_models()[0])
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
     locators = [_receipt(receipt).locator for receipt in receipts]
-    if secret_key is None:
+    if isinstance(secret_key, str):
+        secret_key = SecretKey.parse(secret_key)
+    elif secret_key is None:
         if recovery_code is not None:
             code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
             secret_key = _open_slot([recovery_slots.derive(code)], using=using)
@@ -223,7 +258,7 @@ def _open_slot(secrets: Iterable[SlotSecret], *, using: str) -> SecretKey:
         row = store.find_slot(candidate_ids(secret, peppers=conf.mac_keys()), using=using)
         if row is not None:
             return unlock_slot(Slot(*row), slot_secret=secret, peppers=conf.mac_keys())
-    raise WrongCredentials("These credentials open nothing here; check both parts and try again.")
+    raise WrongCredentials(OPENS_NOTHING)
 
 
 def _lock(secret_key: SecretKey, secret: SlotSecret, *, kind: str) -> Slot:
@@ -277,7 +312,8 @@ def disguise(
     the unlocked principal's own key.
 
     Raises:
-        UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, DatabaseBusy. Nothing was
+        UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused,
+        DatabaseBusy. Nothing was
         changed then.
     """
     cls = registry.get(name)
@@ -293,7 +329,7 @@ def disguise(
         prepared = planning.build(cls, [target], params=given, using=using, lock=True)
         return disguising.execute(prepared, now=timezone.now(), using=using)[0]
 
-    receipt = transactions.run(work, using=using)
+    receipt = _applied(cls, work, using=using)
     if unlocked is not None:
         unlocked.forget_voices()
     return receipt
@@ -333,10 +369,23 @@ def disguise_all(
                 progress(len(receipts), len(entries))
         return receipts
 
-    return transactions.run(work, using=using)
+    return _applied(cls, work, using=using)
 
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str) -> Result:
+    try:
+        return transactions.run(work, using=using)
+    except IntegrityError:
+        pass
+    # Outside of the handler: the database's words quote the values of rows, and end up in logs.
+    raise ConstraintRefused(
+        f"The database refused {cls.name}: one of its constraints would be broken, and nothing was changed. "
+        "Cover every table that refers to what is removed, and give unique columns unique placeholders."
+    )
 
 
 def _batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -351,7 +400,10 @@ def _entries(model: type[Model], references: Sequence[str], *, using: str) -> li
 def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, using: str, lock: bool) -> Target:
     entries = store.entries_by_reference(model._meta.label_lower, [reference], using=using, lock=lock)
     if not entries:
-        raise PrincipalNotRegistered(f"{model._meta.label} {reference} has no key; call edna.register_principal first.")
+        raise PrincipalNotRegistered(
+            f"{model._meta.label} {reference} has no key. If the account was removed, reveal it; otherwise "
+            "call edna.register_principal first."
+        )
     entry = entries[0]
     if unlocked is None:
         return Target(entry, (entry,))
@@ -359,6 +411,7 @@ def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, us
         raise NotYours(
             f"The unlocked principal is not {model._meta.label} {reference}; unlock with that person's own key."
         )
+    unlocked.require_all_voices()
     spoken_for = [voice.entry.public_key for voice in unlocked.spoken_for()]
     others = store.entries_by_public_key(spoken_for, using=using, lock=lock)
     return Target(entry, (entry, *(other for other in others if other.attached)))
@@ -391,13 +444,14 @@ def reveal(
 def history(unlocked: Unlocked) -> list[HistoryEntry]:
     """Every disguise of this principal, and of the pseudoprincipals they speak for, that can be revealed; newest first.
 
-    In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
+    In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found. A bag that was damaged is left out, and
+    its error is in ``unlocked.damaged``; revealing by its receipt raises it.
     """
     wanted: dict[Locator, SecretKey] = {
         locator: voice.secret_key for voice in unlocked.voices().values() for locator in voice.locators
     }
     by_locator: dict[Locator, list[Bag]] = {}
-    for locator, bag in open_bags(wanted, BagKind.DIFF, using=unlocked.using):
+    for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
         by_locator.setdefault(locator, []).append(bag)
     entries = []
     for locator, bags in by_locator.items():
@@ -454,6 +508,13 @@ def end_sessions_on_removal(principal: Model, session_key: str) -> None:
 
 def forget_session(session_key: str) -> None:
     sessions.unlink(session_key, using=router.db_for_write(registry.principal_models()[0]))
+
+
+def forget_principal(principal: Model) -> None:
+    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key."""
+    model, reference, using = _identity(principal)
+    entries = store.entries_by_reference(model._meta.label_lower, [reference], using=using)
+    store.save_entries([entry.detached() for entry in entries], using=using)
 
 
 def note_activity(principal: Model, *, today: datetime.date) -> None:

@@ -30,6 +30,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "KEY_POOL_SIZE": 256,
 }
 
+_ARGON2_LEAST_BYTES: Final = 8192
+
 
 def _read(name: str) -> Any:
     configured = getattr(settings, "EDNA", {})
@@ -53,10 +55,6 @@ def _positive(name: str) -> int:
 def unknown_names() -> list[str]:
     """Names in ``EDNA`` that edna does not know: most likely misspelt."""
     return sorted(set(getattr(settings, "EDNA", {})) - set(DEFAULTS))
-
-
-def mac_keys_are_configured() -> bool:
-    return bool(_read("MAC_KEYS"))
 
 
 def mac_keys() -> list[bytes]:
@@ -112,7 +110,12 @@ def argon2_opslimit() -> int:
 
 
 def argon2_memlimit_bytes() -> int:
-    return _positive("ARGON2_MEMLIMIT_BYTES")
+    limit = _positive("ARGON2_MEMLIMIT_BYTES")
+    if limit < _ARGON2_LEAST_BYTES:
+        raise ConfigurationError(
+            f'EDNA["ARGON2_MEMLIMIT_BYTES"] must be at least {_ARGON2_LEAST_BYTES}: Argon2id takes no less.'
+        )
+    return limit
 
 
 def argon2_costs() -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 
 from edna import conf
-from edna.crypto.keys import SecretKey
+from edna.crypto.keys import SecretKey, generate_key_pairs
 
 
 class KeyPool:
@@ -34,7 +34,7 @@ class KeyPool:
             taken = [self._keys.popleft() for _ in range(min(count, len(self._keys)))]
         missing = count - len(taken)
         self._refill_when_low()
-        return taken + [SecretKey.generate() for _ in range(missing)]
+        return taken + generate_key_pairs(missing)
 
     def refill(self) -> None:
         """Fill the pool to ``EDNA["KEY_POOL_SIZE"]``, in the caller's thread."""

@@ -2,8 +2,8 @@
 
 Values travel exactly as the database driver hands them over and takes them (no converters, no model instances, no
 signals), so that what was read can be written back to the byte. Each function issues a number of statements that does
-not depend on the number of rows, but for packets that would grow beyond `MAX_STATEMENT_BYTES`. Knows no disguises, bags
-or keys.
+not depend on the number of rows, but for packets that would grow beyond `MAX_STATEMENT_BYTES` or hold more parameters than
+the database binds (SQLite; PostgreSQL with server-side binding). Knows no disguises, bags or keys.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
             cursor.executemany(statement, [(*row[width:], *row[:width]) for row in rows])
             return
         if len(rows) == 1 and connection.vendor == "mysql":
-            # The common case for our own tables, and a third of the time that the join takes.
+            # The common case for our own tables, and cheaper than the join.
             key, new = rows[0][:width], rows[0][width:]
             places = zip(columns, marks_of(new, connection), strict=True)
             assignments = ", ".join([f"{column} = {mark}" for column, mark in places])
@@ -259,9 +259,11 @@ def row_bytes(row: Sequence[Any]) -> int:
     return 12 * len(row) + sum([len(value) for value in row if type(value) is str or type(value) is bytes])
 
 
-def packets(rows: Sequence[Row], connection: BaseDatabaseWrapper) -> Iterator[Sequence[Row]]:
+def packets(
+    rows: Sequence[Row], connection: BaseDatabaseWrapper, *, other_parameters: int = 0
+) -> Iterator[Sequence[Row]]:
     """Runs of rows that fit one statement: one run unless the rows are large, or more than the database can bind."""
-    most = _most_parameters(connection) // max(1, len(rows[0])) if rows else 0
+    most = (_most_parameters(connection) - other_parameters) // max(1, len(rows[0])) if rows else 0
     if len(rows) <= most and all(type(value) is int for row in rows for value in row):
         yield from [rows] if rows else []
         return

@@ -16,6 +16,7 @@ from typing import Any, Final
 from django.contrib.auth.models import update_last_login
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.core.exceptions import PermissionDenied
+from django.db.models.signals import post_delete
 from django.http import HttpRequest
 
 from edna import api
@@ -30,6 +31,7 @@ def connect() -> None:
     last_login = user_logged_in.disconnect(dispatch_uid="update_last_login")
     user_logged_in.connect(_logged_in, dispatch_uid="edna.logged_in")
     user_logged_out.connect(_logged_out, dispatch_uid="edna.logged_out")
+    post_delete.connect(_deleted, dispatch_uid="edna.deleted")
     if last_login:
         user_logged_in.connect(update_last_login, dispatch_uid="update_last_login")
 
@@ -46,6 +48,12 @@ def _logged_in(*, request: HttpRequest | None = None, user: Any = None, **_: Any
     if session is not None and session.session_key is None and is_principal(user):
         session.save()  # `login` has thrown away somebody else's session; its successor has no key yet
     attendance.note(user, session_key_of(request))
+
+
+def _deleted(*, instance: Any, **_: Any) -> None:
+    # Without this, somebody who gets the same primary key later would be taken for the one who was deleted.
+    if is_principal(instance):
+        api.forget_principal(instance)
 
 
 def _logged_out(*, request: HttpRequest | None = None, user: Any = None, **_: Any) -> None:

@@ -140,6 +140,8 @@ def add_slots(slots: Sequence[tuple[bytes, bytes, bytes]], *, using: str) -> Non
         PrincipalAlreadyRegistered: the same identifier and password lead to a slot already.
     """
     new = [KeySlot(slot_id=slot_id, tag=tag, wrapped=wrapped) for slot_id, tag, wrapped in slots]
+    # By the random key: the order of writing must not say which kind a slot is of.
+    new.sort(key=lambda slot: slot.id)
     try:
         KeySlot.objects.using(using).bulk_create(new)
     except IntegrityError as error:

@@ -44,8 +44,17 @@ def log_out(user: Model, request: HttpRequest | None) -> None:
     session = getattr(request, "session", None)
     if session is not None and session.get(SESSION_KEY) == user._meta.pk.value_to_string(user):
         session.flush()
-    if hasattr(request, "user"):
-        request.user = AnonymousUser()
+    nobody = AnonymousUser()
+    # All places in which some version of Django keeps a user; from 6.0 on, `login` and `alogin` replace `auser`, too.
+    for name in ("user", "_cached_user", "_acached_user"):
+        if hasattr(request, name):
+            setattr(request, name, nobody)
+    if hasattr(request, "auser"):
+
+        async def auser() -> Any:
+            return getattr(request, "user", nobody)  # whom a later login puts there
+
+        request.auser = auser
 
 
 def is_principal(user: object) -> bool:
@@ -105,7 +114,7 @@ attendance = Attendance()
 
 
 class LazyVisitor(SimpleLazyObject):
-    """A `SimpleLazyObject` that takes a tenth of the time to make, for every request makes one."""
+    """A `SimpleLazyObject` that is cheaper to make, for every request makes one."""
 
     _wrapped = empty  # where Django's writes it into each instance
 

@@ -30,6 +30,7 @@ EDGES = {
     "reports",
     "signals",
     "tasks",
+    "testing",
     "urls",
     "views",
     "visitors",

@@ -13,12 +13,16 @@ from django.core.exceptions import ValidationError
 from .models import Lecture, Question, User
 
 MAX_ANSWER_LENGTH = 20_000
+LARGEST_KEY = 2**63 - 1
 
 
 class LowercaseEmailField(forms.EmailField):
     """E-mail addresses are compared, and stored, in lower case."""
 
     widget = forms.EmailInput(attrs={"autocomplete": "username"})
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"max_length": User._meta.get_field("email").max_length, **options})
 
     def to_python(self, value: Any) -> str:
         return User.objects.normalize_email(super().to_python(value))
@@ -232,9 +236,17 @@ class LectureAnswersForm(forms.Form):
 class AnonymisedAnswerForm(forms.Form):
     """One row of the page on which a student edits anonymised answers."""
 
-    answer = forms.IntegerField(widget=forms.HiddenInput)
-    question = forms.IntegerField(widget=forms.HiddenInput)
+    answer = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=LARGEST_KEY)
+    question = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=LARGEST_KEY)
     text = AnswerField(label="Your answer")
+
+    def question_key(self) -> int | None:
+        """The question that the page shows this row under; what came back in the hidden field may be anything."""
+        try:
+            key: int = self.fields["question"].clean(self["question"].value())
+        except ValidationError:
+            return None
+        return key
 
     def clean_text(self) -> str:
         if not self.cleaned_data["text"]:

@@ -1,7 +1,8 @@
 """System checks: what `manage.py check` says about settings, databases and disguises before anything is disguised.
 
 Every message says the consequence, every hint the remedy; `docs/checks.md` lists them all. Checks read definitions and
-settings. Only those tagged ``database``, which run with ``migrate`` and ``check --database default``, send queries.
+settings. Only those tagged ``database`` send queries: they run with ``migrate`` and ``check --database default``, and for
+all databases with ``check --tag database`` from Django 6.1 on.
 """
 
 from __future__ import annotations

@@ -105,7 +105,10 @@ def _in_memory(name: object) -> bool:
 
 
 def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Asks the databases themselves. Tagged ``database``: runs with ``migrate`` and ``check --database``."""
+    """Asks the databases themselves. Tagged ``database``: runs with ``migrate`` and ``check --database``.
+
+    When none is named, Django 6.1 passes all of them, and earlier ones pass None and expect that none is asked.
+    """
     found: list[CheckMessage] = []
     for alias in databases or ():
         principals = [model for model in principal_models() if router.db_for_write(model) == alias]

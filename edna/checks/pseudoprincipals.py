@@ -158,8 +158,12 @@ def check_primary_key(model: type[Model]) -> Iterator[CheckMessage]:
         isinstance(key, CharField) and 0 < (key.max_length or 0) < _ENOUGH
     ):
         yield Warning(
-            f"{label} has a primary key with few possible values: after some thousand pseudoprincipals there is "
-            "no free one left, or two of them meet, and disguises fail.",
+            f"{label} has a primary key with few possible values: "
+            + (
+                "two pseudoprincipals can draw the same one, and the disguise fails."
+                if isinstance(key, CharField)
+                else "after some ten thousand pseudoprincipals there is no free one left, and disguises fail."
+            ),
             hint=f"Use a 64-bit integer, a UUID, or at least {_ENOUGH} characters.",
             obj=model,
             id="edna.W316",

@@ -275,7 +275,7 @@ def _column(model: type[Model], name: str) -> Field[Any, Any] | None:
 
 
 def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
-    """Two steps on one column: the second records what the first has put there, if both match a row."""
+    """Two steps on one column: nobody ever sees what the first puts into a row that both match."""
     changes: Counter[tuple[type[Model], str]] = Counter()
     for step in usable_steps(disguise):
         names = [step.owner] if isinstance(step, Decorrelate) else list(step.set) if isinstance(step, Modify) else []
@@ -283,8 +283,8 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     for (model, name), count in changes.items():
         if count > 1:
             yield Warning(
-                f"{count} steps change {model._meta.label}.{name}: a row that more than one of them matches cannot be "
-                "revealed completely.",
+                f"{count} steps change {model._meta.label}.{name}: in a row that more than one of them matches, only the "
+                "value of the last one is ever visible.",
                 hint="Make sure that their `where`s exclude each other, or merge the steps.",
                 obj=name_of(disguise),
                 id="edna.W114",

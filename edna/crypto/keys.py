@@ -207,5 +207,5 @@ class SecretKey(Secret):
 
 
 def generate_key_pairs(count: int) -> list[SecretKey]:
-    """Return `count` new secret keys with their public halves computed (about 30 µs each)."""
+    """Return `count` new secret keys with their public halves computed."""
     return [SecretKey.generate() for _ in range(count)]

@@ -116,7 +116,7 @@ def open_sealed(sealed: bytes, *, secret_key: SecretKey) -> bytes:
     # the format canonical: no room for a covert channel, one content has one padded form.
     if end > len(opened) or len(opened) != padded_length(end) or opened.count(0, end) != len(opened) - end:
         del opened
-        raise BagCorrupt("The padding of the bag is wrong.")
+        raise BagCorrupt("The padding of the bag is wrong. Nothing was changed; restore the bag from a backup.")
     return opened[_LENGTH.size : end]
 
 
@@ -141,38 +141,67 @@ def open_small(sealed: bytes, *, secret_key: SecretKey) -> bytes:
 def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
     """Split a container into its X25519 stanzas and its body, trusting no length in it."""
     if len(sealed) > MAX_SEALED_BYTES:  # first of all: a caller may have read it from a place an attacker can fill
-        raise BagTooLarge(f"The bag has {len(sealed)} bytes, more than the {MAX_SEALED_BYTES} that one may have.")
+        raise BagTooLarge(
+            f"The bag has {len(sealed)} bytes, more than the {MAX_SEALED_BYTES} that one may have. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     sealed = bytes(sealed)  # a driver may hand over a memoryview
     if sealed and sealed[0] != VERSION:
-        raise BagVersionUnknown(f"This release reads bags of version {VERSION}, not {sealed[0]}.")
+        raise BagVersionUnknown(
+            f"This release reads bags of version {VERSION}, not {sealed[0]}. "
+            "Update edna, or restore the bag from a backup; nothing was changed."
+        )
     if len(sealed) > 1 and sealed[1] != SUITE:
-        raise BagSuiteUnknown(f"This release reads bags of cipher suite {SUITE}, not {sealed[1]}.")
+        raise BagSuiteUnknown(
+            f"This release reads bags of cipher suite {SUITE}, not {sealed[1]}. "
+            "Update edna, or restore the bag from a backup; nothing was changed."
+        )
     if len(sealed) < _HEADER.size:
-        raise BagTruncated(f"The bag ends after {len(sealed)} bytes, inside its header.")
+        raise BagTruncated(
+            f"The bag ends after {len(sealed)} bytes, inside its header. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     _, _, count, body_length = _HEADER.unpack_from(sealed)
     if body_length > MAX_SEALED_BYTES:
-        raise BagTooLarge(f"The bag announces a body of {body_length} bytes, more than a bag may have.")
+        raise BagTooLarge(
+            f"The bag announces a body of {body_length} bytes, more than a bag may have. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     if not 1 <= count <= MAX_STANZAS or body_length < _NONCE_BYTES + MIN_PADDED_BYTES + _TAG_BYTES:
-        raise BagCorrupt("The header of the bag is malformed.")
+        raise BagCorrupt("The header of the bag is malformed. Nothing was changed; restore the bag from a backup.")
     stanzas = []
     offset = _HEADER.size
     for _ in range(count):
         if offset + _STANZA_HEAD.size > len(sealed):
-            raise BagTruncated(f"The bag ends after {len(sealed)} bytes, inside its stanzas.")
+            raise BagTruncated(
+                f"The bag ends after {len(sealed)} bytes, inside its stanzas. "
+                "Nothing was changed; restore the bag from a backup."
+            )
         kind, length = _STANZA_HEAD.unpack_from(sealed, offset)
         offset += _STANZA_HEAD.size
         if kind == STANZA_X25519:
             if length != _STANZA_BYTES:
-                raise BagCorrupt("A stanza of the bag is malformed.")
+                raise BagCorrupt(
+                    "A stanza of the bag is malformed. Nothing was changed; restore the bag from a backup."
+                )
             stanzas.append(sealed[offset : offset + length])
         offset += length  # a stanza of a later release's kind is for somebody else: skip it
     expected = offset + body_length
     if len(sealed) < expected:
-        raise BagTruncated(f"The bag has {len(sealed)} bytes, its header announces {expected}.")
+        raise BagTruncated(
+            f"The bag has {len(sealed)} bytes, its header announces {expected}. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     if len(sealed) > expected:
-        raise BagTrailingBytes(f"The bag has {len(sealed)} bytes, its header announces {expected}.")
+        raise BagTrailingBytes(
+            f"The bag has {len(sealed)} bytes, its header announces {expected}. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     if not stanzas:
-        raise BagSuiteUnknown("The bag has no recipient of a kind that this release knows.")
+        raise BagSuiteUnknown(
+            "The bag has no recipient of a kind that this release knows. "
+            "Update edna, or restore the bag from a backup; nothing was changed."
+        )
     return stanzas, sealed[offset:]
 
 

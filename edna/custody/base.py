@@ -24,7 +24,7 @@ WRAPPED_BYTES = 1 + 24 + KEY_BYTES + 16
 MIN_PEPPER_BYTES = 16
 
 _NONCE_BYTES = 24
-_WRONG = "These credentials open nothing here; check both parts and try again."
+OPENS_NOTHING = "These credentials open nothing here; check both parts and try again."
 
 
 class SlotSecret(Secret):
@@ -80,7 +80,7 @@ def unlock_slot(slot: Slot, *, slot_secret: SlotSecret, peppers: Sequence[bytes]
     secret_key = _unlocked(slot, slot_secret, peppers)
     del peppers
     if secret_key is None:
-        raise WrongCredentials(_WRONG)
+        raise WrongCredentials(OPENS_NOTHING)
     return secret_key
 
 

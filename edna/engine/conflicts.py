@@ -49,7 +49,7 @@ class Outcome:
     def complete(self) -> bool:
         return not self.held
 
-    def count(self, model: str, rows: int) -> None:
+    def add(self, model: str, rows: int) -> None:
         if rows:
             self.restored[model] = self.restored.get(model, 0) + rows
 

@@ -1,7 +1,8 @@
 """Applies a plan: changes the application's rows and writes the bags that can undo it, in the caller's transaction.
 
 Invariants: rows and bags change together (DESIGN 2.1); what leaves here in the database is sealed (2.2) and linked by
-nothing (2.3); the number of statements depends on the tables, not on rows, targets or pseudoprincipals (2.7).
+nothing (2.3); the number of statements depends on the tables, not on rows, targets or pseudoprincipals (2.7). A global
+disguise comes here once for each batch of 500 principals.
 """
 
 from __future__ import annotations
@@ -176,6 +177,8 @@ def _write_bags(
     mode = plan.disguise.locators or conf.locator_mode()
     for target, own in zip(plan.targets, records, strict=True):
         locator, recipient = Locator.new(), PublicKey(target.entry.public_key)
+        # A pseudoprincipal has nobody to keep a receipt for it, and must not be let go of while a bag waits for its key.
+        listing = mode == "server" or not target.entry.natural
         head = Bag(
             kind=BagKind.DIFF,
             disguise=plan.disguise.name,
@@ -184,12 +187,12 @@ def _write_bags(
             principal=target.entry.reference,
             params=dict(plan.params),
             database=connections[using].vendor,
-            listed=mode == "server",
+            listed=listing,
             batches=(),
         )
         sealed += seal_records(head, own.diffs, own.speaks_for, locator=locator, recipient=recipient)
         receipts.append(Receipt(plan.disguise.name, locator))
-        if mode == "server":
+        if listing:
             locators = target.entry.locators + seal_locator(locator, recipient=recipient)
             listed[target.entry.id] = replace(target.entry, locators=locators)
     expires_on = store.expiry_bucket(now.date(), retention_days=conf.retention_days())
@@ -200,8 +203,8 @@ def _write_bags(
 def seal_records(
     head: Bag, diffs: Sequence[DiffBatch], speaks_for: Sequence[SpeaksFor], *, locator: Locator, recipient: PublicKey
 ) -> list[tuple[bytes, bytes]]:
-    """Both bags of one (principal, disguise), in segments, as (index, sealed). No bag for what there is none of; but at
-    least the first diff bag where ``diffs`` or nothing at all is given: it says that the disguise happened."""
+    """Both bags of one (principal, disguise), in segments, as (index, sealed). No diff bag where only voices are left: nothing
+    can be revealed by it any more. An empty one where there is nothing at all: it says that the disguise happened."""
     bags = [replace(head, kind=BagKind.DIFF, batches=batches) for batches in _segments(diffs)]
     if not bags and not speaks_for:
         bags = [replace(head, kind=BagKind.DIFF, batches=())]

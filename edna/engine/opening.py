@@ -8,10 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db import connections
+
 from edna import conf, store
 from edna.crypto.keys import SecretKey
 from edna.engine.unlocked import SEGMENTS_AT_ONCE, Unlocked, listed_locators
-from edna.errors import BagMisplaced, BagMissing, ReceiptForeign, ReceiptMalformed, ReceiptUnknown, WrongKey
+from edna.errors import (
+    BagMisplaced,
+    BagMissing,
+    ConfigurationError,
+    ReceiptForeign,
+    ReceiptMalformed,
+    ReceiptUnknown,
+    WrongKey,
+)
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.diff import DiffBatch
 from edna.records.locator import Receipt
@@ -49,6 +59,12 @@ def open_receipt(receipt: Receipt, unlocked: Unlocked) -> Opened:
         raise ReceiptMalformed(
             f"This receipt says {receipt.disguise}, but was issued for another disguise; use it as it was issued."
         )
+    vendor = connections[unlocked.using].vendor
+    if head.database != vendor:
+        raise ConfigurationError(
+            f"This bag holds values of a {head.database} database, and this one is {vendor}: "
+            "reveal it where it was made. Nothing was changed."
+        )
     item = next((item for item, locator in listed_locators(entry, secret_key) if locator == receipt.locator), None)
     if head.listed and item is None:
         # Somebody with access to the database has put back a bag that was revealed before.
@@ -82,10 +98,11 @@ def _opener(receipt: Receipt, segment: Segment, own: Entry, unlocked: Unlocked) 
         except WrongKey:
             continue
         # Read again, locked: what the capability remembers may be older than somebody else's disguise.
-        (entry,) = store.entries_by_public_key([voice.entry.public_key], using=unlocked.using, lock=True)
-        return entry, voice.secret_key, head
+        for entry in store.entries_by_public_key([voice.entry.public_key], using=unlocked.using, lock=True):
+            return entry, voice.secret_key, head
     raise ReceiptForeign(
-        f"This receipt of {receipt.disguise} belongs to another key; unlock with the key of the person it was issued to."
+        f"This receipt of {receipt.disguise} does not open with this key: it belongs to another person, or its bag was "
+        "damaged. Unlock with the key of the person it was issued to."
     )
 
 

@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def steps(self) -> tuple[PlannedStep, ...]:
-        return self.removals + self.changes
+        return self.changes + self.removals
 
     @property
     def tables(self) -> list[PlannedTable]:
@@ -128,6 +128,14 @@ def key_of(model: type[Model], reference: str, *, using: str) -> Any:
     """The raw primary key that `reference_of` wrote as text."""
     pk = model._meta.pk
     return pk.get_db_prep_value(pk.to_python(reference), connections[using], prepared=False)
+
+
+def without_row(model: type[Model], references: Sequence[str], *, using: str) -> list[str]:
+    """Those of ``references`` that no row of the principal model has."""
+    table = table_of(model)
+    keys = [(key_of(model, reference, using=using),) for reference in references]
+    found = {reference_of(model, key) for (key,) in raw.read(table, table.key_names, keys, lock=False, using=using)}
+    return [reference for reference in references if reference not in found]
 
 
 def owners_with_rows(disguise: type[Disguise], params: Mapping[str, Any], *, using: str) -> set[str]:
@@ -261,7 +269,7 @@ def _fill(step: PlannedStep, found: Sequence[Row], *, model: type[Model], owners
     if len(owners) == 1:
         step.targets = [0] * len(rows)
     else:
-        step.targets = [owners.get(reference_of(model, row[width]), 0) for row in rows]
+        step.targets = [owners[reference_of(model, row[width])] if owners else 0 for row in rows]
     if isinstance(step.transformation, Decorrelate):
         everything = step.transformation.group_by is ALL
         step.groups = [(row[width], None if everything else row[width + 1 :] or key_of_row(row)) for row in rows]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.apps import apps
-from django.core.exceptions import FieldDoesNotExist
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import connections
 from django.db.models import ForeignKey, Model
 
@@ -19,6 +19,7 @@ from edna import rows as raw
 from edna.coverage import unique_groups
 from edna.engine.conflicts import Held, Outcome, Reason, write_what_fits
 from edna.engine.plan import deletion_order, relations_to
+from edna.errors import InvalidParameters
 from edna.records.diff import DiffBatch, Operation
 from edna.rows import Row, Table, table_of
 
@@ -34,27 +35,28 @@ class Progress:
     #: Values that this reveal has brought back, by the column that others refer to.
     present: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
     came_back: list[Any] = field(default_factory=list)
+    #: Keys of removed rows that were held: a row that has the same key now is another one.
+    absent: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
 
 
 def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides: Overrides, using: str) -> None:
     """Insert the removed rows, referred tables before the tables that refer to them."""
-    removed: dict[type[Model], list[DiffBatch]] = {}
+    removed: dict[type[Model], tuple[Table, list[DiffBatch]]] = {}
     for batch in diffs:
         if batch.operation is Operation.REMOVE:
             table = _table(batch)
             if table is None or set(batch.columns) != set(table.names):
                 hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
             else:
-                removed.setdefault(table.model, []).append(batch)
+                removed.setdefault(table.model, (table, []))[1].append(batch)
     for model in reversed(deletion_order(list(removed))):
-        batches = removed[model]
+        table, batches = removed[model]
         rows = [tuple(row) for batch in batches for row in batch.rows]
         merged = replace(batches[0], rows=rows)
-        _insert(merged, progress, overrides=overrides, using=using)
+        _insert(merged, table, progress, overrides=overrides, using=using)
 
 
-def _insert(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: str) -> None:
-    table = _require_table(batch)
+def _insert(batch: DiffBatch, table: Table, progress: Progress, *, overrides: Overrides, using: str) -> None:
     rows: list[Row] = list(batch.rows)  # type: ignore[arg-type]
     rows = with_references(batch, table, rows, batch.columns, progress, using=using)
     links = () if connections[using].features.can_defer_constraint_checks else table.links_within
@@ -78,12 +80,16 @@ def _insert(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using
     if refused and table.links_within:
         done = _without_orphans(batch, table, done, progress, using=using)
     linked = [row for row in done if any(row[position] is not None for position in linking)]
+    keys = [batch.columns.index(name) for name in table.key_names]
     if linked:
-        keys = [batch.columns.index(name) for name in table.key_names]
         parents = [tuple(row[position] for position in (*keys, *linking)) for row in linked]
         raw.update(table, links, parents, using=using)
+    kept = {tuple(row[position] for position in keys) for row in done}
+    for name, position in zip(table.key_names, keys, strict=True):
+        gone = {row[position] for row in batch.rows if tuple(row[p] for p in keys) not in kept}
+        progress.absent.setdefault((table.model, name), set()).update(gone)
     _now_present(table, batch.columns, done, progress)
-    progress.outcome.count(batch.model, len(done))
+    progress.outcome.add(batch.model, len(done))
 
 
 def _without_orphans(batch: DiffBatch, table: Table, done: list[Row], progress: Progress, *, using: str) -> list[Row]:
@@ -136,7 +142,7 @@ def undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: s
             continue
         reason, name = refusal(table, names, row, using=using, row_exists=True)
         hold(progress, batch, [back.pop(row)], reason, name)
-    progress.outcome.count(batch.model, len(back))
+    progress.outcome.add(batch.model, len(back))
 
 
 def with_references(
@@ -156,7 +162,9 @@ def with_references(
                 known = known | {row[names.index(refers_to)] for row in rows}
             wanted = {row[position] for row in rows if row[position] is not None} - known
             found = raw.read_where(target, (refers_to,), refers_to, list(wanted), lock=False, using=using)
-            missing = wanted - {value for (value,) in found}
+            missing = wanted - {value for (value,) in found} | wanted & progress.absent.get(
+                (target.model, refers_to), set()
+            )
             if not missing:
                 break
             # A row of a tree that is held holds back those below it: look again without it.
@@ -193,13 +201,27 @@ def refusal(
 
 
 def _overridden(table: Table, names: Sequence[str], row: Row, overrides: Overrides, *, using: str) -> Row | None:
-    """The row with the caller's values for taken columns (``{"shop.user.email": ...}``); None where there are none."""
+    """The row with the caller's values for taken columns (``{"shop.user.email": ...}``); None where there are none.
+
+    Only columns that must be unique can be overridden, and never a key or a reference: a way round a collision, not a way to
+    come back as somebody else.
+
+    Raises:
+        InvalidParameters: the value does not pass the field's own validation.
+    """
     values = {name.lower(): value for name, value in overrides.items()}
+    unique = {name for group in unique_groups(table.model) for name in group}
     changed = list(row)
     for position, name in enumerate(names):
-        full = f"{table.label}.{name}".lower()
-        if full in values and name not in table.key_names:
-            changed[position] = table.field(name).get_db_prep_save(values[full], connections[using])
+        column, full = table.field(name), f"{table.label}.{name}".lower()
+        if full in values and name in unique and name not in table.key_names and not column.is_relation:
+            try:
+                value = column.clean(values[full], None)
+                changed[position] = column.get_db_prep_save(value, connections[using])
+            except (ValidationError, ValueError, TypeError):
+                value = None
+            if value is None:
+                raise InvalidParameters(f"overrides: the value for {table.label}.{name} is not valid; choose another.")
     return tuple(changed) if changed != list(row) else None
 
 
@@ -233,9 +255,3 @@ def _table(batch: DiffBatch) -> Table | None:
         return table_of(model)
     except (LookupError, FieldDoesNotExist):
         return None
-
-
-def _require_table(batch: DiffBatch) -> Table:
-    table = _table(batch)
-    assert table is not None
-    return table

@@ -129,7 +129,7 @@ def _settle(
         hold(aside, batch, [row], *refusal(table, names, row, using=using, row_exists=True))
     # Said, but not sealed: these rows are in their table, under the pseudoprincipal, which stays until they can move.
     progress.outcome.held += aside.outcome.held
-    progress.outcome.count(table.label, len(rows) - len(refused))
+    progress.outcome.add(table.label, len(rows) - len(refused))
     return {key for row, key in back.items() if row in refused or row not in rows}
 
 
@@ -194,6 +194,9 @@ def _attached(opened: Opened, progress: Progress, entry: Entry, unlocked: Unlock
         natural = entry.public_key == bytes(unlocked.public_key)
         entry = replace(entry, model=model._meta.label_lower, reference=own, natural=natural)
     others = back - {own}
+    # The row was gone until now: an entry that has its reference is left over from one that was deleted without edna.
+    stale = store.entries_by_reference(model._meta.label_lower, list(back), using=unlocked.using, lock=True)
+    store.save_entries([each.detached() for each in stale if each.id != entry.id], using=unlocked.using)
     if not others:
         return [entry]
     keys = {voice.entry.public_key: reference_of(model, voice.key) for voice in unlocked.spoken_for()}

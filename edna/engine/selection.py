@@ -76,7 +76,7 @@ class Selection:
         connection = connections[using]
         if owners is None:
             return self._run((), params, connection)
-        parts = packets([(owner,) for owner in owners], connection)
+        parts = packets([(owner,) for owner in owners], connection, other_parameters=len(self.params))
         return [row for part in parts for row in self._run([owner for (owner,) in part], params, connection)]
 
     def _run(self, owners: Sequence[Any], params: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Row]:

@@ -45,8 +45,10 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
             with transaction.atomic(using=using):
                 return work()
         except OperationalError as error:
-            if nested or not asks_for_another_try(error):
+            if not asks_for_another_try(error):
                 raise
+            if nested:
+                raise DatabaseBusy("The database was too busy; roll the transaction back and try again.") from error
             last = error
         # Jitter is no secret: it only keeps two losers from colliding again.
         time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from edna import conf, store
 from edna.crypto.keys import PublicKey, SecretKey
-from edna.errors import CapabilityClosed, PrincipalNotRegistered, ReceiptForeign, WrongKey
+from edna.errors import BagError, CapabilityClosed, PrincipalNotRegistered, ReceiptForeign, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator
 from edna.records.speaksfor import SpeaksForBatch
@@ -43,6 +43,9 @@ class Unlocked:
         self._locators = tuple(locators)
         self._voices: dict[bytes, Voice] | None = None
         self.using = using
+        #: Bags that could not be opened on the way, as errors: one damaged bag does not keep the others shut.
+        self.damaged: list[BagError] = []
+        self._unheard: BagError | None = None
 
     def __repr__(self) -> str:
         return f"<Unlocked {'closed' if self._secret_key is None else 'open'}>"
@@ -99,25 +102,24 @@ class Unlocked:
         """Everyone this capability can speak as, by public key, the principal itself first."""
         if self._voices is None:
             self.secret_key  # noqa: B018 - raises when closed
-            try:
-                self._voices = self._follow()
-            except WrongKey:
-                if not self._locators:
-                    raise
-                raise ReceiptForeign(
-                    "One of the receipts given to unlock() belongs to another key; leave it out, or unlock with its owner's key."
-                ) from None
+            self._voices = self._follow()
         return self._voices
+
+    def require_all_voices(self) -> None:
+        """
+        Raises:
+            BagError: a speaks-for bag is damaged, so that data of this principal would be left out of a disguise.
+        """
+        self.voices()
+        if self._unheard is not None:
+            raise self._unheard
 
     def spoken_for(self) -> list[Voice]:
         """The pseudoprincipals, without the principal itself."""
         return list(self.voices().values())[1:]
 
-    def secret_key_for(self, public_key: bytes) -> SecretKey | None:
-        voice = self.voices().get(public_key)
-        return voice.secret_key if voice else None
-
     def _follow(self) -> dict[bytes, Voice]:
+        self._unheard = None
         own = self.entry()
         first = Voice(own, self.secret_key, None, None, (*self._listed(own, self.secret_key), *self._locators))
         voices = {own.public_key: first}
@@ -125,7 +127,7 @@ class Unlocked:
         while level:
             wanted = {locator: voice.secret_key for voice in level for locator in voice.locators}
             found: dict[bytes, tuple[str, Any, SecretKey]] = {}
-            for _, bag in open_bags(wanted, BagKind.SPEAKS_FOR, using=self.using):
+            for _, bag in self.open_all(wanted, BagKind.SPEAKS_FOR):
                 for batch in bag.batches:
                     assert isinstance(batch, SpeaksForBatch)
                     found |= {bytes(public): (batch.model, key, secret) for key, public, secret in batch.rows}
@@ -136,6 +138,23 @@ class Unlocked:
                 level.append(Voice(entry, secret_key, model, key, self._listed(entry, secret_key)))
             voices |= {voice.entry.public_key: voice for voice in level}
         return voices
+
+    def open_all(self, wanted: dict[Locator, SecretKey], kind: BagKind) -> Iterator[tuple[Locator, Bag]]:
+        """What opens of one kind under each locator; what does not is added to ``damaged``.
+
+        Raises:
+            ReceiptForeign: it is under a receipt given to `unlock` that is somebody else's.
+        """
+        for locator, bag in open_bags(wanted, kind, using=self.using):
+            if isinstance(bag, Bag):
+                yield locator, bag
+            elif isinstance(bag, WrongKey) and locator in self._locators:
+                raise ReceiptForeign(
+                    "One of the receipts given to unlock() does not open with this key; leave it out, or unlock with its owner's key."
+                )
+            else:
+                self.damaged.append(bag)
+                self._unheard = bag if kind is BagKind.SPEAKS_FOR else self._unheard
 
     @staticmethod
     def _listed(entry: Entry, secret_key: SecretKey) -> tuple[Locator, ...]:
@@ -154,8 +173,13 @@ def listed_locators(entry: Entry, secret_key: SecretKey) -> list[tuple[bytes, Lo
     return found
 
 
-def open_bags(wanted: dict[Locator, SecretKey], kind: BagKind, *, using: str) -> Iterator[tuple[Locator, Bag]]:
-    """All segments of one kind under each locator that its key opens. One statement unless a bag has many segments."""
+def open_bags(
+    wanted: dict[Locator, SecretKey], kind: BagKind, *, using: str
+) -> Iterator[tuple[Locator, Bag | BagError]]:
+    """All segments of one kind under each locator, opened by its key, or the error that says why a segment does not open.
+
+    One statement unless a bag has many segments.
+    """
     start = 0
     while wanted:
         places = {
@@ -166,18 +190,15 @@ def open_bags(wanted: dict[Locator, SecretKey], kind: BagKind, *, using: str) ->
         stored = store.bags_by_index(places, using=using)
         for index, sealed in stored.items():
             locator, sequence = places[index]
-            secret_key = wanted[locator]
-            yield (
-                locator,
-                open_bag(
-                    sealed,
-                    locator=locator,
-                    kind=kind,
-                    sequence=sequence,
-                    secret_key=secret_key,
-                    mac_keys=conf.mac_keys(),
-                ),
-            )
+            yield locator, _opened(sealed, locator, kind, sequence, wanted[locator])
         start += SEGMENTS_AT_ONCE
         full = {places[index][0] for index in stored if places[index][1] == start - 1}
         wanted = {locator: key for locator, key in wanted.items() if locator in full}
+
+
+def _opened(sealed: bytes, locator: Locator, kind: BagKind, sequence: int, secret_key: SecretKey) -> Bag | BagError:
+    mac_keys = conf.mac_keys()
+    try:
+        return open_bag(sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=mac_keys)
+    except BagError as error:
+        return error.with_traceback(None)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import OperationalError, ProgrammingError, router
+from django.db import DatabaseError, router
 from django.db.models import Model
 
 from edna import registry
@@ -62,11 +62,12 @@ class EdnaCommand(BaseCommand):
             raise CommandError(
                 f"Writing failed ({error.strerror}); what could not be handed over was not done.", returncode=REFUSED
             ) from error
-        except (OperationalError, ProgrammingError) as error:
+        except DatabaseError as error:
             # Its own text may quote a statement, and with it values.
             raise CommandError(
                 f"The database refused ({type(error).__name__}), and undid what was not finished. Is it reachable, are "
-                "all migrations applied (manage.py migrate), is another process holding a lock? --traceback says more.",
+                "all migrations applied (manage.py migrate), is another process holding a lock or writing the same rows? "
+                "--traceback says more.",
                 returncode=REFUSED,
             ) from error
 
@@ -92,8 +93,10 @@ class EdnaCommand(BaseCommand):
 
 
 def sentence(error: Exception) -> str:
+    """With a capital letter, unless it begins with a name such as ``shop.delete-account``."""
     text = str(error)
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    word = text.partition(" ")[0].rstrip(".,:;")
+    return (text if "." in word else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
 
 
 def usage(text: str) -> CommandError:

@@ -222,7 +222,7 @@ def _verified(
 ) -> Bag | BagError | ConfigurationError:
     """Return the bag, or the error that the caller shall raise (this frame knows the plaintext and the MAC keys)."""
     if len(content) < _HEAD_BYTES:
-        return BagCorrupt("The content of the bag is too short.")
+        return BagCorrupt("The content of the bag is too short. Nothing was changed; restore the bag from a backup.")
     stored_index, mac, encoding = content[:KEY_BYTES], content[KEY_BYTES : _HEAD_BYTES - 1], content[_HEAD_BYTES - 1]
     payload = content[_HEAD_BYTES:]
     if not hmac.compare_digest(stored_index, index):
@@ -244,7 +244,10 @@ def _verified(
             return expanded
         payload = expanded
     elif encoding != _PLAIN:
-        return BagCorrupt(f"The content of the bag has an unknown encoding, {encoding}.")
+        return BagCorrupt(
+            f"The content of the bag has an unknown encoding, {encoding}. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     try:
         return _bag(values.decode(payload), kind)
     except BagCorrupt as error:
@@ -257,11 +260,18 @@ def _expand(payload: bytes) -> bytes | BagError:
     try:
         expanded = decompressor.decompress(payload, MAX_PAYLOAD_BYTES + 1)
     except zlib.error:
-        return BagCorrupt("The content of the bag does not decompress.")
+        return BagCorrupt(
+            "The content of the bag does not decompress. Nothing was changed; restore the bag from a backup."
+        )
     if len(expanded) > MAX_PAYLOAD_BYTES:
-        return BagTooLarge(f"The content of the bag expands to more than {MAX_PAYLOAD_BYTES} bytes.")
+        return BagTooLarge(
+            f"The content of the bag expands to more than {MAX_PAYLOAD_BYTES} bytes. "
+            "Nothing was changed; restore the bag from a backup."
+        )
     if not decompressor.eof or decompressor.unused_data:
-        return BagCorrupt("The content of the bag does not decompress.")
+        return BagCorrupt(
+            "The content of the bag does not decompress. Nothing was changed; restore the bag from a backup."
+        )
     return expanded
 
 
@@ -292,7 +302,9 @@ def _bag(payload: Value, kind: BagKind) -> Bag:
             )
             if bag.is_well_formed():
                 return bag
-    raise BagCorrupt("The content of the bag has another shape than a bag.")
+    raise BagCorrupt(
+        "The content of the bag has another shape than a bag. Nothing was changed; restore the bag from a backup."
+    )
 
 
 def _blame(bag: Bag) -> ValueNotEncodable | None:

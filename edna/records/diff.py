@@ -27,8 +27,8 @@ class Operation(enum.IntEnum):
 class DiffBatch:
     """Diff records of one operation on one model.
 
-    `model` is the lower-case label ("websubmit.answer"); `stamp` the name of the last applied migration of its
-    application, "" if there is none; `key` the field names of the primary key; `columns` field names.
+    `model` is the lower-case label ("websubmit.answer"); `stamp` the name of the newest migration of its
+    application in the running code, "" if there is none; `key` the field names of the primary key; `columns` field names.
     A row of REMOVE holds the values of `columns` (of which `key` is a part). A row of MODIFY or DECORRELATE holds the
     key values, then the old values of `columns`, then their new values. `repr` shows no values: they are personal data.
     """
@@ -71,7 +71,9 @@ class DiffBatch:
         batch = _read(payload)
         del payload
         if batch is None:
-            raise BagCorrupt("A diff batch of the bag is malformed.")
+            raise BagCorrupt(
+                "A diff batch of the bag is malformed. Nothing was changed; restore the bag from a backup."
+            )
         return batch
 
 

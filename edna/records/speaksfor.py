@@ -52,7 +52,9 @@ class SpeaksForBatch:
         batch = _read(payload)
         del payload  # raw secret keys: not for an error page that prints variables
         if batch is None:
-            raise BagCorrupt("A speaks-for batch of the bag is malformed.")
+            raise BagCorrupt(
+                "A speaks-for batch of the bag is malformed. Nothing was changed; restore the bag from a backup."
+            )
         return batch
 
 

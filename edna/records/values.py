@@ -75,7 +75,9 @@ def decode(data: bytes) -> Value:
         problem = type(error).__name__
     value = None
     del data  # the plaintext of a bag: not for an error page that prints variables
-    raise BagCorrupt(f"The content of the bag does not decode: {problem}.")
+    raise BagCorrupt(
+        f"The content of the bag does not decode: {problem}. Nothing was changed; restore the bag from a backup."
+    )
 
 
 def _extension(value: object) -> object:
@@ -90,7 +92,7 @@ def _extension(value: object) -> object:
                 f"A value of type {kind.__name__} cannot be kept in a record.", value_type=kind.__name__
             )
     code, write = _EXTENSIONS[kind]
-    # ExtType's own constructor checks its arguments again; on this path that is a third of the cost.
+    # ExtType's own constructor checks its arguments again: too costly for every value.
     return tuple.__new__(msgpack.ExtType, (code, write(value)))
 
 
@@ -146,7 +148,10 @@ def _value_of_extension(code: int, data: bytes) -> Value:
         number = int.from_bytes(data, "big", signed=True)
         if not _INT64_MIN <= number <= _UINT64_MAX and len(data) == number.bit_length() // 8 + 1:
             return number
-    raise BagCorrupt(f"An extension value of type {code} is unknown or malformed.")
+    raise BagCorrupt(
+        f"An extension value of type {code} is unknown or malformed. "
+        "Nothing was changed; restore the bag from a backup."
+    )
 
 
 _TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
@@ -168,7 +173,7 @@ def _holds_timestamp(value: Value) -> bool:
 def _mapping(pairs: list[tuple[Value, Value]]) -> dict[Value, Value]:
     mapping = {_hashable(key): value for key, value in pairs}
     if len(mapping) != len(pairs):
-        raise BagCorrupt("A dictionary repeats a key.")
+        raise BagCorrupt("A dictionary repeats a key. Nothing was changed; restore the bag from a backup.")
     return mapping
 
 

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.models import Session
 from django.core.management import call_command, load_command_class
 from django.core.management.base import BaseCommand, CommandError, SystemCheckError
-from django.db import OperationalError
+from django.db import DatabaseError, DataError, IntegrityError, OperationalError
 
 import edna
 from apps.websubmit.models import Answer, Lecture, User
@@ -26,6 +27,8 @@ from edna import api
 from edna.crypto.keys import SecretKey
 from edna.errors import BagForged
 from edna.management import base
+from edna.management.base import sentence
+from edna.management.commands.edna_plan import describe
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -37,6 +40,7 @@ from tests.support import (
     enrol,
     make_course,
     nothing_changes,
+    statements,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -251,9 +255,58 @@ def test_plan_for_everybody(bea: Student, typed: Any) -> None:
         ran = typed("edna_plan", ANONYMISE_LECTURE, "--all", "--param", f"lecture={lecture.pk}")
         document = typed("edna_plan", ANONYMISE_LECTURE, "--all", "--param", f"lecture={lecture.pk}", "--json").json
     assert "for everybody, 4 rows" in ran.out
-    assert "2 new pseudoprincipals" in ran.out
+    assert "with 2 new pseudoprincipals as owners" in ran.out
     assert document["principal"] is None
     assert (document["rows"], document["pseudoprincipals"]) == (4, 2)
+
+
+def test_plan_counts_in_words() -> None:
+    def plan(rows: int, pseudoprincipals: int, estimated_bytes: int) -> Any:
+        return SimpleNamespace(
+            disguise=SimpleNamespace(name=DELETE),
+            principal_model=User,
+            rows=rows,
+            tables=[api.PlannedTable("websubmit.answer", "remove", rows)],
+            pseudoprincipals=pseudoprincipals,
+            estimated_bytes=estimated_bytes,
+        )
+
+    one = plan(1, 1, 1)
+    assert describe(one, "7").startswith(f"{DELETE} for websubmit.User 7, 1 row:")
+    assert describe(one, "7").endswith("with 1 new pseudoprincipal as owner\n  about 1 byte to be sealed")
+    many = plan(5678, 1234, 12345678)
+    assert f"{DELETE} for everybody, 5,678 rows:" in describe(many, None)
+    assert [line.split()[-1] for line in describe(many, None).splitlines() if "remove" in line] == ["5,678"]
+    assert describe(many, None).endswith(
+        "with 1,234 new pseudoprincipals as owners\n  about 12,345,678 bytes to be sealed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("websubmit.anonymize-lecture needs a parameter", "websubmit.anonymize-lecture needs a parameter."),
+        ("no such disguise.", "No such disguise."),
+        ("refused.", "Refused."),
+        ("", "."),
+    ],
+)
+def test_sentences(text: str, expected: str) -> None:
+    """Names are written as they are."""
+    assert sentence(Exception(text)) == expected
+
+
+@pytest.mark.parametrize("error", [IntegrityError, OperationalError, DataError, DatabaseError])
+def test_what_the_database_refuses_is_a_sentence(
+    error: type[Exception], bea: Student, typed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error("INSERT INTO secret VALUES (7)")
+
+    monkeypatch.setattr("edna.api.plan", fail)
+    ran = typed("edna_plan", DELETE, "--principal", bea.user.pk)
+    refused(ran, f"The database refused ({error.__name__})")
+    assert "secret" not in ran.err
 
 
 def test_key_that_is_also_a_name(bea: Student, typed: Any) -> None:
@@ -513,7 +566,7 @@ def test_wrong_keys(bea: Student, receipt: str, key_file: Path, typed: Any, tmp_
     carl = enrol("carl@example.org")
     with nothing_changes():
         for text, words in (
-            (carl.secret_key.expose_text(), ["belongs to another key"]),
+            (carl.secret_key.expose_text(), ["does not open with this key"]),
             (SecretKey.generate().expose_text(), ["no principal of this site"]),
             (bea.secret_key.expose_text()[:-3], ["not a secret key"]),
             ("", ["not a secret key"]),
@@ -526,7 +579,10 @@ def test_wrong_keys(bea: Student, receipt: str, key_file: Path, typed: Any, tmp_
         refused(typed("edna_reveal", receipt, "--secret-key-file", key_file), "cannot be read")
         refused(typed("edna_reveal", receipt, "--secret-key-file", tmp_path / "none"), "cannot be read")
         refused(typed("edna_reveal", receipt, "--recovery-code-stdin", stdin="ABCD"), "recovery code")
-        refused(typed("edna_reveal", receipt, "--recovery-code-stdin", stdin=carl.recovery_code), "another key")
+        refused(
+            typed("edna_reveal", receipt, "--recovery-code-stdin", stdin=carl.recovery_code),
+            "does not open with this key",
+        )
         refused(
             typed("edna_reveal", receipt, "--identifier", "bea@example.org", "--password-stdin", stdin="guess"),
             "These credentials open nothing",
@@ -554,7 +610,7 @@ def test_reveal_of_what_came_on_top(bea: Student, key_file: Path, typed: Any, tm
     argv = ["--secret-key-file", key_file]
     (first,), on_top = texts
     with nothing_changes():
-        refused(typed("edna_reveal", on_top[0], *argv), "another key")
+        refused(typed("edna_reveal", on_top[0], *argv), "does not open with this key")
     for receipt in on_top:
         assert typed("edna_reveal", receipt, *argv, "--with-receipt", first).code == 0
     assert typed("edna_reveal", first, *argv).code == 0
@@ -651,6 +707,18 @@ def test_register_everybody_again_takes_the_rest_only(bea: Student, typed: Any, 
     assert bea.reveal(bea.disguise()).complete
 
 
+def test_register_asks_few_times_who_has_a_key(typed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    for size in (2, 20):
+        users = [User.objects.create_user(f"user{size}-{number}@example.org") for number in range(size)]
+        edna.register_principals(users[::2])
+        path = tmp_path / f"{size}.jsonl"
+        counts.append(len(statements(lambda path=path: typed("edna_register", "--all", "--keys-file", path))))
+        written = [json.loads(line)["principal"] for line in path.read_text().splitlines()]
+        assert written == [str(user.pk) for user in users[1::2]]
+    assert counts[0] == counts[1]
+
+
 def test_register_keeps_no_key_that_was_not_written(
     typed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -680,6 +748,15 @@ def test_register_links_sessions_that_began_before(client: Any, typed: Any, tmp_
     edna.disguise(DELETE, carl)
     left = [session.get_decoded().get(SESSION_KEY) for session in Session.objects.all()]
     assert sorted(left, key=str) == sorted([None, str(dora.pk)], key=str)
+
+
+def test_register_reads_sessions_where_they_are_written(typed: Any, tmp_path: Path, settings: Any) -> None:
+    class Replica:
+        def db_for_read(self, model: Any, **_: Any) -> str | None:
+            return "replica" if model is Session else None
+
+    settings.DATABASE_ROUTERS = [Replica()]
+    assert typed("edna_register", "--all", "--keys-file", tmp_path / "keys.jsonl").code == 0
 
 
 @pytest.mark.parametrize(

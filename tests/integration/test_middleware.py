@@ -482,6 +482,38 @@ class TestPseudoprincipals:
         placeholder.refresh_from_db()
         assert placeholder.last_login is None
 
+    @pytest.mark.parametrize("asked", [False, True])
+    @pytest.mark.parametrize("with_middleware", [False, True])
+    def test_after_a_refusal_the_request_is_nobodys(
+        self, with_middleware: bool, asked: bool, placeholder: User, bea: Student, settings: Any
+    ) -> None:
+        """By either name of its user, and until somebody else logs in."""
+        settings.AUTHENTICATION_BACKENDS = [OWN]
+        if not with_middleware:
+            settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if not name.startswith("edna.")]
+
+        async def aview(request: Any) -> HttpResponse:
+            if asked:
+                await request.auser()
+            with pytest.raises(PermissionDenied):
+                await alogin(request, await aauthenticate(request, whoever=placeholder.pk))
+            refused = [request.user, await request.auser()]
+            await alogin(request, await aauthenticate(request, whoever=bea.user.pk))
+            return HttpResponse(repr([user.pk for user in [*refused, request.user, await request.auser()]]))
+
+        def view(request: Any) -> HttpResponse:
+            if asked:
+                request.user.is_authenticated  # noqa: B018
+            with pytest.raises(PermissionDenied):
+                login(request, authenticate(request, whoever=placeholder.pk))
+            refused = [request.user, async_to_sync(request.auser)()]
+            login(request, authenticate(request, whoever=bea.user.pk))
+            return HttpResponse(repr([user.pk for user in [*refused, request.user, async_to_sync(request.auser)()]]))
+
+        expected = repr([None, None, bea.user.pk, bea.user.pk]).encode()
+        assert site.get(AsyncClient(), aview).content == expected
+        assert site.get(Client(), view).content == expected
+
     @pytest.mark.parametrize("backend", [MODEL, ANYBODY])
     def test_as_they_are_made_no_password_is_theirs(self, backend: str, bea: Student, settings: Any) -> None:
         settings.AUTHENTICATION_BACKENDS = [backend]

@@ -139,8 +139,8 @@ def test_a_row_that_several_steps_mean_is_dealt_with_once(bea: Student) -> None:
     try:
         plan = edna.plan("test.overlapping", bea.user)
         assert [line for line in lines(plan) if line[2]] == [
-            ("websubmit.answer", "remove", 4),
             ("websubmit.user", "modify", 1),
+            ("websubmit.answer", "remove", 4),
         ]
         receipt = bea.disguise("test.overlapping")
         assert bea.reveal(receipt).restored == {"websubmit.answer": 4, "websubmit.user": 1}

@@ -12,8 +12,8 @@ import pytest
 import edna
 from apps.websubmit.models import User
 from edna import SecretKey
-from edna.errors import PrincipalAlreadyRegistered, WrongCredentials
-from tests.support import DELETE, edna_dump, finds, loot, rows_of
+from edna.errors import PrincipalAlreadyRegistered, PrincipalError, WrongCredentials
+from tests.support import DELETE, edna_dump, finds, loot, rows_of, statements
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +34,20 @@ def test_a_generated_key_is_returned_once_with_a_recovery_code(user: User) -> No
     assert edna.RecoveryCode.parse(str(made.recovery_code)) == made.recovery_code
     assert "redacted" in repr(made)
     assert made.secret_key.expose().hex() not in repr(made)
+
+
+def test_those_who_have_no_key_are_found_at_once() -> None:
+    """In their order, with the statements that one of them takes."""
+    users = [User.objects.create_user(f"user{number}@example.org") for number in range(12)]
+    edna.register_principals(users[::3])
+    found: list[User] = []
+    assert len(statements(lambda: edna.unregistered(users[:1]))) == len(
+        statements(lambda: found.extend(edna.unregistered(reversed(users))))
+    )
+    assert found == [user for user in reversed(users) if not edna.is_registered(user)]
+    assert edna.unregistered([]) == []
+    with pytest.raises(PrincipalError):
+        edna.unregistered([users[0], User(email="unsaved@example.org")])
 
 
 @pytest.mark.parametrize(

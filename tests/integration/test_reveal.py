@@ -155,14 +155,19 @@ class TestRemovedRows:
         assert [(a.pk, a.text, a.author_id, a.question_id) for a in answers_of(bea)] == before
 
     def test_the_account_itself_came_back_otherwise(self, bea: Student) -> None:
-        """The row was restored from a backup by hand: it is not touched, the answers find their author."""
+        """Whoever has that row now may be somebody else: it is not touched, and the answers wait for their own author."""
         values = User.objects.filter(pk=bea.user.pk).values().get()
         receipt = bea.disguise(DELETE)
         User.objects.create(**values | {"is_active": False})
         outcome = bea.reveal(receipt)
-        assert outcome.held == [Held(USER, bea.user.pk, Reason.ROW_EXISTS, None)]
-        assert outcome.restored == {ANSWER: 4}
+        assert outcome.held[0] == Held(USER, bea.user.pk, Reason.ROW_EXISTS, None)
+        assert {(held.model, held.reason, held.field) for held in outcome.held[1:]} == {
+            (ANSWER, Reason.REFERENCE_MISSING, "author")
+        }
+        assert outcome.restored == {}
         assert User.objects.get(pk=bea.user.pk).is_active is False
+        User.objects.filter(pk=bea.user.pk).delete()
+        assert bea.reveal(receipt).restored == {USER: 1, ANSWER: 4}
 
     def test_a_composite_unique_constraint_names_a_field(self, bea: Student) -> None:
         """An answer to the same question exists: only one of the two can be."""

@@ -26,7 +26,6 @@ def test_defaults_hold_without_any_setting() -> None:
         assert conf.retention_days() is None
         assert conf.key_pool_size() == 256
         assert (conf.argon2_opslimit(), conf.argon2_memlimit_bytes()) == (2, 64 * 1024 * 1024)
-        assert conf.mac_keys_are_configured() is False
 
 
 def test_settings_are_read_live() -> None:
@@ -69,7 +68,6 @@ def test_a_misspelt_setting_is_found() -> None:
 def test_mac_keys_are_text_or_bytes_newest_first() -> None:
     with configured(MAC_KEYS=["k" * 16, b"\xff" * 40]):
         assert conf.mac_keys() == [b"k" * 16, b"\xff" * 40]
-        assert conf.mac_keys_are_configured()
 
 
 @pytest.mark.parametrize(

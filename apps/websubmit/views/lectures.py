@@ -23,6 +23,9 @@ from .guards import confidential, member
 
 # A page of answers to edit; below the number of form fields that Django accepts at once.
 EDITABLE_AT_ONCE = 200
+INCOMPLETE = (
+    "What this page sent back was not complete, so nothing was changed. Open the page again, then repeat your change."
+)
 AnswerFormSet = formset_factory(AnonymisedAnswerForm, extra=0, max_num=EDITABLE_AT_ONCE, absolute_max=EDITABLE_AT_ONCE)
 
 
@@ -92,10 +95,9 @@ def anonymised(request: HttpRequest) -> HttpResponse:
 
 def _anonymised_answers(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     formset = context["formset"]
-    questions = Question.objects.select_related("lecture").in_bulk(
-        {form["question"].value() for form in formset} - {None, ""}
-    )
-    rows = [(questions.get(int(form["question"].value() or 0)), form) for form in formset]
+    keys = [form.question_key() for form in formset]
+    questions = Question.objects.select_related("lecture").in_bulk({key for key in keys if key is not None})
+    rows = [(questions.get(key), form) for key, form in zip(keys, formset, strict=True)]
     return render(request, "websubmit/anonymised_answers.html", {**context, "rows": rows})
 
 
@@ -113,7 +115,7 @@ def edit_anonymised(request: HttpRequest) -> HttpResponse:
             texts = {row["answer"]: row["text"] for row in formset.cleaned_data if row}
             rows = list(_theirs(request).filter(pk__in=texts).order_by("author_id"))
             if len(rows) < len(texts):
-                raise edna.errors.NotYours
+                raise edna.errors.NotYours("This key does not speak for the author of each answer that was sent.")
             changed = [answer for answer in rows if answer.text != texts[answer.pk]]
             for _, answers in groupby(changed, key=lambda answer: answer.author_id):
                 group = list(answers)
@@ -123,6 +125,11 @@ def edit_anonymised(request: HttpRequest) -> HttpResponse:
             return redirect("websubmit:anonymised")
         except edna.errors.EdnaError as error:
             key_form.add_error(None, explain(error))
+    if not formset.management_form.is_valid():
+        messages.error(request, INCOMPLETE)
+        return redirect("websubmit:anonymised")
+    if formset.non_form_errors() or any({"answer", "question"} & set(errors) for errors in formset.errors):
+        messages.error(request, INCOMPLETE)
     return _anonymised_answers(request, {"formset": formset, "save_form": key_form})
 
 

@@ -85,21 +85,30 @@ def _reveal(receipt: edna.Receipt | str, unlocked: edna.Unlocked, data: dict[str
     if not new_email:
         return edna.reveal(receipt, unlocked)
     with transaction.atomic():
+        was_here = User.objects.filter(email=new_email).exists()
         outcome = edna.reveal(receipt, unlocked, overrides={"websubmit.user.email": new_email})
-        if not address_is_taken(outcome.held):
+        # Only if the account has come back under it: its own address may have been free after all.
+        if not was_here and User.objects.filter(email=new_email).exists():
             edna.change_password(unlocked, identifier=new_email, password=data["password"])
     return outcome
 
 
 def _deletion(unlocked: edna.Unlocked) -> edna.Receipt | None:
     """The receipt of the deletion of this key's account, if there was one."""
-    return next((entry.receipt for entry in edna.history(unlocked) if entry.name == "websubmit.delete-account"), None)
+    for entry in edna.history(unlocked):
+        if entry.name == "websubmit.delete-account":
+            return entry.receipt
+    # One that cannot be opened may be the deletion: say so, rather than that there was none.
+    for error in unlocked.damaged:
+        raise error
+    return None
 
 
 def api_answers(request: HttpRequest) -> HttpResponse:
     """A student's answers for scripts: ``Authorization: Bearer <API key>``."""
     scheme, _, apikey = request.headers.get("Authorization", "").partition(" ")
-    user = User.objects.filter(apikey=apikey, is_active=True).first() if scheme == "Bearer" and apikey else None
+    well_formed = scheme == "Bearer" and apikey.isalnum()
+    user = User.objects.filter(apikey=apikey, is_active=True).first() if well_formed else None
     if user is None:
         return JsonResponse({"error": "Send your API key: Authorization: Bearer <key>."}, status=401)
     rows = Answer.objects.filter(author=user).order_by("question__lecture", "question__number")

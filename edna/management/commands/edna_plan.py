@@ -41,8 +41,13 @@ def make_plan(options: dict[str, Any]) -> tuple[api.Plan, str | None]:
 
 def describe(plan: api.Plan, principal: str | None) -> str:
     whom = "everybody" if principal is None else f"{plan.principal_model._meta.label} {principal}"
-    rows = [(line.model, line.operation, line.rows) for line in plan.tables]
-    text = f"{plan.disguise.name} for {whom}, {plan.rows} rows:\n\n" + table(("table", "operation", "rows"), rows)
-    if plan.pseudoprincipals:
-        text += f"\n  with {plan.pseudoprincipals} new pseudoprincipals as owners"
-    return f"{text}\n  about {plan.estimated_bytes} bytes to be sealed"
+    rows = [(line.model, line.operation, f"{line.rows:,}") for line in plan.tables]
+    text = f"{plan.disguise.name} for {whom}, {_count(plan.rows, 'row')}:\n\n"
+    text += table(("table", "operation", "rows"), rows)
+    if made := plan.pseudoprincipals:
+        text += f"\n  with {_count(made, 'new pseudoprincipal')} as {'owner' if made == 1 else 'owners'}"
+    return f"{text}\n  about {_count(plan.estimated_bytes, 'byte')} to be sealed"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -120,7 +120,7 @@ class Command(EdnaCommand):
                 missing = batch
                 made = api.register_principals(missing)
             except PrincipalAlreadyRegistered:
-                missing = [principal for principal in batch if not api.is_registered(principal)]
+                missing = api.unregistered(batch)
                 made = api.register_principals(missing)
             lines = []
             for principal, registration in zip(missing, made, strict=True):
@@ -160,8 +160,8 @@ def _link_sessions(models: Sequence[type[Model]]) -> int:
     user_model, engine = get_user_model(), import_module(settings.SESSION_ENGINE).SessionStore
     if user_model not in models or not issubclass(engine, DatabaseSessions):
         return 0
-    linked = 0
-    sessions = engine.get_model_class()._base_manager.filter(expire_date__gt=timezone.now())
+    linked, model = 0, engine.get_model_class()
+    sessions = model._base_manager.using(router.db_for_write(model)).filter(expire_date__gt=timezone.now())
     for session in sessions.iterator(chunk_size=_BATCH):
         try:
             user = user_model(pk=user_model._meta.pk.to_python(session.get_decoded().get(SESSION_KEY)))
