@@ -632,3 +632,26 @@ def test_people_who_return_are_known_again(bea: Student) -> None:
     assert edna.is_registered(bea.user)
     assert not edna.is_pseudoprincipal(bea.user)
     assert bea.disguise(DELETE)
+
+
+class Scrambled(Disguise):
+    """Another text, whoever the author is."""
+
+    name = "test.scrambled"
+    transformations = [Modify(Answer, owner="author", set={"text": placeholders.random_string()})]
+
+
+def test_the_first_receipt_clears_away_what_a_later_disguise_kept(bea: Student) -> None:
+    """The pseudoprincipal outlived its own disguise for the sake of a later one; once that is revealed, nothing needs it."""
+    before = application_dump()
+    [first] = edna.disguise_all(ANONYMISE_ALL)
+    edna.register(Scrambled)
+    try:
+        edna.disguise_all(Scrambled.name)
+        assert bea.reveal(first).complete
+        bea.reveal_everything()
+        assert application_dump() != before
+        assert bea.reveal(first).complete
+    finally:
+        edna.unregister(Scrambled)
+    assert application_dump() == before

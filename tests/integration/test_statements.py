@@ -164,6 +164,7 @@ def test_registering_many_takes_few_statements() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite3")
 def test_large_disguises_stay_within_sqlites_stock_limit_of_parameters() -> None:
     """SQLite as it comes takes 32,766 parameters in a statement; Debian's takes more."""
