@@ -19,7 +19,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models.signals import post_delete
 from django.http import HttpRequest
 
-from edna import api
+from edna import api, conf
 from edna.visitors import attendance, is_principal, is_pseudoprincipal, log_out, session_key_of
 
 REFUSAL: Final = "Nobody can log in as this user."
@@ -31,7 +31,9 @@ def connect() -> None:
     last_login = user_logged_in.disconnect(dispatch_uid="update_last_login")
     user_logged_in.connect(_logged_in, dispatch_uid="edna.logged_in")
     user_logged_out.connect(_logged_out, dispatch_uid="edna.logged_out")
-    post_delete.connect(_deleted, dispatch_uid="edna.deleted")
+    for label in conf.principal_models():
+        # For these models only: a receiver for all would take Django's fast deletion away from every model of the project.
+        post_delete.connect(_deleted, sender=label, dispatch_uid=f"edna.deleted.{label}")
     if last_login:
         user_logged_in.connect(update_last_login, dispatch_uid="update_last_login")
 
@@ -52,8 +54,7 @@ def _logged_in(*, request: HttpRequest | None = None, user: Any = None, **_: Any
 
 def _deleted(*, instance: Any, **_: Any) -> None:
     # Without this, somebody who gets the same primary key later would be taken for the one who was deleted.
-    if is_principal(instance):
-        api.forget_principal(instance)
+    api.forget_principal(instance)
 
 
 def _logged_out(*, request: HttpRequest | None = None, user: Any = None, **_: Any) -> None:

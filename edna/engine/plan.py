@@ -2,7 +2,8 @@
 
 The same `Plan` is a dry run, the admin's preview, and what `engine.disguise` executes (then built with locks, in the
 executing transaction). Every table is read with one statement, or two where the condition joins other tables, for all
-principals of the plan together. Raw values throughout; nothing is sealed here.
+principals of the plan together. Raw values throughout; nothing is sealed here. Long because a plan's parts (who, what, in which
+order) only make sense side by side.
 """
 
 from __future__ import annotations

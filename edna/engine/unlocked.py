@@ -43,9 +43,7 @@ class Unlocked:
         self._locators = tuple(locators)
         self._voices: dict[bytes, Voice] | None = None
         self.using = using
-        #: Bags that could not be opened on the way, as errors: one damaged bag does not keep the others shut.
-        self.damaged: list[BagError] = []
-        self._unheard: BagError | None = None
+        self._damaged: dict[tuple[Locator, BagKind], BagError] = {}
 
     def __repr__(self) -> str:
         return f"<Unlocked {'closed' if self._secret_key is None else 'open'}>"
@@ -105,21 +103,26 @@ class Unlocked:
             self._voices = self._follow()
         return self._voices
 
+    @property
+    def damaged(self) -> list[BagError]:
+        """Why bags could not be opened on the way: one damaged bag does not keep the others shut."""
+        return list(self._damaged.values())
+
     def require_all_voices(self) -> None:
         """
         Raises:
             BagError: a speaks-for bag is damaged, so that data of this principal would be left out of a disguise.
         """
         self.voices()
-        if self._unheard is not None:
-            raise self._unheard
+        for (_, kind), error in self._damaged.items():
+            if kind is BagKind.SPEAKS_FOR:
+                raise error
 
     def spoken_for(self) -> list[Voice]:
         """The pseudoprincipals, without the principal itself."""
         return list(self.voices().values())[1:]
 
     def _follow(self) -> dict[bytes, Voice]:
-        self._unheard = None
         own = self.entry()
         first = Voice(own, self.secret_key, None, None, (*self._listed(own, self.secret_key), *self._locators))
         voices = {own.public_key: first}
@@ -145,6 +148,8 @@ class Unlocked:
         Raises:
             ReceiptForeign: it is under a receipt given to `unlock` that is somebody else's.
         """
+        for locator in wanted:
+            self._damaged.pop((locator, kind), None)
         for locator, bag in open_bags(wanted, kind, using=self.using):
             if isinstance(bag, Bag):
                 yield locator, bag
@@ -153,8 +158,7 @@ class Unlocked:
                     "One of the receipts given to unlock() does not open with this key; leave it out, or unlock with its owner's key."
                 )
             else:
-                self.damaged.append(bag)
-                self._unheard = bag if kind is BagKind.SPEAKS_FOR else self._unheard
+                self._damaged[locator, kind] = bag
 
     @staticmethod
     def _listed(entry: Entry, secret_key: SecretKey) -> tuple[Locator, ...]:
@@ -197,8 +201,10 @@ def open_bags(
 
 
 def _opened(sealed: bytes, locator: Locator, kind: BagKind, sequence: int, secret_key: SecretKey) -> Bag | BagError:
-    mac_keys = conf.mac_keys()
     try:
-        return open_bag(sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=mac_keys)
+        # The server's keys get no name here: error pages print variables.
+        return open_bag(
+            sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=conf.mac_keys()
+        )
     except BagError as error:
         return error.with_traceback(None)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import Q
+from django.db.models.signals import post_delete
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
@@ -750,6 +751,13 @@ def test_a_capability_is_told_from_an_override(bea: Student) -> None:
     back = User.objects.get(email="b@example.org")
     assert (back.pk, back.is_admin) == (bea.user.pk, False)
     assert not Answer.objects.exclude(author=back).exists()
+
+
+def test_deletions_of_other_models_stay_as_fast_as_they_were() -> None:
+    """Django deletes without loading rows only where nobody listens: edna listens to principals alone."""
+    assert post_delete.has_listeners(User)
+    assert not post_delete.has_listeners(Answer)
+    assert not post_delete.has_listeners(Lecture)
 
 
 def test_somebody_deleted_by_the_application_leaves_no_entry_behind(bea: Student) -> None:
