@@ -37,6 +37,14 @@ CHILD_SECONDS = 60
 
 _numbers = count(1)
 
+
+def flipped(data: bytes, position: int = -1) -> bytes:
+    """``data`` with one bit changed. Not with one byte replaced: it may have been that byte before."""
+    changed = bytearray(data)
+    changed[position] ^= 1
+    return bytes(changed)
+
+
 # People
 
 

@@ -31,6 +31,7 @@ from tests.support import (
     edna_dump,
     enrol,
     execute,
+    flipped,
     make_course,
     nothing_changes,
 )
@@ -402,10 +403,6 @@ def put(index: bytes, sealed: bytes) -> None:
     name = connection.ops.quote_name("index")
     mark = "_binary %s" if connection.vendor == "mysql" else "%s"
     assert execute(f"UPDATE edna_bag SET sealed = {mark} WHERE {name} = {mark}", [sealed, index]) == 1
-
-
-def flipped(data: bytes, position: int) -> bytes:
-    return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
 
 
 #: Where the regions of a container with one stanza begin (docs/format.md), and what a flipped bit there raises. A stanza

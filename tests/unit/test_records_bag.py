@@ -33,6 +33,7 @@ from edna.records.bag import Bag, BagKind, SealedBag, open_bag, read_content, se
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksForBatch
+from tests.support import flipped
 from tests.unit.leaks import assert_error_leaks_nothing
 from tests.unit.test_records_values import SCALARS, exactly
 
@@ -288,8 +289,8 @@ def test_a_forged_bag_is_refused_before_it_is_expanded(monkeypatch: pytest.Monke
     ("change", "error"),
     [
         (lambda content: bytes(32) + content[32:], BagMisplaced),
-        (lambda content: content[:40] + b"?" + content[41:], BagForged),
-        (lambda content: content[:-1] + b"?", BagForged),
+        (lambda content: flipped(content, 40), BagForged),
+        (flipped, BagForged),
         (lambda content: content[:60], BagCorrupt),
     ],
 )
@@ -387,7 +388,7 @@ def test_content_that_a_browser_opened_is_verified_like_any_other() -> None:
 
     assert read_content(content, public_key=OWNER.public_key, **how) == BAG
     for error, data, mac_keys in (
-        (BagForged, content[:-1] + b"?", [MAC_KEY]),
+        (BagForged, flipped(content), [MAC_KEY]),
         (BagCorrupt, content[:60], [MAC_KEY]),
         (ConfigurationError, content, [MAC_KEY, b"short"]),
     ):
