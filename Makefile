@@ -6,11 +6,12 @@ PORT ?= 8000
 PYTEST ?=
 BENCH ?=
 DATABASES ?= sqlite,mariadb,postgres
+EXAMPLES ?= 1000
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo serve venv test test-quick lint format bench clean
+.PHONY: help demo serve venv test test-quick test-deep lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -33,7 +34,11 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest $(PYTEST)
 
 test-quick: $(VENV)/.dev ## Run the suite on SQLite only, without the tests marked slow or browser: under a minute
-	@$(BIN)/python -m pytest -q -m "not slow and not browser" $(PYTEST)
+	@EDNA_ZOO_EXAMPLES=5 $(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(PYTEST)
+
+test-deep: $(VENV)/.dev ## Tell thousands of new stories about the zoo (tests/properties/test_zoo_model.py) on SQLite: about an hour
+	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_ZOO_RANDOM=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)
+	@EDNA_DEEP=1 $(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .

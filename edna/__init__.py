@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edna import errors, placeholders, registry
+    from edna import errors, placeholders, registry, signals
     from edna.api import (
+        FinishedFiles,
         Held,
         HistoryEntry,
         Outcome,
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
         Receipt,
         RecoveryCode,
         Registration,
+        Revealed,
         SecretKey,
+        Session,
         Unlocked,
         change_password,
         disguise,
         disguise_all,
+        finish_files,
         history,
         is_pseudoprincipal,
         is_registered,
@@ -32,31 +36,39 @@ if TYPE_CHECKING:
         plan_all,
         register_principal,
         register_principals,
+        replay,
         reveal,
+        rotate,
+        session,
         speak_as,
         speaks_for,
         unlock,
         unregistered,
     )
-    from edna.registry import register, unregister
+    from edna.recordmigrations import record_migration
+    from edna.records.sealedrecord import SealedRecord
+    from edna.registry import on_reveal, register, unregister
     from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
 
 _HOMES = {
     "edna.api": (
-        "Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration SecretKey Unlocked change_password "
-        "disguise disguise_all history is_pseudoprincipal is_registered plan plan_all register_principal register_principals "
-        "reveal speak_as speaks_for unlock unregistered"
+        "FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
+        "Session Unlocked change_password disguise disguise_all finish_files history is_pseudoprincipal is_registered plan plan_all "
+        "register_principal register_principals replay reveal rotate session speak_as speaks_for unlock unregistered"
     ),
-    "edna.registry": "register unregister",
+    "edna.recordmigrations": "record_migration",
+    "edna.records.sealedrecord": "SealedRecord",
+    "edna.registry": "on_reveal register unregister",
     "edna.spec": "ALL Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = ("errors", "placeholders", "registry")
+_MODULES = ("errors", "placeholders", "registry", "signals")
 
 __all__ = [
     "ALL",
     "Decorrelate",
     "Disguise",
+    "FinishedFiles",
     "Held",
     "HistoryEntry",
     "Keep",
@@ -71,23 +83,33 @@ __all__ = [
     "RecoveryCode",
     "Registration",
     "Remove",
+    "Revealed",
+    "SealedRecord",
     "SecretKey",
+    "Session",
     "Unlocked",
     "change_password",
     "disguise",
     "disguise_all",
     "errors",
+    "finish_files",
     "history",
     "is_pseudoprincipal",
     "is_registered",
+    "on_reveal",
     "placeholders",
     "plan",
     "plan_all",
+    "record_migration",
     "register",
     "register_principal",
     "register_principals",
     "registry",
+    "replay",
     "reveal",
+    "rotate",
+    "session",
+    "signals",
     "speak_as",
     "speaks_for",
     "unlock",

@@ -6,6 +6,7 @@ to do. Nothing here keeps state between calls but the key pool. One file on purp
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,18 +17,22 @@ from django.db import IntegrityError, router
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import conf, registry, store
+from edna import conf, recordmigrations, registry, store
 from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
 from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
 from edna.custody.recovery import RecoveryCode
 from edna.engine import disguise as disguising
+from edna.engine import filetasks, manual, ownership, replaying, rotation, schema, sessions, transactions
 from edna.engine import plan as planning
 from edna.engine import reveal as revealing
-from edna.engine import sessions, transactions
+from edna.engine.blobs import Revealed
 from edna.engine.conflicts import Held, Outcome, Reason
-from edna.engine.plan import Plan, PlannedTable, Target, key_of, reference_of
+from edna.engine.filetasks import FinishedFiles
+from edna.engine.manual import Session
+from edna.engine.planned import Plan, PlannedTable, Target
+from edna.engine.references import key_of, reference_of, without_row
 from edna.engine.unlocked import Unlocked
 from edna.errors import (
     ConstraintRefused,
@@ -35,14 +40,17 @@ from edna.errors import (
     PrincipalAlreadyRegistered,
     PrincipalError,
     PrincipalNotRegistered,
+    ReceiptsIncomplete,
     UnregisteredOwners,
     WrongCredentials,
 )
 from edna.records.bag import Bag, BagKind
+from edna.records.diff import DiffBatch
 from edna.records.locator import Locator, Receipt
 from edna.spec import Disguise, validated_params
 
 __all__ = [
+    "FinishedFiles",
     "Held",
     "HistoryEntry",
     "Outcome",
@@ -53,23 +61,31 @@ __all__ = [
     "Receipt",
     "RecoveryCode",
     "Registration",
+    "Revealed",
     "SecretKey",
+    "Session",
     "Unlocked",
     "change_password",
     "disguise",
     "disguise_all",
     "end_sessions_on_removal",
+    "finish_files",
     "forget_principal",
     "forget_session",
     "history",
     "is_pseudoprincipal",
     "is_registered",
+    "migrations_without_rule",
     "note_activity",
     "plan",
     "plan_all",
     "register_principal",
     "register_principals",
+    "replay",
     "reveal",
+    "rotate",
+    "rules_without_migration",
+    "session",
     "speak_as",
     "speaks_for",
     "unlock",
@@ -163,7 +179,7 @@ def register_principals(principals: Iterable[Model]) -> list[Registration]:
 
 def _add_principals(model: type[Model], public_keys: Mapping[str, PublicKey], *, using: str) -> None:
     """Add natural principals, whose rows must exist: a removed person's key waits for them under their receipt."""
-    missing = planning.without_row(model, list(public_keys), using=using)
+    missing = without_row(model, list(public_keys), using=using)
     if missing:
         raise PrincipalError(
             f"{model._meta.label} {', '.join(missing)} has no row: save it first. "
@@ -208,10 +224,81 @@ def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> No
     slot = _lock(secret_key, next(_password_secrets(identifier, password)), kind=password_slots.KIND)
 
     def work() -> None:
+        unlocked.entry(lock=True)  # a key that was rotated meanwhile gets no slot
         store.delete_slots_by_tag(slot_tag(secret_key, kind=password_slots.KIND), using=unlocked.using)
         store.add_slots([(slot.slot_id, slot.tag, slot.wrapped)], using=unlocked.using)
 
     transactions.run(work, using=unlocked.using)
+
+
+def rotate(
+    unlocked: Unlocked,
+    *,
+    password: str | None = None,
+    identifier: str | None = None,
+    public_key: PublicKey | bytes | None = None,
+    receipts_complete: bool = False,
+    leave_damaged: bool = False,
+) -> Registration:
+    """Replace a principal's key, and those of everyone they speak for, after a compromise: the old ones open nothing any more.
+
+    Everything is sealed anew, all or nothing; receipts stay good. ``unlocked`` is closed. All key slots go; the returned registration
+    has a new secret key and recovery code, and with ``password`` there is a password slot again (``identifier`` as in
+    `register_principal`; it has to be given while the account is removed). With ``public_key`` the new pair was made elsewhere.
+
+    In locator mode ``client`` only what the receipts given to `unlock` lead to can be sealed anew: ``receipts_complete`` says that they
+    are all there are. ``leave_damaged`` gives up bags that do not open, instead of refusing.
+
+    Raises:
+        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, CapabilityClosed,
+        DatabaseBusy. Nothing was changed then.
+    """
+    old, using = unlocked.secret_key, unlocked.using
+    if public_key is not None and (password is not None or identifier is not None):
+        raise TypeError("rotate(public_key=...) makes no key slots: the secret key is not here.")
+    if not receipts_complete and _locators_may_be_elsewhere():
+        raise ReceiptsIncomplete(
+            "Receipts may be the only way to some bags of this principal (locator mode client). Unlock with all their receipts, "
+            "and pass receipts_complete=True; whatever they do not lead to would be lost. Nothing was changed."
+        )
+    slots = []
+    if public_key is not None:
+        made = Registration(public_key if isinstance(public_key, PublicKey) else PublicKey(public_key))
+    else:
+        secret_key, code = SecretKey.generate(), RecoveryCode.new()
+        made = Registration(secret_key.public_key, secret_key, code)
+        slots.append(_lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND))
+        if password is not None:
+            secret = next(_password_secrets(identifier or _identifier_of(unlocked), password))
+            slots.append(_lock(secret_key, secret, kind=password_slots.KIND))
+
+    def work() -> None:
+        rotation.rotate(unlocked, made.public_key, leave_damaged=leave_damaged)
+        for kind in (password_slots.KIND, recovery_slots.KIND):
+            store.delete_slots_by_tag(slot_tag(old, kind=kind), using=using)
+        if slots:
+            store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in slots], using=using)
+
+    transactions.run(work, using=using)
+    unlocked.close()
+    return made
+
+
+def _locators_may_be_elsewhere() -> bool:
+    """Whether bags may be known by receipts alone: in no list on the server."""
+    return "client" in {conf.locator_mode(), *registry.locator_modes()}
+
+
+def _identifier_of(unlocked: Unlocked) -> str:
+    """What the unlocked person types beside the password, from their account."""
+    entry = unlocked.entry()
+    model: type[Model] | None = apps.get_model(entry.model) if entry.attached else None
+    found = [] if model is None else model._base_manager.using(unlocked.using).filter(pk=entry.reference)[:1]
+    for principal in found:
+        return _identifier(principal, None)
+    raise PrincipalError(
+        "The account is removed, and with it its user name; pass the identifier= that the person will type."
+    )
 
 
 # Unlocking
@@ -309,7 +396,8 @@ def disguise(
     """Apply a disguise to one principal and return the receipt, which says where its bags are.
 
     With ``unlocked``, data that earlier disguises gave to pseudoprincipals is disguised too, and everything is sealed to
-    the unlocked principal's own key.
+    the unlocked principal's own key. In locator mode ``client`` only the receipt leads back: to keep it before the disguise is
+    committed, call this inside ``transaction.atomic()``.
 
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused,
@@ -353,17 +441,22 @@ def disguise_all(
     def work() -> list[Receipt]:
         references = planning.owners_with_rows(cls, given, using=using)
         entries = [entry for part in _batched(sorted(references)) for entry in _entries(model, part, using=using)]
-        unregistered = len(references) - len(entries)
+        without_key = references - {str(entry.reference) for entry in entries}
+        # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
+        unregistered = (
+            len(without_key) - len(without_row(model, sorted(without_key), using=using)) if without_key else 0
+        )
         if unregistered:
             raise UnregisteredOwners(
                 f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
                 "register them first (manage.py edna_register --all)."
             )
         receipts: list[Receipt] = []
-        for part in _batched(entries):
-            targets = [Target(entry, (entry,)) for entry in part]
+        for part in _batched([str(entry.reference) for entry in entries]):
+            # Read anew: an earlier batch may have put something into their lists.
+            targets = [Target(entry, (entry,)) for entry in _entries(model, part, using=using)]
             planning.lock_principals(model, targets, using=using)
-            prepared = planning.build(cls, targets, params=given, using=using, lock=True)
+            prepared = planning.build(cls, targets, params=given, using=using, lock=True, first_owner_only=True)
             receipts += disguising.execute(prepared, now=timezone.now(), using=using)
             if progress is not None:
                 progress(len(receipts), len(entries))
@@ -417,6 +510,39 @@ def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, us
     return Target(entry, (entry, *(other for other in others if other.attached)))
 
 
+@contextlib.contextmanager
+def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) -> Iterator[Session]:
+    """A disguise by hand: what the block does through the session is one transaction, and one receipt at its end.
+
+    ``name`` is one that a function is registered under with `on_reveal`. Leaving the block by an exception changes nothing.
+    With ``unlocked``, what belongs to pseudoprincipals of the principal can be disguised, too.
+
+    Raises:
+        UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused, DatabaseBusy. Nothing was changed then.
+    """
+    cls = registry.by_hand(name)
+    model, reference, using = _identity(principal)
+
+    def begin() -> Session:
+        if unlocked is not None:
+            unlocked.forget_voices()
+        target = _target(model, reference, unlocked, using=using, lock=True)
+        planning.lock_principals(model, [target], using=using)
+        return Session(cls, model, target, using=using)
+
+    opened: Session | None = None
+    committed = False
+    try:
+        with transactions.block(begin, Session.finish, refusal=lambda: manual.refusal(cls), using=using) as opened:
+            yield opened
+        committed = True
+    finally:
+        if opened is not None:
+            opened.close(committed=committed)
+        if unlocked is not None:
+            unlocked.forget_voices()
+
+
 # Revealing
 
 
@@ -432,32 +558,62 @@ def reveal(
     ``overrides`` gives new values for unique columns that somebody else has taken meanwhile: ``{"shop.user.email": "b@x.org"}``.
 
     Raises:
-        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, CapabilityClosed. Nothing was changed then.
+        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
+        CapabilityClosed. Nothing was changed then.
     """
     parsed = _receipt(receipt)
-    return transactions.run(
-        lambda: revealing.reveal(parsed, unlocked, overrides=overrides or {}, allow_partial=allow_partial),
-        using=unlocked.using,
+    try:
+        return transactions.run(
+            lambda: revealing.reveal(parsed, unlocked, overrides=overrides or {}, allow_partial=allow_partial),
+            using=unlocked.using,
+        )
+    except IntegrityError:
+        pass
+    # Outside of the handler: the database's words quote the values of rows, and end up in logs.
+    raise ConstraintRefused(
+        f"The database refused to take back {parsed.disguise}: somebody has just made a row that stands in the way. "
+        "Nothing was changed; try again."
+    )
+
+
+def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, Any]) -> int:
+    """Update rows, and do the same to rows that are under disguise when they come back: for a moderator's redaction.
+
+    ``where`` maps the model's own columns to exact values (a list means any of them), ``set`` to the values that they get. Returns
+    how many rows were updated now; of those under disguise nobody can know.
+
+    Raises:
+        InvalidParameters: no columns of the model, or values that they cannot have.
+        ConstraintRefused: the database refuses the update. Nothing was changed then.
+    """
+    using = router.db_for_write(model)
+    try:
+        return transactions.run(lambda: replaying.perform(model, where, set, using=using), using=using)
+    except IntegrityError:
+        pass
+    raise ConstraintRefused(
+        f"{model._meta.label} was not changed: the database would have one of its constraints broken. "
+        "set a value that may stand in all the rows that you mean."
     )
 
 
 def history(unlocked: Unlocked) -> list[HistoryEntry]:
     """Every disguise of this principal, and of the pseudoprincipals they speak for, that can be revealed; newest first.
 
-    In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found. A bag that was damaged is left out, and
-    its error is in ``unlocked.damaged``; revealing by its receipt raises it.
+    In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found. A disguise of which a bag was damaged or
+    is missing is left out, and the error is in ``unlocked.damaged``; revealing by its receipt raises it.
     """
-    wanted: dict[Locator, SecretKey] = {
-        locator: voice.secret_key for voice in unlocked.voices().values() for locator in voice.locators
-    }
+    wanted = unlocked.keys_by_locator()
     by_locator: dict[Locator, list[Bag]] = {}
     for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
         by_locator.setdefault(locator, []).append(bag)
     entries = []
     for locator, bags in by_locator.items():
+        if unlocked.is_damaged(locator):
+            continue
         counts: dict[str, int] = {}
-        for batch in (batch for bag in bags for batch in bag.batches):
-            counts[batch.model] = counts.get(batch.model, 0) + len(batch.rows)
+        for batch in (batch for bag in bags for batch in bag.batches if isinstance(batch, DiffBatch)):
+            counts[batch.model] = counts.get(batch.model, 0) + batch.records
         head = bags[0]
         entries.append(
             HistoryEntry(Receipt(head.disguise, locator), head.disguise, head.applied_at, counts, dict(head.params))
@@ -475,26 +631,52 @@ def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any
     ]
 
 
-def speak_as(unlocked: Unlocked, obj: Model) -> Model:
+def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Model:
     """The pseudoprincipal that owns ``obj``, if this principal speaks for it: act as its owner without revealing anything.
+
+    Who owns a row is what the registered disguises say of its model (every ``owner`` of their steps), read from the database
+    now. Of several owners it is the one that is theirs. For a model of which no disguise says anything, its only foreign key to a
+    principal model counts; ``owner`` says which one, where there are several.
 
     Raises:
         NotYours: no owner of ``obj`` is a pseudoprincipal of this principal.
+        SpecError: ``owner`` is no path to a principal model.
     """
-    for model in registry.principal_models():
-        mine = set(speaks_for(unlocked, model))
-        relations = [each for each in planning.relations_to(model) if each.model is obj._meta.concrete_model]
-        owners = [getattr(obj, relation.field.attname) for relation in relations]
-        for owner in owners:
-            if owner in mine:
-                return model._base_manager.using(unlocked.using).get(pk=owner)
-    raise NotYours(
-        f"This key speaks for no owner of {obj._meta.label} {obj.pk}; unlock with the key of the person who wrote it."
-    )
+    found = ownership.spoken_for(obj, speaks_for, unlocked, owner=owner)
+    if found is None:
+        raise NotYours(
+            f"This key speaks for no owner of {obj._meta.label} {obj.pk}; unlock with the key of the person who wrote it."
+        )
+    return found
 
 
 def _receipt(receipt: Receipt | str) -> Receipt:
     return Receipt.parse(receipt) if isinstance(receipt, str) else receipt
+
+
+# Files
+
+
+def finish_files() -> FinishedFiles:
+    """Delete and write what a crash, or a storage that did not answer, has left of disguises and reveals. ``left`` says what it could not.
+
+    Two processes that do this at once do no harm.
+    """
+    return filetasks.finish(using=router.db_for_write(registry.principal_models()[0]))
+
+
+# Schema changes, called from the checks
+
+
+def rules_without_migration() -> list[tuple[str, str]]:
+    """For which `record_migration` functions there is no migration."""
+    return [(app_label, name) for app_label, name in recordmigrations.named() if not schema.known(app_label, name)]
+
+
+def migrations_without_rule(app_labels: Iterable[str]) -> list[tuple[str, str]]:
+    """Migrations of these applications that run code, and for which no function says what it means for records."""
+    found = [(app_label, name) for app_label in app_labels for name in schema.unreadable(app_label)]
+    return [(app_label, name) for app_label, name in found if not recordmigrations.rules_for(app_label, name)]
 
 
 # Sessions and activity, called from the edges
@@ -513,8 +695,13 @@ def forget_session(session_key: str) -> None:
 def forget_principal(principal: Model) -> None:
     """The application deleted a principal's row by itself: the entry must not wait for the next row of that key."""
     model, reference, using = _identity(principal)
-    entries = store.entries_by_reference(model._meta.label_lower, [reference], using=using)
-    store.save_entries([entry.detached() for entry in entries], using=using)
+
+    def work() -> None:
+        # Locked: what is written back must not be older than what somebody else has added, or sealed to a new key, meanwhile.
+        entries = _entries(model, [reference], using=using)
+        store.save_entries([entry.detached() for entry in entries], using=using)
+
+    transactions.run(work, using=using)
 
 
 def note_activity(principal: Model, *, today: datetime.date) -> None:
@@ -526,7 +713,9 @@ def note_activity(principal: Model, *, today: datetime.date) -> None:
 def _identity(principal: Model) -> tuple[type[Model], str, str]:
     """The principal model, the reference, and the database of a user."""
     model = registry.principal_model_of(principal)
-    if principal.pk is None:
+    # Not its own primary key: a multi-table child may have another one.
+    key = getattr(principal, model._meta.pk.attname)
+    if key is None:
         raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
     using = router.db_for_write(model)
-    return model, reference_of(model, key_of(model, str(principal.pk), using=using)), using
+    return model, reference_of(model, key_of(model, str(key), using=using)), using

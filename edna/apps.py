@@ -10,8 +10,8 @@ class EdnaConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from edna import checks, signals
+        from edna import checks, receivers
 
         checks.connect()
-        signals.connect()
+        receivers.connect()
         autodiscover_modules("disguises")

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
-from django.db.models import SET_NULL, ForeignKey, Model, UniqueConstraint
+from django.db.models import SET_DEFAULT, SET_NULL, ForeignKey, Model, UniqueConstraint
 
 from edna.errors import DanglingReferences
 from edna.spec import Decorrelate, Disguise, Remove
@@ -41,9 +41,43 @@ class Relation:
         return bool(self.field.remote_field.parent_link)
 
     @property
+    def is_set_by_django(self) -> bool:
+        """``SET_NULL``, ``SET_DEFAULT`` or ``SET(...)``: the model says what the column becomes."""
+        return _value_on_delete(self.field) is not None
+
+    def value_on_delete(self) -> Any:
+        """What the column becomes, asked for once for all rows: an instance, or the value of one."""
+        value = _value_on_delete(self.field)
+        return value() if callable(value) else value
+
+    @property
     def changed_by_database(self) -> bool:
         """``DB_CASCADE`` and its like: the database follows the removal by itself, and nothing would be recorded."""
         return hasattr(self.field.remote_field.on_delete, "on_delete_sql")
+
+
+def _value_on_delete(field: ForeignKey[Any, Any]) -> Any:
+    """What makes the value, or None for an ``on_delete`` that leaves the column alone."""
+    on_delete = field.remote_field.on_delete
+    if on_delete is SET_NULL:
+        return lambda: None
+    if on_delete is SET_DEFAULT:
+        return field.get_default
+    deconstruct = getattr(on_delete, "deconstruct", None)
+    if deconstruct is None:
+        return None
+    path, arguments, _ = deconstruct()
+    if path != "django.db.models.SET":
+        return None
+    (value,) = arguments
+    return value if callable(value) else lambda: value
+
+
+def generic_keys(model: type[Model]) -> list[GenericForeignKey]:
+    """The model's keys that can refer to rows of any table; its own, not those that it inherits."""
+    keys = [key for key in model._meta.private_fields if isinstance(key, GenericForeignKey)]
+    columns = {column.name for column in model._meta.local_concrete_fields}
+    return [key for key in keys if {key.ct_field, key.fk_field} <= columns]
 
 
 def same_table(first: type[Model], second: type[Model]) -> bool:
@@ -62,20 +96,55 @@ def relations_to(target: type[Model]) -> Iterator[Relation]:
                 yield Relation(model, field, target)
 
 
+def parent_links(model: type[Model]) -> Iterator[Relation]:
+    """How a multi-table child finds the rows of its parents."""
+    for field in model._meta.local_fields:
+        if isinstance(field, ForeignKey) and field.remote_field.parent_link and isinstance(field.related_model, type):
+            yield Relation(model, field, field.related_model._meta.concrete_model or field.related_model)
+
+
+def child_links(model: type[Model]) -> Iterator[Relation]:
+    """How the multi-table children of ``model`` find its rows."""
+    return (relation for relation in relations_to(model) if relation.is_parent_link)
+
+
 def removed_models(disguise: type[Disguise]) -> dict[type[Model], list[Remove]]:
+    """The tables that lose rows, each with the steps that say so: parents and children of an object go with it."""
     removed: dict[type[Model], list[Remove]] = {}
     for step in disguise.steps():
         if isinstance(step, Remove):
-            removed.setdefault(step.model._meta.concrete_model or step.model, []).append(step)
+            for model in tables_of_object(step.model._meta.concrete_model or step.model):
+                removed.setdefault(model, []).append(step)
     return removed
 
 
+def tables_of_object(model: type[Model]) -> list[type[Model]]:
+    """The tables that hold parts of one row of ``model``: its own, its children's, and the parents' of all of these.
+
+    Another child of a parent may have a part, too; it goes along, but nobody has to say what becomes of references to it.
+    """
+    found = {model: None}
+    waiting = [model]
+    while waiting:
+        for link in child_links(waiting.pop()):
+            if link.model not in found:
+                found[link.model] = None
+                waiting.append(link.model)
+    waiting = list(found)
+    while waiting:
+        for link in parent_links(waiting.pop()):
+            if link.target not in found:
+                found[link.target] = None
+                waiting.append(link.target)
+    return list(found)
+
+
 def set_null_relations(disguise: type[Disguise]) -> list[Relation]:
-    """Relations to removed rows that the disguise empties by itself, because their model says ``SET_NULL``."""
+    """Relations to removed rows that the disguise re-points by itself: their model says what to, ``SET_NULL`` or its like."""
     return [
         relation
         for relation in _relations_to_removed(disguise)
-        if relation.field.remote_field.on_delete is SET_NULL
+        if relation.is_set_by_django
         and not covered_by(disguise, relation)
         and not kept(disguise, relation.model, relation.field.name)
     ]
@@ -86,8 +155,9 @@ def uncovered_relations(disguise: type[Disguise]) -> list[Relation]:
     return [
         relation
         for relation in _relations_to_removed(disguise)
-        if relation.field.remote_field.on_delete is not SET_NULL
+        if not relation.is_set_by_django
         and not covered_by(disguise, relation)
+        and not closes_circle(disguise, relation)
         and not kept(disguise, relation.model, relation.field.name)
     ]
 
@@ -139,24 +209,81 @@ def kept(disguise: type[Disguise], model: type[Model], name: str) -> bool:
 
 
 def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
-    """A step on the relation's model follows this very relation to the removed row's owner, without leaving rows out."""
+    """A step on the relation's model follows this very relation to the removed row's owners, without leaving rows out.
+
+    To exactly those: with one owner more, or one less, rows would stay that have to go, or the other way round.
+    """
     for remove in removed_models(disguise)[relation.target]:
-        path = relation.field.name + (f"__{remove.owner}" if remove.owner else "")
+        ways = ways_along(relation, remove)
         for step in disguise.steps():
             if not same_table(step.model, relation.model) or step.where is not None:
                 continue
-            if isinstance(step, Remove) and step.owner == path:
+            if isinstance(step, Remove) and set(step.owners) in ways:
                 break
-            if isinstance(step, Decorrelate) and not remove.owner and step.owner == relation.field.name:
+            # Shared rows: where another owner keeps the row, the principal's own column is re-pointed.
+            if isinstance(step, Remove) and not remove.owners and relation.field.name in step.owners:
+                break
+            if isinstance(step, Decorrelate) and not remove.owners and step.owners == (relation.field.name,):
                 break
         else:
             return False
     return True
 
 
+def closes_circle(disguise: type[Disguise], relation: Relation) -> bool:
+    """The rows at the other end are removed because they refer back to this table, whose rows are removed as well.
+
+    Along a circle no path ends. That a company's first show is one of its own shows, no definition tells; if it is not, the
+    database refuses the disguise, so it has to watch the relation.
+    """
+    if not relation.is_enforced:
+        return False
+    own = [step for step in disguise.steps() if isinstance(step, Remove) and same_table(step.model, relation.model)]
+    back = {link.field.name for link in relations_to(relation.model) if same_table(link.model, relation.target)}
+    ways = {
+        frozenset(f"{name}__{owner}" for owner in step.owners)
+        for step in own
+        if step.where is None and step.owners
+        for name in back
+    }
+    return all(
+        remove.where is None and same_table(remove.model, relation.target) and frozenset(remove.owners) in ways
+        for remove in removed_models(disguise)[relation.target]
+    )
+
+
+def paths_along(name: str, remove: Remove) -> set[str]:
+    """The owner paths of a row that refers by ``name`` to a row that ``remove`` takes."""
+    return {f"{name}__{owner}" for owner in remove.owners} or {name}
+
+
+def ways_along(relation: Relation, remove: Remove) -> list[set[str]]:
+    """`paths_along`, in every way in which they can be written where the relation leads to a parent or child of the model."""
+    name, target, model = relation.field.name, relation.target, remove.model
+    if same_table(target, model) or model in target._meta.get_parent_list():
+        return [paths_along(name, remove)]
+    ways = [paths_along("__".join((name, *down)), remove) for down in _descents(target, model)]
+    fields = {field.name for field in target._meta.get_fields()}
+    if all(owner.partition("__")[0] in fields for owner in remove.owners):
+        # Of all objects of the parent, not of this kind alone: more than has to go, and nothing is left over.
+        ways.append(paths_along(name, remove))
+    return ways
+
+
+def _descents(parent: type[Model], model: type[Model]) -> Iterator[tuple[str, ...]]:
+    """The names by which queries go down from ``parent`` to where a row is one of ``model``, too."""
+    for link in child_links(parent):
+        name = link.field.related_query_name()
+        if same_table(link.model, model) or model in link.model._meta.get_parent_list():
+            yield (name,)
+        else:
+            yield from ((name, *further) for further in _descents(link.model, model))
+
+
 def _relations_to_removed(disguise: type[Disguise]) -> Iterator[Relation]:
+    """Without the links between the tables of one object, which goes as a whole."""
     for model in removed_models(disguise):
-        yield from relations_to(model)
+        yield from (relation for relation in relations_to(model) if not relation.is_parent_link)
 
 
 def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: type[Model]) -> bool:
@@ -167,9 +294,9 @@ def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: t
         if (relation.content_type_field_name, relation.object_id_field_name) != (key.ct_field, key.fk_field):
             continue
         name = relation.related_query_name()
-        owners = {name + (f"__{remove.owner}" if remove.owner else "") for remove in removed_models(disguise)[target]}
+        owners = {frozenset(paths_along(name, remove)) for remove in removed_models(disguise)[target]}
         steps = {
-            step.owner
+            frozenset(step.owners)
             for step in disguise.steps()
             if isinstance(step, Remove) and step.where is None and same_table(step.model, key.model)
         }

@@ -172,6 +172,14 @@ class ReceiptForeign(ReceiptError):
     """
 
 
+class ReceiptsIncomplete(ReceiptError):
+    """Cause: keys were to be rotated where bags may be known by their receipts alone (locator mode `client`). Those whose receipts
+    are not given would stay sealed to the old key, and the new one would not open them. Nothing was changed.
+
+    Remedy: collect the person's receipts, `edna.unlock(..., receipts=[...])` with all of them, and say `receipts_complete=True`.
+    """
+
+
 # --- sealed bags ------------------------------------------------------------------------------------------------------
 
 
@@ -280,6 +288,24 @@ class ValueNotEncodable(EdnaError, TypeError):
         self.model = model
         self.field = field
         self.value_type = value_type
+
+
+class SessionClosed(EdnaError):
+    """Cause: an `edna.session` was used after its `with` block had ended, when its bags were written already.
+
+    Remedy: do everything inside the block; open another session for what comes later.
+    """
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+class StorageFailed(EdnaError):
+    """Cause: the storage of a file that a row names could not be read, so that its content cannot be sealed. Nothing was changed.
+
+    Remedy: see whether the storage can be reached, and with which rights; then try again. The message names the row and the
+    field, never the file.
+    """
 
 
 # --- the outcome of a run ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ Guarantees, synchronous and asynchronous (without a change of thread) alike:
 - A request that does not use it costs a microsecond or two and no statement.
 - The response to one that does is kept out of caches, and its address out of other sites' logs.
 - ``request.user`` is never a pseudoprincipal, except inside ``with request.edna.speak_as(obj)``. See `edna.visitors`
-  for what that takes, and `edna.signals` for `login()`, which is watched without this middleware, too.
+  for what that takes, and `edna.receivers` for `login()`, which is watched without this middleware, too.
 - Error reports show no secrets; see `edna.reports`.
 
 Does not know: users whom something sets after this middleware (put it behind all that set ``request.user``; a REST
@@ -167,14 +167,14 @@ class RequestEdna(Visitor):
         """`speaks_for` for asynchronous views."""
         return await sync_to_async(self.speaks_for)(model)
 
-    def speak_as(self, obj: Model) -> SpeakingAs:
+    def speak_as(self, obj: Model, *, owner: str | None = None) -> SpeakingAs:
         """``with request.edna.speak_as(answer):`` makes ``request.user`` the pseudoprincipal that owns ``answer``.
 
         The block itself raises:
             CapabilityClosed: nothing is unlocked.
             NotYours: the unlocked principal does not speak for the object's owner.
         """
-        return SpeakingAs(self._request, lambda: api.speak_as(self._open(), obj))
+        return SpeakingAs(self._request, lambda: api.speak_as(self._open(), obj, owner=owner))
 
     def close(self) -> None:
         self._closed = True

@@ -98,3 +98,36 @@ class SessionLink(models.Model):
 
     def __str__(self) -> str:
         return f"session link {self.pk}"
+
+
+class Replay(models.Model):
+    """An update that must hold for rows under disguise too, sealed to a key of the server. ``on`` is a date, no finer."""
+
+    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    on = models.DateField(db_index=True)
+    sealed = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"replay {self.pk}"
+
+
+class FileTask(models.Model):
+    """A file of the application's that is yet to be deleted or written, because its row went or came back: only that.
+
+    With a ``locator``, the content lies sealed in the bags under it, and is to be written; without, the file is to be deleted if it
+    still has the content that was sealed. Gone as soon as it is done, so that nothing but pending work is here. ``mac``, under a key that
+    is not in the database, says that the site itself noted it: a storage does what a task says.
+    """
+
+    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    field = models.CharField(max_length=255)
+    name = models.TextField()
+    size = models.BigIntegerField()
+    digest = FixedBinaryField(max_length=32)
+    locator = FixedBinaryField(max_length=32, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
+    free = models.BooleanField()
+    erase = models.BooleanField()
+    mac = FixedBinaryField(max_length=32)
+
+    def __str__(self) -> str:
+        return f"file task {self.pk}"

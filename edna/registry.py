@@ -6,11 +6,12 @@ that. Knows classes; never looks into a database.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
 from django.contrib.auth.models import AbstractUser
-from django.db.models import Model
+from django.db.models import ForeignKey, Model
 
 from edna import conf, placeholders
 from edna.errors import PrincipalError, SpecError, UnknownDisguise
@@ -18,8 +19,17 @@ from edna.spec import Disguise, Pseudoprincipal, validated_name
 
 _disguises: dict[str, type[Disguise]] = {}
 _pseudoprincipals: dict[str, type[Pseudoprincipal]] = {}
+#: Kept apart: they have no transformations, so neither the checks nor `edna.disguise` can do anything with them.
+_by_hand: dict[str, type[ByHand]] = {}
 
 Registered = TypeVar("Registered", bound=type[Disguise] | type[Pseudoprincipal])
+Callback = TypeVar("Callback", bound=Callable[..., Any])
+
+
+class ByHand(Disguise):
+    """What `on_reveal` registers: a disguise whose steps are code, and the function that a reveal calls."""
+
+    callback: ClassVar[Callable[..., Any]]
 
 
 def register(cls: Registered) -> Registered:
@@ -30,10 +40,7 @@ def register(cls: Registered) -> Registered:
     """
     if issubclass(cls, Disguise):
         name = validated_name(getattr(cls, "name", None))
-        if _source(_disguises.get(name, cls)) != _source(cls):
-            raise SpecError(
-                f"Two disguises are called {name!r}: {_source(_disguises[name])} and {_source(cls)}. Rename one."
-            )
+        _require_free(name, _source(cls))
         _disguises[name] = cls
     elif issubclass(cls, Pseudoprincipal):
         _pseudoprincipals[cls.model._meta.label_lower] = cls
@@ -42,15 +49,55 @@ def register(cls: Registered) -> Registered:
     return cls
 
 
-def unregister(cls: type[Disguise] | type[Pseudoprincipal]) -> None:
-    """Undo `register`: for tests and for projects that replace an application's disguise by their own."""
-    known: dict[str, Any] = _disguises if issubclass(cls, Disguise) else _pseudoprincipals
-    for name in [name for name, registered in known.items() if registered is cls]:
-        del known[name]
+def on_reveal(
+    name: str,
+    *,
+    pseudoprincipal: type[Pseudoprincipal] | None = None,
+    references: Mapping[str, str] | None = None,
+    locators: str | None = None,
+) -> Callable[[Callback], Callback]:
+    """Decorator that gives a name to what `edna.session` does by hand, and says what a reveal of it calls.
+
+    The function gets one argument, an `edna.Revealed`. The options mean what they mean for a `Disguise`.
+
+    Raises:
+        SpecError: the name is not usable, or something else has it.
+    """
+    validated_name(name)
+
+    def decorate(callback: Callback) -> Callback:
+        _require_free(name, _source(callback))
+        words = {"name": name, "pseudoprincipal": pseudoprincipal, "locators": locators, "references": references or {}}
+        module, _, qualified = _source(callback).rpartition(".")
+        place = {"__module__": module, "__qualname__": qualified}
+        _by_hand[name] = type("ByHand", (ByHand,), {**words, **place, "callback": staticmethod(callback)})
+        return callback
+
+    return decorate
 
 
-def _source(cls: type[Any]) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+def unregister(what: type[Disguise] | type[Pseudoprincipal] | Callable[..., Any]) -> None:
+    """Undo `register` or `on_reveal`: for tests and for projects that replace an application's disguise by their own."""
+    for known in (_disguises, _pseudoprincipals, _by_hand):
+        for name, registered in list(known.items()):
+            if what in (registered, getattr(registered, "callback", None)):
+                del known[name]
+
+
+def _require_free(name: str, source: str) -> None:
+    """
+    Raises:
+        SpecError: something that was written elsewhere has this name. A module that is imported again does no harm.
+    """
+    taken = [_source(cls) for cls in (_disguises.get(name),) if cls is not None]
+    taken += [_source(cls.callback) for cls in (_by_hand.get(name),) if cls is not None]
+    if taken and taken != [source]:
+        raise SpecError(f"Two disguises are called {name!r}: {taken[0]} and {source}. Rename one.")
+
+
+def _source(what: Any) -> str:
+    named = what if hasattr(what, "__qualname__") else type(what)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def disguises() -> dict[str, type[Disguise]]:
@@ -65,8 +112,38 @@ def get(name: str) -> type[Disguise]:
     try:
         return _disguises[name]
     except KeyError:
+        if name in _by_hand:
+            raise UnknownDisguise(f"{name!r} is done by hand, with edna.session; it has no transformations.") from None
         known = ", ".join(sorted(_disguises)) or "none"
         raise UnknownDisguise(f"No disguise is called {name!r}. Registered: {known}.") from None
+
+
+def by_hand(name: str) -> type[ByHand]:
+    """
+    Raises:
+        UnknownDisguise: no `on_reveal` names it.
+    """
+    try:
+        return _by_hand[name]
+    except KeyError:
+        known = ", ".join(sorted(_by_hand)) or "none"
+        raise UnknownDisguise(
+            f"No @edna.on_reveal({name!r}) says what a reveal has to do. Registered: {known}."
+        ) from None
+
+
+def all_by_hand() -> dict[str, type[ByHand]]:
+    return dict(sorted(_by_hand.items()))
+
+
+def find(name: str) -> type[Disguise] | None:
+    """What is registered under a name, by class or by hand; None where its code is gone."""
+    return _disguises.get(name) or _by_hand.get(name)
+
+
+def locator_modes() -> set[str]:
+    """The modes that disguises ask for by themselves, by class or by hand."""
+    return {cls.locators for cls in (*_disguises.values(), *_by_hand.values()) if cls.locators is not None}
 
 
 def principal_models() -> list[type[Model]]:
@@ -74,13 +151,14 @@ def principal_models() -> list[type[Model]]:
 
 
 def principal_model_of(instance: Model) -> type[Model]:
-    """The configured principal model that ``instance`` is a row of (proxies count as their concrete model).
+    """The configured principal model that ``instance`` is a row of (proxies and multi-table children count as what they extend).
 
     Raises:
         PrincipalError: its model is not among ``EDNA["PRINCIPAL_MODELS"]``.
     """
+    concrete = _as_principal(instance._meta.model)
     for model in principal_models():
-        if instance._meta.concrete_model is model._meta.concrete_model:
+        if concrete is model._meta.concrete_model:
             return model
     known = ", ".join(conf.principal_models())
     raise PrincipalError(f'{instance._meta.label} is no principal model. EDNA["PRINCIPAL_MODELS"]: {known}.')
@@ -92,7 +170,9 @@ def principal_model_for(disguise: type[Disguise]) -> type[Model]:
     Raises:
         SpecError: its transformations lead to none, or to several.
     """
-    found = {owner_target(step.model, step.owner)._meta.concrete_model for step in disguise.steps()}
+    found = {
+        _as_principal(owner_target(step.model, owner)) for step in disguise.steps() for owner in step.owners or (None,)
+    }
     models = [model for model in principal_models() if model._meta.concrete_model in found]
     if len(found) != 1 or len(models) != 1:
         labels = ", ".join(sorted(model._meta.label for model in found if model)) or "nothing"
@@ -113,6 +193,33 @@ def owner_target(model: type[Model], owner: str | None) -> type[Model]:
     return model
 
 
+def owner_key(model: type[Model], owner: str | None, *, principal: type[Model]) -> str:
+    """The path from ``model`` to the primary key of the principal whom ``owner`` leads to, by which principals are compared.
+
+    That is ``owner`` itself, unless the foreign key refers to another column, or leads to a multi-table child of the principal.
+    """
+    key = principal._meta.pk.name
+    target = owner_target(model, owner)
+    if owner is None:
+        return "pk" if target._meta.concrete_model is principal._meta.concrete_model else key
+    last = owner_target(model, owner.rpartition("__")[0] or None)._meta.get_field(owner.rpartition("__")[2])
+    direct = target._meta.concrete_model is principal._meta.concrete_model and (
+        not isinstance(last, ForeignKey) or last.target_field.primary_key
+    )
+    return owner if direct else f"{owner}__{key}"
+
+
+def _as_principal(model: type[Model]) -> type[Model] | None:
+    """The table of principals that ``model`` is, or is a multi-table child of; otherwise ``model``'s own."""
+    concrete = model._meta.concrete_model
+    tables = [principal._meta.concrete_model for principal in principal_models()]
+    if concrete not in tables:
+        for parent in model._meta.get_parent_list():
+            if parent._meta.concrete_model in tables:
+                return parent._meta.concrete_model
+    return concrete
+
+
 def pseudoprincipal_for(disguise: type[Disguise], model: type[Model]) -> type[Pseudoprincipal]:
     """The generator for ``model``: the disguise's own, the registered one, or the default for Django's stock user.
 
@@ -128,6 +235,12 @@ def pseudoprincipal_for(disguise: type[Disguise], model: type[Model]) -> type[Ps
             "register an edna.Pseudoprincipal for that model."
         )
     return generator
+
+
+def generators() -> list[type[Pseudoprincipal]]:
+    """Everything that says how placeholder users are filled."""
+    own = [cls.pseudoprincipal for cls in _disguises.values() if cls.pseudoprincipal is not None]
+    return [*_pseudoprincipals.values(), *own]
 
 
 class StockUser(Pseudoprincipal):

@@ -12,7 +12,7 @@ import datetime
 import functools
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -122,6 +122,26 @@ def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
             cursor.execute(head + values, [value for row in packet for value in row])
 
 
+def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> set[Row]:
+    """Insert those rows whose unique values are free, and return their keys.
+
+    For PostgreSQL, which writes a statement that fails into its log, with the values in it: this one does not fail.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(table.field(name).column) for name in names)
+    keys = ", ".join(quote(field.column) for field in table.key)
+    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
+    inserted: set[Row] = set()
+    with connection.cursor() as cursor:
+        for packet in packets(rows, connection):
+            values = ", ".join([f"({', '.join(marks_of(row, connection))})" for row in packet])
+            tail = f" ON CONFLICT DO NOTHING RETURNING {keys}"
+            cursor.execute(head + values + tail, [value for row in packet for value in row])
+            inserted |= set(plain(cursor.fetchall(), connection))
+    return inserted
+
+
 def delete(table: Table, keys: Sequence[Row], *, using: str) -> None:
     """Delete the rows with these primary keys."""
     connection = connections[using]
@@ -187,16 +207,35 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
             cursor.execute(f"UPDATE {name} {joined}", [value for row in packet for value in row])
 
 
+def check_deferred(constraints: Sequence[str], *, using: str) -> None:
+    """Check these deferred constraints (PostgreSQL's) now, and go on deferring them.
+
+    Raises:
+        IntegrityError
+    """
+    connection = connections[using]
+    names = ", ".join(map(connection.ops.quote_name, constraints))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET CONSTRAINTS {names} IMMEDIATE")
+        cursor.execute(f"SET CONSTRAINTS {names} DEFERRED")
+
+
 # Helpers
 
 
 def python_value(column: Field[Any, Any], value: Any, *, using: str) -> Any:
     """A raw value as the application's code sees it on a model instance."""
+    return python_values(column, [value], using=using)[0]
+
+
+def python_values(column: Field[Any, Any], values: Iterable[Any], *, using: str) -> list[Any]:
+    """Raw values of one column as `python_value` makes them."""
     connection = connections[using]
     expression = column.get_col(column.model._meta.db_table)
+    found = list(values)
     for convert in (*connection.ops.get_db_converters(expression), *expression.get_db_converters(connection)):
-        value = convert(value, expression, connection)
-    return value
+        found = [convert(value, expression, connection) for value in found]
+    return found
 
 
 def plain(rows: Sequence[Row], connection: BaseDatabaseWrapper) -> list[Row]:

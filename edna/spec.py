@@ -6,6 +6,7 @@ own tables, and it does not run anything.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 import re
@@ -67,20 +68,40 @@ class Param(Expression):
 
 
 @dataclass(frozen=True, eq=False)
-class Remove:
-    """Delete the rows that the principal owns. Without ``owner``, the model is the principal's own."""
+class _Owned:
+    """``owner`` is a foreign key to the principal model, a path to one, or several of them; without, the row is the principal's own."""
 
     model: type[Model]
-    owner: str | None = None
+    owner: str | Sequence[str] | None = None
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The owner paths, in the order written."""
+        if self.owner is None:
+            return ()
+        return (self.owner,) if isinstance(self.owner, str) else tuple(self.owner)
+
+    @property
+    def owner_paths(self) -> tuple[str, ...]:
+        """As `owners`, with the primary key where the row is the principal's own."""
+        return self.owners or ("pk",)
+
+
+@dataclass(frozen=True, eq=False)
+class Remove(_Owned):
+    """Delete the rows that the principal owns. Without ``owner``, the model is the principal's own.
+
+    With several owners the row is *shared*: it goes when the last natural owner gives it up, and until then only the
+    principal's own columns are re-pointed to pseudoprincipals.
+    """
+
     where: Q | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Modify:
-    """Replace column values by placeholders."""
+class Modify(_Owned):
+    """Replace column values by placeholders. A row with several owners is modified for the first of them that is meant."""
 
-    model: type[Model]
-    owner: str | None = None
     set: Mapping[str, Placeholder | Any] = field(default_factory=dict)
     where: Q | None = None
 
@@ -90,13 +111,20 @@ class Modify:
 
 
 @dataclass(frozen=True, eq=False)
-class Decorrelate:
-    """Re-point ``owner`` to pseudoprincipals: one per row, one per distinct value of ``group_by``, or one for ``ALL``."""
+class Decorrelate(_Owned):
+    """Re-point ``owner`` to pseudoprincipals: one per row, one per distinct value of ``group_by``, or one for ``ALL``.
 
-    model: type[Model]
-    owner: str
+    Of several owners, each is re-pointed for itself, where it is the principal.
+    """
+
     where: Q | None = None
     group_by: Sequence[str] | _All = ()
+
+    @property
+    def column(self) -> str:
+        """The one owner; `Disguise.steps` makes a step of each."""
+        (name,) = self.owners
+        return name
 
     @property
     def group_paths(self) -> tuple[str, ...]:
@@ -177,7 +205,14 @@ class Disguise:
 
     @classmethod
     def steps(cls) -> list[Transformation]:
-        return [step for step in cls.transformations if isinstance(step, TRANSFORMATIONS)]
+        """The transformations in order, a `Decorrelate` of several owners as one for each."""
+        steps: list[Transformation] = []
+        for step in cls.transformations:
+            if isinstance(step, Decorrelate) and len(step.owners) > 1:
+                steps += [dataclasses.replace(step, owner=owner) for owner in step.owners]
+            elif isinstance(step, TRANSFORMATIONS):
+                steps.append(step)
+        return steps
 
     @classmethod
     def kept(cls) -> list[Keep]:

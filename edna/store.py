@@ -10,18 +10,21 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Final
 
 from django.db import IntegrityError, connections
+from django.db.models import QuerySet
 
 from edna import rows
 from edna.errors import PrincipalAlreadyRegistered
-from edna.models import Bag, KeySlot, PrincipalEntry, SessionLink, random_primary_key
+from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay, SessionLink, random_primary_key
 from edna.rows import Row, table_of
 
 _ENTRIES: Final = table_of(PrincipalEntry)
 _BAGS: Final = table_of(Bag)
 _LINKS: Final = table_of(SessionLink)
+_FILES: Final = table_of(FileTask)
 _ENTRY_COLUMNS: Final = ("id", "public_key", "model", "reference", "natural", "locators", "last_seen_on")
 
 
@@ -52,8 +55,8 @@ def _entry(row: Row) -> Entry:
     return Entry(pk, bytes(public_key), model, reference, bool(natural), bytes(locators), last_seen_on)
 
 
-def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> None:
-    """Add (public key, model, reference, natural) entries.
+def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> list[Entry]:
+    """Add (public key, model, reference, natural) entries, and return them in this order.
 
     Raises:
         PrincipalAlreadyRegistered: one of them, or its key, has an entry already.
@@ -69,6 +72,7 @@ def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) 
             f"A {entries[0][1]} or its public key is registered already; "
             "register each principal once, with a key of its own."
         ) from error
+    return [_entry(row) for row in new]
 
 
 def entries_by_reference(model: str, references: Iterable[str], *, using: str, lock: bool = False) -> list[Entry]:
@@ -92,6 +96,19 @@ def save_entries(entries: Sequence[Entry], *, using: str) -> None:
     if entries:
         changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on) for e in entries]
         rows.update(_ENTRIES, ("model", "reference", "natural", "locators", "last_seen_on"), changed, using=using)
+
+
+def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
+    """Write the public keys of entries, and their lists of sealed locators.
+
+    Raises:
+        PrincipalAlreadyRegistered: one of the keys is somebody else's.
+    """
+    changed = [(entry.id, entry.public_key, entry.locators) for entry in entries]
+    try:
+        rows.update(_ENTRIES, ("public_key", "locators"), changed, using=using)
+    except IntegrityError as error:
+        raise PrincipalAlreadyRegistered("This public key is registered already; take one of your own.") from error
 
 
 def delete_entries(entries: Iterable[Entry], *, using: str) -> None:
@@ -118,8 +135,21 @@ def bags_by_index(indexes: Iterable[bytes], *, using: str, lock: bool = False) -
     return {bytes(index): bytes(sealed) for index, sealed in found}
 
 
+def replace_bags(bags: Sequence[tuple[bytes, bytes]], *, using: str) -> None:
+    """Put other sealed bytes into the places of stored bags, which keep their dates of expiry."""
+    sealed = dict(bags)
+    found = rows.read_where(_BAGS, ("id", "index"), "index", list(sealed), lock=False, using=using)
+    if found:
+        rows.update(_BAGS, ("sealed",), [(pk, sealed[bytes(index)]) for pk, index in found], using=using)
+
+
 def delete_bags(indexes: Sequence[bytes], *, using: str) -> None:
     rows.delete_where(_BAGS, "index", indexes, using=using)
+
+
+def postpone_bags(indexes: Sequence[bytes], *, expires_on: datetime.date, using: str) -> None:
+    """Let these bags live at least as long."""
+    Bag.objects.using(using).filter(index__in=indexes, expires_on__lt=expires_on).update(expires_on=expires_on)
 
 
 def expiry_bucket(today: datetime.date, *, retention_days: int | None) -> datetime.date | None:
@@ -189,3 +219,84 @@ def sessions_of(owner_tags: Sequence[bytes], *, using: str) -> list[str]:
 
 def unlink_sessions_of(owner_tags: Sequence[bytes], *, using: str) -> None:
     rows.delete_where(_LINKS, "owner_tag", owner_tags, using=using)
+
+
+# The log of replayed updates
+
+
+def add_replay(sealed: bytes, *, on: datetime.date, using: str) -> None:
+    Replay.objects.using(using).create(on=on, sealed=sealed)
+
+
+def replays_since(day: datetime.date, *, using: str) -> list[bytes]:
+    found = Replay.objects.using(using).filter(on__gte=day).values_list("sealed", flat=True)
+    return [bytes(sealed) for sealed in found]
+
+
+def delete_replays_before(day: datetime.date, *, using: str) -> None:
+    Replay.objects.using(using).filter(on__lt=day).delete()
+
+
+# Files that are yet to be deleted or written
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFile:
+    """What is to be done about one file. ``field`` is "app.model.field", which knows the storage.
+
+    With a ``locator``, the content under it is to be written, and erased from there if ``erase`` says so; ``free`` says that the name
+    was, so that a beginning of the content found under it is an interrupted write of ours.
+    """
+
+    field: str
+    name: str = dataclass_field(repr=False)
+    size: int
+    digest: bytes = dataclass_field(repr=False)
+    locator: bytes | None = dataclass_field(default=None, repr=False)
+    free: bool = False
+    erase: bool = False
+    id: int = dataclass_field(default_factory=random_primary_key)
+    mac: bytes = dataclass_field(default=b"", repr=False)
+
+
+_FILE_COLUMNS: Final = ("id", "field", "name", "size", "digest", "locator", "free", "erase", "mac")
+
+
+def add_file_tasks(tasks: Sequence[PendingFile], *, using: str) -> None:
+    new = sorted((t.id, t.field, t.name, t.size, t.digest, t.locator, t.free, t.erase, t.mac) for t in tasks)
+    rows.insert(_FILES, _FILE_COLUMNS, new, using=using)
+
+
+def file_task_ids(*, using: str, most: int | None = None) -> list[int]:
+    return list(FileTask.objects.using(using).order_by("id").values_list("id", flat=True)[:most])
+
+
+def file_tasks(ids: Iterable[int], *, using: str, lock: bool = False) -> list[PendingFile]:
+    """With ``lock``, those that no other process is at work on."""
+    return _file_tasks(FileTask.objects.using(using).filter(id__in=list(ids)), lock=lock, skip=True, using=using)
+
+
+def file_tasks_by_name(names: Iterable[str], *, using: str) -> list[PendingFile]:
+    """Locked; waits for a process that is at work on one of them."""
+    wanted = set(names)
+    tasks = FileTask.objects.using(using)
+    # Compared here too: to some collations two names are one. Locked by key: a search would wait for rows of other names.
+    found = [pk for pk, name in tasks.filter(name__in=wanted).values_list("id", "name") if name in wanted]
+    return _file_tasks(tasks.filter(id__in=found), lock=True, skip=False, using=using) if found else []
+
+
+def _file_tasks(query: QuerySet[FileTask], *, lock: bool, skip: bool, using: str) -> list[PendingFile]:
+    if lock and connections[using].vendor == "sqlite":
+        # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
+        FileTask.objects.using(using).filter(id=0).update(free=False)
+    elif lock:
+        skip = skip and connections[using].features.has_select_for_update_skip_locked
+        query = query.select_for_update(skip_locked=skip)
+    return [
+        PendingFile(t.field, t.name, t.size, t.digest, t.locator, t.free, t.erase, t.id, t.mac)
+        for t in query.order_by("id")
+    ]
+
+
+def delete_file_tasks(ids: Iterable[int], *, using: str) -> None:
+    rows.delete(_FILES, [(pk,) for pk in ids], using=using)

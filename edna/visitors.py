@@ -1,7 +1,7 @@
 """Whom a request comes from: never a pseudoprincipal; and, no finer than a day, when each principal was last here.
 
 Guarantees: an ordinary user costs no statement, however often asked about, but for two small ones a day (`Attendance`).
-Does not know: who logged in how (`edna.signals`, `edna.middleware`).
+Does not know: who logged in how (`edna.receivers`, `edna.middleware`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ runs on the machine is used only if EDNA_TEST_MARIADB_URL or EDNA_TEST_POSTGRES_
         ... server.url, server.kill(), server.start() ...
 
 They stop even if this process is killed: a watchdog process holds one end of a pipe, and clears up when the other end closes.
-The servers skip the flushes that protect against a power cut, not those that protect against the server being killed.
+The servers skip the flushes that protect against a power cut; those made with `to_be_killed` skip nothing that protects what was
+committed against the server being killed.
 """
 
 from __future__ import annotations
@@ -112,11 +113,19 @@ class Server:
         process, self._process = self._process, None
         if process is None:
             return
+        # PostgreSQL's children are in sessions of their own; one that outlived its server would keep the next from starting.
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        others = (
+            [int(pid) for pid in children.read_text().split()] if how == signal.SIGKILL and children.exists() else []
+        )
         process.send_signal(how)
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             pass
+        for pid in others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # the leader, or children that outlived it
         process.wait()
@@ -150,7 +159,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def private_mariadb(*, parent: Path | None = None) -> Iterator[Server]:
+def private_mariadb(*, parent: Path | None = None, to_be_killed: bool = False) -> Iterator[Server]:
     """A MariaDB with an empty database `edna`, below `parent` (default: the system's temporary directory)."""
     daemon = _program("mariadbd", "mysqld", package="mariadb-server")
     install = _program("mariadb-install-db", "mysql_install_db", package="mariadb-server")
@@ -167,13 +176,10 @@ def private_mariadb(*, parent: Path | None = None) -> Iterator[Server]:
             *(f"--pid-file={directory}/pid", "--skip-networking", "--skip-log-bin", "--skip-name-resolve"),
             *("--character-set-server=utf8mb4", "--collation-server=utf8mb4_unicode_ci", "--max-allowed-packet=64M"),
             *("--innodb-buffer-pool-size=256M", "--innodb-log-file-size=64M", "--innodb-flush-log-at-trx-commit=2"),
-            *(
-                "--innodb-doublewrite=0",
-                "--innodb-fast-shutdown=2",
-                "--skip-performance-schema",
-                "--max-connections=200",
-            ),
+            *("--innodb-fast-shutdown=2", "--skip-performance-schema", "--max-connections=200"),
         ]
+        if not to_be_killed:
+            command.append("--innodb-doublewrite=0")  # a page half written could not be put together again
         url = f"mysql://root@/edna?socket={quote(str(socket))}"
         with contextlib.closing(Server("MariaDB", directory, user, command, url, ready)) as server:
             server.run(
@@ -188,7 +194,7 @@ def private_mariadb(*, parent: Path | None = None) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def private_postgres(*, parent: Path | None = None) -> Iterator[Server]:
+def private_postgres(*, parent: Path | None = None, to_be_killed: bool = False) -> Iterator[Server]:
     """A PostgreSQL with an empty database `edna`, below `parent` (default: the system's temporary directory)."""
     initdb, daemon, client = (_program(name, package="postgresql") for name in ("initdb", "postgres", "psql"))
     with _directory("postgres", parent) as (directory, user):
@@ -198,7 +204,10 @@ def private_postgres(*, parent: Path | None = None) -> Iterator[Server]:
             return subprocess.run([*psql, "--command=SELECT 1"], capture_output=True, check=False).returncode == 0
 
         command = [daemon, "-D", f"{directory}/data", "-k", str(directory), "-c", "listen_addresses="]
-        for setting in ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=256MB"):
+        settings = ["fsync=off", "shared_buffers=256MB"]
+        if not to_be_killed:
+            settings += ["full_page_writes=off", "synchronous_commit=off"]
+        for setting in settings:
             command += ["-c", setting]
         url = f"postgres://edna@/edna?socket={quote(str(directory))}"
         with contextlib.closing(Server("PostgreSQL", directory, user, command, url, ready)) as server:

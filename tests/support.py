@@ -1,4 +1,4 @@
-"""What the tests of the library share: a course with people in it, exact dumps, a thief who searches, a process that is killed."""
+"""What the tests of the library share: a course with people in it, exact dumps, a thief who searches, another process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import signal
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
     "websubmit.anonymize-lecture",
     "websubmit.anonymize-all",
 )
-EDNA_TABLES = ("edna_bag", "edna_keyslot", "edna_principalentry", "edna_sessionlink")
+EDNA_TABLES = ("edna_bag", "edna_filetask", "edna_keyslot", "edna_principalentry", "edna_replay", "edna_sessionlink")
 BINARY = bytes(range(256))
 
 CHILD_SECONDS = 60
@@ -49,21 +50,17 @@ def flipped(data: bytes, position: int = -1) -> bytes:
 
 
 @dataclass
-class Student:
-    """Somebody with an account and a key."""
+class Person:
+    """Somebody with an account of whatever application, and a key."""
 
-    user: User
+    user: Any
     secret_key: SecretKey
     recovery_code: str = ""
-
-    @property
-    def email(self) -> str:
-        return self.user.email
 
     def unlock(self, **kwargs: Any) -> edna.Unlocked:
         return edna.unlock(secret_key=self.secret_key, **kwargs)
 
-    def disguise(self, name: str = DELETE, *, with_key: bool = False, **params: Any) -> edna.Receipt:
+    def disguise(self, name: str, *, with_key: bool = False, **params: Any) -> edna.Receipt:
         if not with_key:
             return edna.disguise(name, self.user, params=params)
         with self.unlock() as unlocked:
@@ -85,6 +82,20 @@ class Student:
         while entries := self.history():
             outcome = self.reveal(entries[0].receipt)
             assert outcome.complete, outcome
+
+
+@dataclass
+class Student(Person):
+    """Somebody with an account of WebSubmit, and a key."""
+
+    user: User
+
+    @property
+    def email(self) -> str:
+        return self.user.email
+
+    def disguise(self, name: str = DELETE, *, with_key: bool = False, **params: Any) -> edna.Receipt:
+        return super().disguise(name, with_key=with_key, **params)
 
     def texts(self) -> dict[int, str]:
         return dict(Answer.objects.filter(author=self.user.pk).values_list("question_id", "text"))
@@ -148,10 +159,14 @@ def _exact(column: str) -> str:
     return f"encode(convert_to({name}::text, 'UTF8'), 'hex')"
 
 
-def _rows(table: str) -> list[tuple[str | None, ...]]:
+def dump_query(table: str) -> str:
     names = ", ".join(_exact(column) for column in columns(table))
+    return f"SELECT {names} FROM {connection.ops.quote_name(table)}"
+
+
+def _rows(table: str) -> list[tuple[str | None, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {names} FROM {connection.ops.quote_name(table)}", [])
+        cursor.execute(dump_query(table), [])
         return sorted(cursor.fetchall(), key=repr)
 
 
@@ -250,7 +265,7 @@ def secrets_of(student: Student, *receipts: edna.Receipt) -> dict[str, str | byt
     return needles
 
 
-# Statements, and processes that die
+# Statements, and processes
 
 
 def statements(work: Callable[[], Any]) -> list[str]:
@@ -260,21 +275,13 @@ def statements(work: Callable[[], Any]) -> list[str]:
     return [query["sql"] for query in captured]
 
 
-class KillAt:
-    """An execute wrapper that kills this process, as the kernel would, before the n-th statement that it lets through."""
+def in_another_process(
+    work: Callable[[], Any], *, killed_after: float | None = None, meanwhile: Callable[[], object] = lambda: None
+) -> int:
+    """Run ``work`` in a process of its own, with connections of its own; its exit status, -9 if it was killed.
 
-    def __init__(self, number: int) -> None:
-        self.left = number
-
-    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.left -= 1
-        return execute(sql, params, many, context)
-
-
-def in_another_process(work: Callable[[], Any]) -> int:
-    """Run ``work`` in a process of its own, with connections of its own; its exit status, -9 if it was killed."""
+    ``meanwhile`` is called as soon as it runs; ``killed_after`` so many seconds it is killed, unless it has ended.
+    """
     connections.close_all()  # a connection that two processes hold is closed for both by the first that ends
     child = os.fork()
     if child == 0:
@@ -288,19 +295,11 @@ def in_another_process(work: Callable[[], Any]) -> int:
         finally:
             connections.close_all()
             os._exit(status)
+    meanwhile()
+    if killed_after is not None:
+        time.sleep(killed_after)
+        os.kill(child, signal.SIGKILL)  # it is not waited for yet, so that its number is nobody else's
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def killed_at(number: int, work: Callable[[], Any]) -> bool:
-    """Run ``work`` in a process that is killed before its n-th statement; whether it got that far."""
-
-    def run() -> None:
-        with connection.execute_wrapper(KillAt(number)):
-            work()
-
-    status = in_another_process(run)
-    assert status in (0, -signal.SIGKILL), f"the child ended with {status}"
-    return status != 0
 
 
 def rows_of(table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -117,6 +117,7 @@ _REASONS: Mapping[edna.Reason, str] = {
     edna.Reason.REFERENCE_MISSING: "what it belongs to is not there (any more, or not yet).",
     # The constraint that can be in the way in this application is the one of one answer per author and question.
     edna.Reason.CONSTRAINT: _TAKEN,
+    edna.Reason.FILE_EXISTS: "a file of that name is there already. Please tell the course staff.",
     edna.Reason.SCHEMA_CHANGED: "the site has been rebuilt since. Please tell the course staff.",
 }
 
@@ -125,6 +126,15 @@ def describe_held(held: Iterable[edna.Held]) -> list[str]:
     """What could not be brought back yet, and why; counted instead of listed, for primary keys tell a student nothing."""
     reasons = Counter((row.model, row.reason) for row in held)
     return [f"{count(rows, model)}: {_REASONS[reason]}" for (model, reason), rows in reasons.items()]
+
+
+def describe_outcome(outcome: edna.Outcome) -> dict[str, list[str]]:
+    """What `_outcome.html` shows."""
+    return {
+        "restored": count_each(outcome.restored),
+        "deferred": count_each(outcome.deferred),
+        "held": describe_held(outcome.held),
+    }
 
 
 def address_is_taken(held: Iterable[edna.Held]) -> bool:

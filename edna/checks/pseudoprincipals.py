@@ -24,7 +24,7 @@ from edna import registry
 from edna.checks.columns import check_columns
 from edna.checks.settings import settings_value
 from edna.checks.steps import is_table, name_of, usable_steps
-from edna.coverage import same_table
+from edna.coverage import parent_links, same_table
 from edna.errors import SpecError
 from edna.placeholders import Placeholder
 from edna.spec import Decorrelate, Disguise, Pseudoprincipal, filler
@@ -37,7 +37,8 @@ _POWERS: Final = ("is_active", "is_staff", "is_superuser")
 
 
 def needs_pseudoprincipals(disguise: type[Disguise]) -> bool:
-    return any(isinstance(step, Decorrelate) for step in usable_steps(disguise))
+    """To re-point rows to: those of a `Decorrelate`, and shared rows that somebody else keeps."""
+    return any(isinstance(step, Decorrelate) or len(step.owners) > 1 for step in usable_steps(disguise))
 
 
 def find_generator(
@@ -130,11 +131,11 @@ def _powers(columns: dict[Field[Any, Any], Placeholder], model: type[Model], obj
 def check_primary_key(model: type[Model]) -> Iterator[CheckMessage]:
     """Whether pseudoprincipals of ``model`` can have random primary keys."""
     mode, key, label = settings_value("PSEUDOPRINCIPAL_KEYS"), model._meta.pk, model._meta.label
-    if model._meta.parents:
+    if any(parent_links(model)):
         yield Error(
-            f"{label} keeps a part of its columns in a parent's table (multi-table inheritance): no pseudoprincipals "
-            "can be made, nor can its rows be removed.",
-            hint="Let the model stand on its own, with a OneToOneField to the former parent.",
+            f"{label} keeps a part of its columns in a parent's table (multi-table inheritance): pseudoprincipals are rows "
+            "of one table, so nothing can be decorrelated.",
+            hint="Make the parent the principal model, or let the model stand on its own with a OneToOneField to it.",
             obj=model,
             id="edna.E105",
         )

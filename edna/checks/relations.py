@@ -8,12 +8,12 @@ from typing import Final
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import FileField, ManyToManyField, Model
+from django.db.models import ManyToManyField, Model
 
 from edna import coverage
-from edna.checks.steps import is_table, name_of, usable_steps
+from edna.checks.steps import is_table, name_of, written_owner
 from edna.coverage import Relation, same_table
-from edna.spec import Disguise, Modify, Remove
+from edna.spec import Disguise
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
 
@@ -25,7 +25,6 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
         *_keeps(disguise),
         *_generic(disguise),
         *_admin_history(disguise),
-        *_files(disguise),
     ]
 
 
@@ -33,15 +32,7 @@ def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     obj = name_of(disguise)
     for relation in coverage.uncovered_relations(disguise):
         target = relation.target._meta.label
-        if relation.is_parent_link:
-            yield Error(
-                f"Removes {target}, of which {relation.model._meta.label} is a multi-table child: this version of "
-                "edna cannot remove the child's columns, and the disguise is refused when it is applied.",
-                hint="Turn the inheritance into a OneToOneField to the parent, or do not remove this model.",
-                obj=obj,
-                id="edna.E204",
-            )
-        elif relation.changed_by_database:
+        if relation.changed_by_database:
             yield Error(
                 f"Removes {target}, and the database follows by itself through {relation.label} (on_delete at "
                 "database level): rows would be deleted or changed without a record, and no reveal could bring them "
@@ -147,28 +138,16 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         )
 
 
-def _files(disguise: type[Disguise]) -> Iterator[CheckMessage]:
-    for step in usable_steps(disguise):
-        fields = [field for field in step.model._meta.concrete_fields if isinstance(field, FileField)]
-        if isinstance(step, Modify):
-            fields = [field for field in fields if field.name in step.set]
-        for field in fields if isinstance(step, (Modify, Remove)) else ():
-            yield Warning(
-                f"{step.model._meta.label}.{field.name} names a file: the name is disguised, the file itself is not; "
-                "who can read the storage goes on reading it.",
-                hint="Keep what is personal in the database, or move and protect such files yourself when the "
-                "disguise is applied.",
-                obj=name_of(disguise),
-                id="edna.W207",
-            )
-
-
 def _cover(disguise: type[Disguise], relation: Relation) -> str:
     """The steps that would cover the relation, as they have to be written."""
     name, removes = _expression(relation.model), coverage.removed_models(disguise)[relation.target]
-    paths = dict.fromkeys(relation.field.name + (f"__{remove.owner}" if remove.owner else "") for remove in removes)
-    steps = " and ".join(f'Remove({name}, owner="{path}")' for path in paths)
-    if all(remove.owner is None for remove in removes):
+    ways = [
+        coverage.ways_along(relation, remove) or [coverage.paths_along(relation.field.name, remove)]
+        for remove in removes
+    ]
+    paths = dict.fromkeys(tuple(sorted(found[0])) for found in ways)
+    steps = " and ".join(f"Remove({name}{written_owner(owners)})" for owners in paths)
+    if all(not remove.owners for remove in removes):
         steps += f' or Decorrelate({name}, owner="{relation.field.name}")'
     return steps
 

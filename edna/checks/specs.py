@@ -36,6 +36,15 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
             found += problems
             if generator is not None:
                 generators[generator, principal] = None
+    principals = principal_models()
+    for disguise in registry.all_by_hand().values() if principals else ():
+        found += _options(disguise)
+        if disguise.pseudoprincipal is not None:
+            model = getattr(disguise.pseudoprincipal, "model", None)
+            generator, problems = find_generator(disguise, model if model in principals else principals[0])
+            found += problems
+            if generator is not None and model is not None:
+                generators[generator, model] = None
     # A generator serves many disguises: what is wrong with it is said once.
     for pair in generators:
         found += check_generator(*pair)

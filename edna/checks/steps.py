@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -16,7 +16,7 @@ from django.utils.tree import Node
 
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.coverage import same_table
+from edna.coverage import kept, relations_to, same_table, tables_of_object
 from edna.errors import SpecError
 from edna.spec import Decorrelate, Disguise, Modify, Param, Remove, Transformation
 
@@ -32,10 +32,10 @@ def usable_steps(disguise: type[Disguise]) -> list[Transformation]:
 
 
 def is_table(model: object) -> bool:
-    """A model with a table of its own: no proxy, nothing abstract or swapped out."""
+    """A model with a table (a proxy stands for the whole of the other model's): nothing abstract or swapped out."""
     if not isinstance(model, type) or not issubclass(model, Model):
         return False
-    return not (model._meta.abstract or model._meta.proxy or model._meta.swapped)
+    return not (model._meta.abstract or model._meta.swapped)
 
 
 def name_of(cls: type[Any]) -> str:
@@ -44,41 +44,41 @@ def name_of(cls: type[Any]) -> str:
 
 def written(step: Transformation) -> str:
     """The step as its author wrote it, near enough to be found."""
-    owner = f', owner="{step.owner}"' if step.owner else ""
-    return f"{type(step).__name__}({step.model.__name__}{owner})"
+    return f"{type(step).__name__}({step.model.__name__}{written_owner(step.owners)})"
+
+
+def written_owner(owners: Iterable[str]) -> str:
+    names = [f'"{owner}"' for owner in owners]
+    if len(names) < 2:
+        return "".join(f", owner={name}" for name in names)
+    return f", owner=[{', '.join(names)}]"
 
 
 def check_step(disguise: type[Disguise], step: Transformation) -> list[CheckMessage]:
     obj, what = name_of(disguise), written(step)
     found: list[CheckMessage] = []
-    if step.model._meta.parents:
-        parents = ", ".join(parent._meta.label for parent in step.model._meta.parents)
-        found.append(
-            Error(
-                f"{what}: {step.model._meta.label} keeps a part of its columns in the table of {parents} (multi-table "
-                "inheritance), which this version of edna would leave behind; the disguise is refused when it is "
-                "applied.",
-                hint="Leave the model out, or turn the inheritance into a OneToOneField to the parent.",
-                obj=obj,
-                id="edna.E105",
-            )
-        )
-    found += _owner(step, what, obj)
+    for owner in step.owners:
+        found += _owner(step, owner, what, obj)
     if step.where is not None:
         found += _where(disguise, step, what, obj)
     if isinstance(step, Modify):
-        found += _modified(step, what, obj)
+        found += _modified(disguise, step, what, obj)
     if isinstance(step, Decorrelate):
-        found += _decorrelated(step, what, obj)
+        found += _decorrelated(disguise, step, what, obj)
+    if isinstance(step, Remove) and len(step.owners) > 1:
+        for field in filter(None, (_column(step.model, owner) for owner in step.owners)):
+            # While another owner keeps the row, the column of the one who leaves is re-pointed.
+            found += _referred_to(disguise, field, what, obj)
+    found += _key_of_several(step, what, obj)
     return found
 
 
 # Owners
 
 
-def _owner(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:
-    model, last, many = step.model, None, False
-    for name in step.owner.split("__") if step.owner else ():
+def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[CheckMessage]:
+    model, many = step.model, False
+    for name in owner.split("__"):
         try:
             relation = model._meta.get_field(name)
             related = relation.related_model
@@ -96,16 +96,7 @@ def _owner(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:
             )
             return
         many = many or bool(relation.many_to_many or relation.one_to_many)
-        model, last = related, relation
-    is_principal = any(same_table(model, principal) for principal in principal_models())
-    if is_principal and isinstance(last, ForeignKey) and not last.target_field.primary_key:
-        yield Error(
-            f"{what}: {last.model._meta.label}.{last.name} refers to {model._meta.label}.{last.target_field.name}, "
-            "which is not the primary key; edna finds owners by primary key and would find no rows.",
-            hint="Let the foreign key refer to the primary key (no to_field).",
-            obj=obj,
-            id="edna.E108",
-        )
+        model = related
     if many:
         yield Warning(
             f"{what}: this path leads to several owners of one row. Whoever applies the disguise first takes the row "
@@ -115,7 +106,7 @@ def _owner(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:
             obj=obj,
             id="edna.W106",
         )
-    if isinstance(step, Remove) and step.owner and any(same_table(step.model, model) for model in principal_models()):
+    if isinstance(step, Remove) and _is_of_principals(step.model):
         yield Error(
             f"{what} removes other principals along with the one who applies it: their keys, receipts and sessions "
             "would be left without an account.",
@@ -124,6 +115,28 @@ def _owner(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:
             obj=obj,
             id="edna.E109",
         )
+
+
+def _key_of_several(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:
+    """A step that changes a primary key in which two people are named: each of them knows only the own changes of it."""
+    if not isinstance(step, Decorrelate) and not (isinstance(step, Remove) and len(step.owners) > 1):
+        return
+    named = [field.name for field in _composite_key(step.model) if refers_to_principal(field)]
+    if len(named) > 1 and set(named) & set(step.owners):
+        yield Warning(
+            f"{what} changes the primary key of {step.model._meta.label}, of which {' and '.join(named)} name different "
+            "people: what one of them modified in a row, and sealed under its key of then, is not found again once the "
+            "other one has come back.",
+            hint="Give the table a primary key of its own and make these columns unique together.",
+            obj=obj,
+            id="edna.W118",
+        )
+
+
+def _is_of_principals(model: type[Model]) -> bool:
+    """Rows of the model, or their parents' or children's, are principals."""
+    tables = tables_of_object(model._meta.concrete_model or model)
+    return any(principal._meta.concrete_model in tables for principal in principal_models())
 
 
 def refers_to_principal(field: object) -> bool:
@@ -195,7 +208,7 @@ def _walk(node: Any) -> Iterator[Any]:
 # Columns
 
 
-def _modified(step: Modify, what: str, obj: str) -> Iterator[CheckMessage]:
+def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> Iterator[CheckMessage]:
     if not isinstance(step.set, dict) or not step.set:
         yield Error(
             f"{what}: its `set` names no columns, so the step changes nothing.",
@@ -215,18 +228,28 @@ def _modified(step: Modify, what: str, obj: str) -> Iterator[CheckMessage]:
                 obj=obj,
                 id="edna.E112",
             )
-        elif field.primary_key:
-            yield _primary_key(what, field, obj)
+        elif field.primary_key or field in _composite_key(field.model):
+            yield Error(
+                f"{what} changes {field.model._meta.label}.{field.name}, a part of the primary key: the row could not be "
+                "found again, and a reveal would hold it for ever.",
+                hint="Leave the primary key alone; remove the row if its key says who it belongs to.",
+                obj=obj,
+                id="edna.E113",
+            )
         else:
+            yield from _referred_to(disguise, field, what, obj)
             columns[field] = step.placeholders[name]
-    yield from check_columns(step.model, columns, what=what, obj=obj)
+    # By table: with multi-table inheritance, parents' tables have some of them, and constraints of their own.
+    for model in dict.fromkeys(field.model for field in columns):
+        own = {field: draw for field, draw in columns.items() if field.model is model}
+        yield from check_columns(model, own, what=what, obj=obj)
 
 
-def _decorrelated(step: Decorrelate, what: str, obj: str) -> Iterator[CheckMessage]:
-    field = _column(step.model, step.owner) if step.owner else None
-    if field is not None and field.primary_key:
-        yield _primary_key(what, field, obj)
-    elif not refers_to_principal(field):
+def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: str) -> Iterator[CheckMessage]:
+    field = _column(step.model, step.column) if step.owners else None
+    if field is not None and refers_to_principal(field):
+        yield from _referred_to(disguise, field, what, obj)
+    else:
         yield Error(
             f"{what}: its owner is no foreign key of {step.model._meta.label} itself to a principal model, so there "
             "is nothing that could be pointed at a pseudoprincipal.",
@@ -256,14 +279,26 @@ def _decorrelated(step: Decorrelate, what: str, obj: str) -> Iterator[CheckMessa
             )
 
 
-def _primary_key(what: str, field: Field[Any, Any], obj: str) -> CheckMessage:
-    return Error(
-        f"{what} changes {field.model._meta.label}.{field.name}, a primary key: the row could not be found again, and "
-        "a reveal would hold it for ever.",
-        hint="Leave the primary key alone; remove the row if its key says who it belongs to.",
-        obj=obj,
-        id="edna.E113",
-    )
+def _composite_key(model: type[Model]) -> Sequence[Field[Any, Any]]:
+    return getattr(model._meta, "pk_fields", ())
+
+
+def _referred_to(disguise: type[Disguise], field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:
+    """A column that foreign keys refer to, as its row's primary key or by ``to_field``: they would point at nothing."""
+    labels = [
+        relation.label
+        for relation in relations_to(field.model)
+        if relation.field.target_field == field
+        and (relation.is_enforced or not kept(disguise, relation.model, relation.field.name))
+    ]
+    if labels:
+        yield Error(
+            f"{what} changes {field.model._meta.label}.{field.name}, by which {', '.join(labels)} finds its row: it would "
+            "point at nothing, or the database refuses the change.",
+            hint="Let the foreign key refer to a column that stays as it is, or remove the row with all that refers to it.",
+            obj=obj,
+            id="edna.E113",
+        )
 
 
 def _column(model: type[Model], name: str) -> Field[Any, Any] | None:
@@ -278,8 +313,9 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     """Two steps on one column: nobody ever sees what the first puts into a row that both match."""
     changes: Counter[tuple[type[Model], str]] = Counter()
     for step in usable_steps(disguise):
-        names = [step.owner] if isinstance(step, Decorrelate) else list(step.set) if isinstance(step, Modify) else []
-        changes.update((step.model._meta.concrete_model or step.model, name) for name in names)
+        names = [step.column] if isinstance(step, Decorrelate) else list(step.set) if isinstance(step, Modify) else []
+        fields = (_column(step.model, name) for name in names)
+        changes.update((field.model, field.name) for field in fields if field)
     for (model, name), count in changes.items():
         if count > 1:
             yield Warning(

@@ -26,6 +26,9 @@ class Reason(enum.StrEnum):
     REFERENCE_MISSING = "reference_missing"
     CONSTRAINT = "constraint"
     SCHEMA_CHANGED = "schema_changed"
+    FILE_EXISTS = "file_exists"
+    CALLBACK_MISSING = "callback_missing"
+    CALLBACK_REFUSED = "callback_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,12 @@ class Held:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a reveal did. ``restored`` counts records by model; what is ``held`` can be revealed later."""
+    """What a reveal did. ``restored`` counts records by model, ``deferred`` those that come back when another disguise of
+    the same principal is revealed; what is ``held`` can be revealed later."""
 
     restored: dict[str, int] = field(default_factory=dict)
     held: list[Held] = field(default_factory=list)
+    deferred: dict[str, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -53,9 +58,29 @@ class Outcome:
         if rows:
             self.restored[model] = self.restored.get(model, 0) + rows
 
+    def defer(self, model: str, rows: int) -> None:
+        if rows:
+            self.deferred[model] = self.deferred.get(model, 0) + rows
+
     def as_dict(self) -> dict[str, Any]:
         held = [{"model": h.model, "pk": h.pk, "reason": str(h.reason), "field": h.field} for h in self.held]
-        return {"restored": self.restored, "held": held, "complete": self.complete}
+        return {
+            "restored": self.restored,
+            "deferred": self.deferred,
+            "held": held,
+            "complete": self.complete,
+        }
+
+
+def fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str) -> bool:
+    """Write all of ``rows`` in one go, or none if the database refuses any."""
+    try:
+        if rows:
+            with transaction.atomic(using=using):
+                write(rows)
+    except (IntegrityError, DataError):
+        return False
+    return True
 
 
 def write_what_fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str) -> list[Row]:
@@ -64,14 +89,9 @@ def write_what_fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row],
     One statement when nothing is in the way. Otherwise halves are tried, so that a few refused rows among many cost a
     few statements, and one bad row never holds back its table.
     """
-    if not rows:
+    if fits(write, rows, using=using):
         return []
-    try:
-        with transaction.atomic(using=using):
-            write(rows)
-        return []
-    except (IntegrityError, DataError):
-        if len(rows) == 1:
-            return list(rows)
+    if len(rows) == 1:
+        return list(rows)
     middle = len(rows) // 2
     return write_what_fits(write, rows[:middle], using=using) + write_what_fits(write, rows[middle:], using=using)

@@ -8,23 +8,27 @@ disguise comes here once for each batch of 500 principals.
 from __future__ import annotations
 
 import datetime
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from django.db import connections
-from django.db.migrations.loader import MigrationLoader
 from django.db.models import Model
 
 from edna import conf, registry, store
 from edna import rows as raw
 from edna.crypto.keys import PublicKey
-from edna.engine import pseudoprincipals, sessions
-from edna.engine.plan import Plan, PlannedStep, reference_of
-from edna.records.bag import Bag, BagKind, seal_bag
-from edna.records.diff import DiffBatch
+from edna.engine import announcing, files, mentions, pseudoprincipals, schema, sessions
+from edna.engine.bags import seal_records, seal_shared
+from edna.engine.ordering import against_order
+from edna.engine.planned import Plan, PlannedStep
+from edna.engine.pseudoprincipals import Made
+from edna.engine.references import reference_of
+from edna.engine.sharing import Share
+from edna.records.bag import Bag, BagKind
+from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator, Receipt, seal_locator
-from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.records.speaksfor import SpeaksFor
 from edna.rows import Row
 from edna.spec import Decorrelate, Modify
 from edna.store import Entry
@@ -38,45 +42,132 @@ class Records:
     speaks_for: list[SpeaksFor] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class SharedRows:
+    """What goes into one shared bag, listed for each of the ``others``: removed rows that the same people own, or a mention."""
+
+    locator: Locator
+    batches: tuple[DiffBatch, ...]
+    others: tuple[Entry, ...]
+
+
 def execute(plan: Plan, *, now: datetime.datetime, using: str) -> list[Receipt]:
     """Apply ``plan`` and return a receipt for each of its targets, in their order. Runs inside a transaction."""
     records = [Records() for _ in plan.targets]
+    shared: list[SharedRows] = []
     changed: set[tuple[type[Model], str]] = set()
+    moved: Moved = {}
     # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
-    for step in plan.changes:
+    for step in sorted(plan.changes, key=_changes_key):
+        step = _where_now(step, moved)
+        if step.on_paper:
+            decorrelate(plan, step, records, moved, using=using)
+            continue
         columns = {(step.table.model, name) for name in step.columns[len(step.table.key) :]}
         if columns & changed:
             step = _read_again(step, using=using)
         changed |= columns
         if isinstance(step.transformation, Decorrelate):
-            _decorrelate(plan, step, records, using=using)
+            decorrelate(plan, step, records, moved, using=using)
         else:
-            _modify(step, records, using=using)
+            modify(step, records, using=using)
+            shared += mention(plan, step, records)
+    before = {model: {new: old for old, new in keys.items()} for model, keys in moved.items()}
+    unlink(plan.removals, before, using=using)
     for step in plan.removals:
-        _unlink(step, using=using)
-        raw.delete(step.table, step.primary_keys(), using=using)
-        _record(step, step.columns, step.rows, records)
-    receipts, entries = _write_bags(plan, records, now=now, using=using)
+        keys = step.primary_keys()
+        raw.delete(step.table, _translated(keys, before.get(step.table.model)), using=using)
+        if step.shares:
+            own = [position for position, key in enumerate(keys) if key not in step.shares]
+            shared += _share(plan, step, records)
+            step = replace(step, rows=[step.rows[i] for i in own], targets=[step.targets[i] for i in own])
+        shared += mention(plan, step, records)
+        record(step, step.columns, step.rows, records)
+    return finish(plan, records, shared, moved, now=now, using=using)
+
+
+def finish(
+    plan: Plan,
+    records: Sequence[Records],
+    shared: Sequence[SharedRows],
+    moved: Moved,
+    *,
+    now: datetime.datetime,
+    using: str,
+) -> list[Receipt]:
+    """Seal what was recorded while ``plan`` was executed, and tell the application once it is committed."""
+    shared = _with_files(records, shared, now=now, using=using)
+    receipts, entries = _write_bags(plan, records, shared, now=now, using=using)
     gone = _entries_of_removed(plan)
     entries |= {entry.id: entries.get(entry.id, entry).detached() for entry in gone}
     store.save_entries(list(entries.values()), using=using)
     sessions.end([entry for entry in gone if entry.natural], using=using)
+    announcing.disguised(plan, moved, using=using)
     return receipts
 
 
-def _unlink(step: PlannedStep, *, using: str) -> None:
-    """Empty the references between the rows to remove: a database that checks each row at once may take a parent first."""
-    names = step.table.links_within
-    if not names or connections[using].features.can_defer_constraint_checks:
-        return
-    positions = [step.columns.index(name) for name in names]
-    linked = [
-        key
-        for key, row in zip(step.primary_keys(), step.rows, strict=True)
-        if any(row[position] is not None for position in positions)
+def _with_files(
+    records: Sequence[Records], shared: Sequence[SharedRows], *, now: datetime.datetime, using: str
+) -> list[SharedRows]:
+    """Seal the files that the rows named, and put into each bag what leads to those of its rows."""
+    expires_on = store.expiry_bucket(now.date(), retention_days=conf.retention_days())
+    bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
+    found = files.collect(bags, now=now, expires_on=expires_on, using=using)
+    for own, pointers in zip(records, found, strict=False):
+        own.diffs += pointers
+    return [
+        replace(each, batches=(*each.batches, *pointers))
+        for each, pointers in zip(shared, found[len(records) :], strict=True)
     ]
-    if linked:
-        raw.update(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
+
+
+#: By table, keys that this disguise has changed: the former and the new one.
+Moved = dict[type[Model], dict[Row, Row]]
+
+
+def _changes_key(step: PlannedStep) -> bool:
+    """Such steps come last: the others find their rows under the keys that were planned, and so do their records."""
+    return step.operation is Operation.DECORRELATE and step.columns[-1] in step.table.key_names
+
+
+def _where_now(step: PlannedStep, moved: Moved) -> PlannedStep:
+    """The step with the keys that earlier steps of this disguise have given to its rows."""
+    if step.table.model not in moved:
+        return step
+    width = len(step.table.key)
+    keys = _translated(step.primary_keys(), moved[step.table.model])
+    return replace(step, rows=[(*key, *row[width:]) for key, row in zip(keys, step.rows, strict=True)])
+
+
+def _translated(keys: list[Row], moved: Mapping[Row, Row] | None) -> list[Row]:
+    return [moved.get(key, key) for key in keys] if moved else keys
+
+
+def unlink(
+    removals: Sequence[PlannedStep], before: Mapping[type[Model], Mapping[Row, Row]] | None = None, *, using: str
+) -> None:
+    """Empty references between the rows to remove, which are in the order of their removal, where they would be in the way.
+
+    Between tables those that refer to an earlier one; within a table all: a database that checks each row at once may take a
+    parent first. ``before`` has the keys under which rows still are that have others on paper.
+    """
+    if connections[using].features.can_defer_constraint_checks:
+        return
+    back = against_order([step.table.model for step in removals])
+    for step in removals:
+        names = step.table.links_within
+        if back:
+            others = (link.field for link in back.get(step.table.model, ()) if link.field.null)
+            names = (*names, *(column.name for column in others))
+        positions = [step.columns.index(name) for name in names]
+        linked = [
+            key
+            for key, row in zip(step.primary_keys() if names else (), step.rows if names else (), strict=True)
+            if any(row[position] is not None for position in positions)
+        ]
+        if linked:
+            linked = _translated(linked, (before or {}).get(step.table.model))
+            raw.update(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
 
 
 def _read_again(step: PlannedStep, *, using: str) -> PlannedStep:
@@ -87,7 +178,7 @@ def _read_again(step: PlannedStep, *, using: str) -> PlannedStep:
     return replace(step, rows=[now[key] for key in step.primary_keys()])
 
 
-def _modify(step: PlannedStep, records: list[Records], *, using: str) -> None:
+def modify(step: PlannedStep, records: list[Records], *, using: str) -> None:
     width = len(step.table.key)
     names = step.columns[width:]
     keys = [row[:width] for row in step.rows]
@@ -97,14 +188,19 @@ def _modify(step: PlannedStep, records: list[Records], *, using: str) -> None:
     # Read again: a reveal compares with what the database made of the values, not with what it was given.
     now = raw.read(step.table, (*step.table.key_names, *names), keys, lock=False, using=using)
     by_key = {row[:width]: row[width:] for row in now}
-    _record(step, names, [(*row, *by_key[row[:width]]) for row in step.rows], records)
+    record(step, names, [(*row, *by_key[row[:width]]) for row in step.rows], records)
 
 
 def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) -> list[Row]:
-    """The placeholders' values, drawn per row; NULL for a reference that is emptied."""
-    if not isinstance(step.transformation, Modify):
-        return [(None,) * len(names)] * len(step.rows)
+    """The placeholders' values, drawn per row; for references to removed rows what their model says, NULL for most."""
     connection = connections[using]
+    if not isinstance(step.transformation, Modify):
+        value = step.relation.value_on_delete() if step.relation and step.rows else None
+        if isinstance(value, Model):
+            value = getattr(value, step.table.field(names[0]).target_field.attname)  # type: ignore[attr-defined]
+        if value is not None:
+            value = step.table.field(names[0]).get_db_prep_save(value, connection)
+        return [(value,) * len(names)] * len(step.rows)
     width = len(step.table.key)
     columns = []
     for position, name in enumerate(names):
@@ -120,57 +216,134 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
     return list(zip(*columns, strict=True))
 
 
-def _decorrelate(plan: Plan, step: PlannedStep, records: list[Records], *, using: str) -> None:
+def decorrelate(
+    plan: Plan, step: PlannedStep, records: list[Records], moved: Moved, *, using: str, to: Any = None
+) -> None:
+    """Re-point the step's column to new pseudoprincipals, one for each of its groups, or to the value ``to``."""
     groups = {
         group: position for position, group in enumerate(dict.fromkeys(zip(step.targets, step.groups, strict=True)))
     }
     generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
-    made = pseudoprincipals.make(generator, plan.principal_model, len(groups), using=using)
-    new = [made[groups[group]].key for group in zip(step.targets, step.groups, strict=True)]
     width = len(step.table.key)
-    changed = [(*row, key) for row, key in zip(step.rows, new, strict=True)]
-    if changed:
-        raw.update(step.table, step.columns[width:], [(*row[:width], row[-1]) for row in changed], using=using)
-    _record(step, step.columns[width:], changed, records)
-    for (target, _), position in groups.items():
-        pseudoprincipal = made[position]
-        records[target].speaks_for.append(
-            SpeaksFor(pseudoprincipal.key, pseudoprincipal.secret_key.public_key, pseudoprincipal.secret_key)
-        )
+    (name,) = step.columns[width:]
+    refers_to: str = step.table.field(name).target_field.name  # type: ignore[attr-defined]
+    count = len(groups) if to is None else 0
+    made = pseudoprincipals.make(generator, plan.principal_model, count, using=using, refers_to=refers_to)
+    new = [made[groups[group]].value if made else to for group in zip(step.targets, step.groups, strict=True)]
+    changed = [(*row, value) for row, value in zip(step.rows, new, strict=True)]
+    if step.on_paper:
+        voices = [made[groups[group]] for group in zip(step.targets, step.groups, strict=True)]
+        _replace_in_removal(plan, step, {row[:width]: voice for row, voice in zip(changed, voices, strict=True)})
+    elif changed:
+        raw.update(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
+    if name in step.table.key_names:
+        # The record says where the row is found from now on.
+        position = step.table.key_names.index(name)
+        keys = {row[:width]: (*row[:position], row[-1], *row[position + 1 : width]) for row in changed}
+        former = moved.setdefault(step.table.model, {})
+        came_from = {key: old for old, key in former.items()}
+        former |= {came_from.get(old, old): key for old, key in keys.items()}
+        changed = [(*keys[row[:width]], *row[width:]) for row in changed]
+    record(step, (name,), changed, records)
+    for (target, (owner, _)), number in groups.items() if made else ():
+        key, secret_key = made[number].key, made[number].secret_key
+        records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
 
 
-def _record(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row], records: list[Records]) -> None:
+def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) -> None:
+    """The rows that go say who owned them by pseudoprincipals: another owner may bring them back first.
+
+    What waits for a pseudoprincipal is in its list, so that nobody takes away its row before.
+    """
+    (removal,) = [each for each in plan.removals if each.table is step.table]
+    position = removal.columns.index(step.columns[-1])
+    shares: dict[Row, Share] = {}
+    former = removal.primary_keys()
+    for number, key in enumerate(former):
+        if key in new:
+            row = removal.rows[number]
+            removal.rows[number] = (*row[:position], new[key].value, *row[position + 1 :])
+    for key, now in zip(former, removal.primary_keys(), strict=True):
+        if key in removal.shares:
+            share = removal.shares[key]
+            shares[now] = replace(share, voices=(*share.voices, new[key].entry)) if key in new else share
+    removal.shares.clear()
+    removal.shares.update(shares)
+
+
+def mention(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
+    """Mentions of pseudoprincipals of others in rows that one target owns alone; the target's records point at them."""
+    places = mentions.positions(step) if plan.mentioned else []
+    by_target: dict[int, list[Row]] = {}
+    for row, target in zip(step.rows, step.targets, strict=True) if places else ():
+        by_target.setdefault(target, []).append(row)
+    shared = []
+    for target, rows in by_target.items():
+        own = {entry.id for entry in plan.targets[target].owners}
+        pointer, notes = _notes(rows, places, plan.mentioned, own=own, label=step.table.label)
+        shared += notes
+        records[target].diffs += pointer
+    return shared
+
+
+def _notes(
+    rows: Sequence[Row], places: Sequence[int], mentioned: Mapping[Any, Entry], *, own: Collection[int], label: str
+) -> tuple[list[DiffBatch], list[SharedRows]]:
+    notes = [
+        SharedRows(locator, (batch,), (entry,))
+        for locator, batch, entry in mentions.note(rows, places, mentioned, own=own, label=label)
+    ]
+    return [mentions.pointer([each.locator for each in notes], label=label)] if notes else [], notes
+
+
+def _share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
+    """Rows of ``step`` that others own too, by who they are; each target's records point at them."""
+    together: dict[tuple[Any, ...], list[Row]] = {}
+    owners: dict[tuple[Any, ...], Share] = {}
+    voices: dict[tuple[Any, ...], list[Entry]] = {}
+    for key, row in zip(step.primary_keys(), step.rows, strict=True):
+        if key in step.shares:
+            share = step.shares[key]
+            who = (share.targets, tuple(sorted(entry.id for entry in share.others)))
+            owners.setdefault(who, share)
+            together.setdefault(who, []).append(row)
+            voices.setdefault(who, []).extend(share.voices)
+    shared = []
+    pointers: dict[int, list[Row]] = {}
+    for who, rows in together.items():
+        locator = Locator.new()
+        own = {entry.id for entry in owners[who].others}
+        own |= {entry.id for target in owners[who].targets for entry in plan.targets[target].owners}
+        pointer, notes = _notes(rows, mentions.positions(step), plan.mentioned, own=own, label=step.table.label)
+        batches = (_batch(step, step.columns, rows), *pointer)
+        shared += [SharedRows(locator, batches, (*owners[who].others, *voices[who])), *notes]
+        for target in owners[who].targets:
+            pointers.setdefault(target, []).append((locator.expose(), len(rows)))
+    for target, found in pointers.items():
+        label = step.table.label
+        records[target].diffs.append(DiffBatch(Operation.SHARE, label, "", ("locator",), ("rows",), found))
+    return shared
+
+
+def record(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row], records: list[Records]) -> None:
     by_target: dict[int, list[Row]] = {0: list(rows)} if len(records) == 1 and rows else {}
     for row, target in zip(rows, step.targets, strict=True) if len(records) > 1 else ():
         by_target.setdefault(target, []).append(row)
     for target, own in by_target.items():
-        batch = DiffBatch(
-            step.operation,
-            step.table.label,
-            stamp(step.table.model._meta.app_label),
-            step.table.key_names,
-            tuple(columns),
-            own,
-        )
-        records[target].diffs.append(batch)
+        records[target].diffs.append(_batch(step, columns, own))
 
 
-def stamp(app_label: str) -> str:
-    """The application's newest migration: which shape of its tables a record was made for."""
-    return dict(_newest_migrations()).get(app_label, "")
-
-
-@functools.cache
-def _newest_migrations() -> tuple[tuple[str, str], ...]:
-    # From the files, not the database: the running code works with the tables that its own migrations describe.
-    return tuple(MigrationLoader(None).graph.leaf_nodes())
+def _batch(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row]) -> DiffBatch:
+    table = step.table
+    stamp = schema.newest(table.model._meta.app_label)
+    return DiffBatch(step.operation, table.label, stamp, table.key_names, tuple(columns), rows)
 
 
 # Bags
 
 
 def _write_bags(
-    plan: Plan, records: Sequence[Records], *, now: datetime.datetime, using: str
+    plan: Plan, records: Sequence[Records], shared: Sequence[SharedRows], *, now: datetime.datetime, using: str
 ) -> tuple[list[Receipt], dict[int, Entry]]:
     """Seal and store everything; return the receipts, and the entries whose list of locators has grown."""
     receipts, sealed, listed = [], [], {}
@@ -188,66 +361,25 @@ def _write_bags(
             params=dict(plan.params),
             database=connections[using].vendor,
             listed=listing,
+            segments=(0, 0),
             batches=(),
         )
         sealed += seal_records(head, own.diffs, own.speaks_for, locator=locator, recipient=recipient)
         receipts.append(Receipt(plan.disguise.name, locator))
-        if listing:
-            locators = target.entry.locators + seal_locator(locator, recipient=recipient)
-            listed[target.entry.id] = replace(target.entry, locators=locators)
+        # A bag that the server does not list may name any of the principal's pseudoprincipals: in their lists it says that they
+        # must not be let go of by somebody who has not brought its receipt.
+        for entry in (target.entry,) if listing else target.owners[1:]:
+            item = seal_locator(locator, recipient=PublicKey(entry.public_key))
+            listed[entry.id] = replace(entry, locators=entry.locators + item)
+    for each in shared:
+        sealed += seal_shared(head, each.batches, locator=each.locator)
+        for entry in each.others:
+            entry = listed.get(entry.id, entry)
+            item = seal_locator(each.locator, recipient=PublicKey(entry.public_key))
+            listed[entry.id] = replace(entry, locators=entry.locators + item)
     expires_on = store.expiry_bucket(now.date(), retention_days=conf.retention_days())
     store.add_bags(sealed, expires_on=expires_on, using=using)
     return receipts, listed
-
-
-def seal_records(
-    head: Bag, diffs: Sequence[DiffBatch], speaks_for: Sequence[SpeaksFor], *, locator: Locator, recipient: PublicKey
-) -> list[tuple[bytes, bytes]]:
-    """Both bags of one (principal, disguise), in segments, as (index, sealed). No diff bag where only voices are left: nothing
-    can be revealed by it any more. An empty one where there is nothing at all: it says that the disguise happened."""
-    bags = [replace(head, kind=BagKind.DIFF, batches=batches) for batches in _segments(diffs)]
-    if not bags and not speaks_for:
-        bags = [replace(head, kind=BagKind.DIFF, batches=())]
-    rows = list(speaks_for)
-    size = conf.chunk_rows()
-    voices = [
-        replace(
-            head, kind=BagKind.SPEAKS_FOR, batches=(SpeaksForBatch(head.principal_model, rows[start : start + size]),)
-        )
-        for start in range(0, len(rows), size)
-    ]
-    sealed = []
-    for kind in (bags, voices):
-        for sequence, bag in enumerate(kind):
-            made = seal_bag(
-                bag,
-                locator=locator,
-                sequence=sequence,
-                public_key=recipient,
-                mac_key=conf.mac_keys()[0],
-                compress=conf.compress(),
-            )
-            sealed.append((made.index, made.sealed))
-    return sealed
-
-
-def _segments(batches: Sequence[DiffBatch]) -> Iterator[tuple[DiffBatch, ...]]:
-    """Split into bags of at most ``CHUNK_ROWS`` rows and a few MiB, so that each fits a packet and memory."""
-    segment: list[DiffBatch] = []
-    most = conf.chunk_rows()
-    rows, size = 0, 0
-    for batch in batches:
-        start = 0
-        for end, row in enumerate(batch.rows, start=1):
-            rows += 1
-            size += raw.row_bytes(row)
-            if rows >= most or size >= raw.MAX_STATEMENT_BYTES:
-                yield (*segment, replace(batch, rows=batch.rows[start:end]))
-                segment, rows, size, start = [], 0, 0, end
-        if start < len(batch.rows):
-            segment.append(replace(batch, rows=batch.rows[start:]) if start else batch)
-    if segment:
-        yield tuple(segment)
 
 
 def _entries_of_removed(plan: Plan) -> list[Entry]:

@@ -2,8 +2,7 @@
 
 The same `Plan` is a dry run, the admin's preview, and what `engine.disguise` executes (then built with locks, in the
 executing transaction). Every table is read with one statement, or two where the condition joins other tables, for all
-principals of the plan together. Raw values throughout; nothing is sealed here. Long because a plan's parts (who, what, in which
-order) only make sense side by side.
+principals of the plan together. Raw values throughout; nothing is sealed here.
 """
 
 from __future__ import annotations
@@ -11,143 +10,37 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections
-from django.db.models import Model, Q
+from django.db.models import Model
 
 from edna import coverage, registry
 from edna import rows as raw
+from edna.engine import families, sharing
+from edna.engine.compiling import CompiledStep, compiled_disguise, owner_keys
+from edna.engine.ordering import deletion_order, relations_to
+from edna.engine.planned import Plan, PlannedStep, Target
+from edna.engine.references import key_of, reference_of
 from edna.engine.selection import Selection
-from edna.errors import SpecError
-from edna.records import values
 from edna.records.diff import Operation
 from edna.rows import Row, Table, table_of
-from edna.spec import ALL, Decorrelate, Disguise, Modify, Remove, Transformation
+from edna.spec import ALL, Decorrelate, Disguise, Remove
 from edna.store import Entry
 
-_SAMPLE_ROWS = 100
-
-
-@dataclass(frozen=True)
-class Target:
-    """A principal to disguise: the entry to seal to, and every entry whose rows are meant (itself first)."""
-
-    entry: Entry
-    owners: tuple[Entry, ...]
-
-
-@dataclass
-class PlannedStep:
-    """Rows of one table under one operation, each with the target it belongs to.
-
-    ``rows`` hold the values of ``columns``: all stored columns for a removal, otherwise the key and then the columns to
-    change. ``groups`` says, for a decorrelation, which rows share a pseudoprincipal.
-    """
-
-    operation: Operation
-    table: Table
-    columns: tuple[str, ...]
-    transformation: Transformation | None
-    rows: list[Row] = field(default_factory=list, repr=False)
-    targets: list[int] = field(default_factory=list, repr=False)
-    groups: list[Any] = field(default_factory=list, repr=False)
-
-    def primary_keys(self) -> list[Row]:
-        if self.operation is not Operation.REMOVE:
-            return [row[: len(self.table.key)] for row in self.rows]
-        positions = [self.columns.index(name) for name in self.table.key_names]
-        return [tuple(row[position] for position in positions) for row in self.rows]
-
-
-@dataclass(frozen=True)
-class PlannedTable:
-    """One line of a preview."""
-
-    model: str
-    operation: str
-    rows: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What applying ``disguise`` with ``params`` would do. ``removals`` are in the order in which they can be deleted."""
-
-    disguise: type[Disguise]
-    params: Mapping[str, Any]
-    principal_model: type[Model]
-    targets: tuple[Target, ...]
-    removals: tuple[PlannedStep, ...]
-    changes: tuple[PlannedStep, ...]
-
-    @property
-    def steps(self) -> tuple[PlannedStep, ...]:
-        return self.changes + self.removals
-
-    @property
-    def tables(self) -> list[PlannedTable]:
-        """Rows by table and operation, in the order of execution; tables without rows are listed too."""
-        return [PlannedTable(step.table.label, step.operation.name.lower(), len(step.rows)) for step in self.steps]
-
-    @property
-    def rows(self) -> int:
-        return sum(len(step.rows) for step in self.steps)
-
-    @property
-    def pseudoprincipals(self) -> int:
-        return sum(len(set(step.groups)) for step in self.changes)
-
-    @functools.cached_property
-    def estimated_bytes(self) -> int:
-        """About how many bytes the records take before compression and padding, from a sample of each table."""
-        total = 0
-        for step in self.steps:
-            sample = step.rows[:_SAMPLE_ROWS]
-            total += len(values.encode([list(row) for row in sample])) * len(step.rows) // max(1, len(sample))
-        return total
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "disguise": self.disguise.name,
-            "tables": [{"model": t.model, "operation": t.operation, "rows": t.rows} for t in self.tables],
-            "rows": self.rows,
-            "pseudoprincipals": self.pseudoprincipals,
-            "estimated_bytes": self.estimated_bytes,
-        }
-
-
 # Who
-
-
-def reference_of(model: type[Model], key: Any) -> str:
-    """The text form of a raw primary key, the same on every database."""
-    return str(key) if type(key) is int else str(model._meta.pk.to_python(key))
-
-
-def key_of(model: type[Model], reference: str, *, using: str) -> Any:
-    """The raw primary key that `reference_of` wrote as text."""
-    pk = model._meta.pk
-    return pk.get_db_prep_value(pk.to_python(reference), connections[using], prepared=False)
-
-
-def without_row(model: type[Model], references: Sequence[str], *, using: str) -> list[str]:
-    """Those of ``references`` that no row of the principal model has."""
-    table = table_of(model)
-    keys = [(key_of(model, reference, using=using),) for reference in references]
-    found = {reference_of(model, key) for (key,) in raw.read(table, table.key_names, keys, lock=False, using=using)}
-    return [reference for reference in references if reference not in found]
 
 
 def owners_with_rows(disguise: type[Disguise], params: Mapping[str, Any], *, using: str) -> set[str]:
     """References of everybody, registered or not, who owns a row that the disguise means."""
     found: set[str] = set()
+    model = registry.principal_model_for(disguise)
     for step in disguise.steps():
-        path = step.owner or "pk"
-        selection = Selection.compile(step.model, [path], owner=None, where=step.where, using=using)
+        paths = owner_keys(step, model)
+        selection = Selection.compile(step.model, paths, owners=(), where=step.where, using=using)
         if selection is not None:
-            model = registry.principal_model_for(disguise)
-            keys = {key for (key,) in selection.run(owners=None, params=params, using=using) if key is not None}
+            owners = selection.run(owners=None, params=params, using=using)
+            keys = {key for row in owners for key in row if key is not None}
             found |= {reference_of(model, key) for key in keys}
     return found
 
@@ -164,65 +57,6 @@ def lock_principals(model: type[Model], targets: Sequence[Target], *, using: str
 # What
 
 
-@dataclass(frozen=True)
-class _CompiledStep:
-    transformation: Transformation
-    operation: Operation
-    table: Table
-    columns: tuple[str, ...]
-    selection: Selection | None
-    #: With locks and joins, ``selection`` finds keys only; the rows are then locked by key, so no joined table is.
-    keys_only: bool
-
-
-@dataclass(frozen=True)
-class _Compiled:
-    steps: tuple[_CompiledStep, ...]
-    #: ``SET_NULL`` relations to removed rows that no step deals with.
-    emptied: tuple[coverage.Relation, ...]
-
-
-@functools.lru_cache(maxsize=256)
-def _compiled(disguise: type[Disguise], using: str, lock: bool, everyone: bool) -> _Compiled:
-    """The disguise's statements, compiled once per process: only values are bound per call."""
-    coverage.require_covered(disguise)
-    steps = tuple(_compile(step, using=using, lock=lock, everyone=everyone) for step in disguise.steps())
-    return _Compiled(steps, tuple(coverage.set_null_relations(disguise)))
-
-
-def _compile(step: Transformation, *, using: str, lock: bool, everyone: bool) -> _CompiledStep:
-    if step.model._meta.parents:
-        raise SpecError(
-            f"{step.model._meta.label} inherits from another table; disguises of multi-table models are not supported."
-        )
-    table = table_of(step.model)
-    operation, columns = _shape(step, table)
-    extra = [step.owner or "pk", *(step.group_paths if isinstance(step, Decorrelate) else ())]
-    where = step.where
-    if everyone:
-        where = (where or Q()) & Q(**{f"{step.owner or 'pk'}__isnull": False})
-    joins = step.where is not None or any("__" in path for path in extra)
-    lock = lock and connections[using].features.has_select_for_update
-    names = [*(table.key_names if lock and joins else columns), *extra]
-    selection = Selection.compile(
-        step.model,
-        names,
-        owner=None if everyone else step.owner or "pk",
-        where=where,
-        lock=lock and not joins,
-        using=using,
-    )
-    return _CompiledStep(step, operation, table, columns, selection, keys_only=lock and joins)
-
-
-def _shape(step: Transformation, table: Table) -> tuple[Operation, tuple[str, ...]]:
-    if isinstance(step, Remove):
-        return Operation.REMOVE, table.names
-    if isinstance(step, Modify):
-        return Operation.MODIFY, (*table.key_names, *step.set)
-    return Operation.DECORRELATE, (*table.key_names, step.owner)
-
-
 def build(
     disguise: type[Disguise],
     targets: Sequence[Target],
@@ -231,8 +65,12 @@ def build(
     using: str,
     lock: bool,
     everyone: bool = False,
+    first_owner_only: bool = False,
 ) -> Plan:
     """The plan for ``targets``; for everybody at once (a preview) where ``everyone`` is set.
+
+    ``first_owner_only`` says that ``targets`` are a part of everybody: a row with several owners is then modified only for the
+    first of them, in whichever part they are.
 
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
@@ -243,52 +81,238 @@ def build(
         owners |= {str(entry.reference): position for entry in target.owners if entry.attached}
     keys = [key_of(model, reference, using=using) for reference in owners]
     steps = []
-    prepared = _compiled(disguise, using, lock, everyone)  # type: ignore[arg-type]  # classes are hashable
+    prepared = compiled_disguise(disguise, using, lock, everyone)  # type: ignore[arg-type]  # classes are hashable
     for compiled in prepared.steps:
         step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
+        steps.append(step)
         selection = compiled.selection
         if selection is not None and (keys or everyone):
             found = selection.run(owners=None if everyone else keys, params=params, using=using)
             if compiled.keys_only:
                 found = _locked(compiled, found, using=using)
-            _fill(step, found, model=model, owners=owners)
-        steps.append(step)
+            shared = len(compiled.transformation.owners) > 1 and not everyone
+            if shared and isinstance(compiled.transformation, Remove):
+                steps += _shared(
+                    step,
+                    found,
+                    compiled.inherited,
+                    model=model,
+                    owners=owners,
+                    lock=lock,
+                    using=using,
+                )
+            else:
+                _fill(step, found, model=model, owners=owners, first_owner_only=first_owner_only)
     removals = [step for step in steps if step.operation is Operation.REMOVE]
-    removed = _merge_removed(removals)
-    emptied = [_emptied(relation, removed, lock=lock, using=using) for relation in prepared.emptied]
+    merged = _merge_removed(removals)
+    _spare_pseudoprincipals(merged, targets, model=model)
+    removed = with_families(merged, lock=lock, using=using)
+    nulled = [emptied(relation, removed, lock=lock, using=using) for relation in prepared.emptied]
     changes = [_without(step, removed) for step in steps if step.operation is not Operation.REMOVE]
     ordered = tuple(removed[model] for model in deletion_order(list(removed)))
-    return Plan(disguise, params, model, tuple(targets), ordered, tuple(emptied) + tuple(changes))
+    changed = [*nulled, *changes]
+    mentioned = {} if everyone else mentioned_by([*ordered, *changed], owners, model=model, lock=lock, using=using)
+    return Plan(disguise, params, model, tuple(targets), ordered, tuple(nulled) + tuple(changes), mentioned)
 
 
-def _fill(step: PlannedStep, found: Sequence[Row], *, model: type[Model], owners: Mapping[str, int]) -> None:
-    """Split each row into its columns, its owner and its group. A join may find a row twice: once is enough."""
-    width = len(step.columns)
+def _spare_pseudoprincipals(
+    removed: Mapping[type[Model], PlannedStep], targets: Sequence[Target], *, model: type[Model]
+) -> None:
+    """Keep the rows of the targets' pseudoprincipals that others may need: a row that they share with somebody names them, and
+    whoever comes back first brings it back."""
+    step = removed.get(table_of(model).model)
+    entries = [entry for target in targets for entry in target.owners if not entry.natural]
+    if step is None or not entries:
+        return
+    named = {name for other in removed.values() for share in other.shares.values() for name in share.names}
+    # What is in a list may be such a row, removed earlier: only the key would tell.
+    spared = {str(entry.reference) for entry in entries if entry.locators or entry.reference in named}
+    kept = [position for position, (key,) in enumerate(step.primary_keys()) if reference_of(model, key) not in spared]
+    step.rows = [step.rows[position] for position in kept]
+    step.targets = [step.targets[position] for position in kept]
+
+
+def mentioned_by(
+    steps: Sequence[PlannedStep], owners: Mapping[str, int], *, model: type[Model], lock: bool, using: str
+) -> dict[Any, Entry]:
+    """Pseudoprincipals that rows to remove or modify name, and that are not their owners. No statement where none is named.
+
+    ``owners`` are the references that the disguise is for, with their targets.
+    """
+    found: dict[Any, Entry] = {}
+    for principals in registry.principal_models():
+        principals = table_of(principals).model
+        own = owners if principals is table_of(model).model else {}
+        strangers = _strangers(steps, own, principals)
+        if strangers:
+            found |= sharing.pseudoprincipals_among(strangers, model=principals, lock=lock, using=using)
+    return found
+
+
+def _strangers(steps: Sequence[PlannedStep], owners: Mapping[str, int], model: type[Model]) -> set[Any]:
+    """Values of rows that name principals of this model, each in a row of another target than theirs."""
+    columns = _columns_of(model)
+    whose: dict[Any, int | None] = {None: None}
+    found: set[Any] = set()
+    for step in steps:
+        names = columns.get(step.table.label, ()) if step.operation is not Operation.DECORRELATE else ()
+        for position in (step.columns.index(name) for name in names if name in step.columns):
+            for row, target in zip(step.rows, step.targets, strict=True):
+                value = row[position]
+                if value not in whose:
+                    whose[value] = owners.get(reference_of(model, value))
+                if value is not None and whose[value] != target:
+                    found.add(value)
+    return found
+
+
+def principal_columns() -> dict[str, set[str]]:
+    """By table, the columns that hold primary keys of principals of any model."""
+    return _columns_of_all(tuple(registry.principal_models()))
+
+
+@functools.cache
+def _columns_of_all(models: tuple[type[Model], ...]) -> dict[str, set[str]]:
+    columns: dict[str, set[str]] = {}
+    for model in models:
+        for label, names in _columns_of(table_of(model).model).items():
+            columns.setdefault(label, set()).update(names)
+    return columns
+
+
+@functools.cache
+def _columns_of(model: type[Model]) -> dict[str, set[str]]:
+    columns: dict[str, set[str]] = {}
+    for relation in relations_to(model):
+        if relation.field.target_field.primary_key:
+            columns.setdefault(table_of(relation.model).label, set()).add(relation.field.name)
+    return columns
+
+
+def _once(step: PlannedStep, found: Sequence[Row]) -> list[Row]:
+    """A join, or several owners, may find a row twice: once is enough."""
+    if not found:
+        return []
     key_of_row = operator.itemgetter(*[step.columns.index(name) for name in step.table.key_names])
-    rows = list({key_of_row(row): row for row in reversed(found)}.values())[::-1] if found else []
-    step.rows = [row[:width] for row in rows]
-    if len(owners) == 1:
+    return list({key_of_row(row): row for row in reversed(found)}.values())[::-1]
+
+
+def _fill(
+    step: PlannedStep,
+    found: Sequence[Row],
+    *,
+    model: type[Model],
+    owners: Mapping[str, int],
+    first_owner_only: bool = False,
+) -> None:
+    """Split each row into its columns, its owner and its group."""
+    width = len(step.columns)
+    rows = _once(step, found)
+    paths = step.transformation.owner_paths if step.transformation else ()
+    several = len(set(owners.values())) > 1
+    if not several and not (first_owner_only and len(paths) > 1):
         step.targets = [0] * len(rows)
+    elif len(paths) == 1:
+        step.targets = [owners[reference_of(model, row[width])] for row in rows]
     else:
-        step.targets = [owners[reference_of(model, row[width])] if owners else 0 for row in rows]
+        end = width + len(paths)
+        holders = [_first_owner(row[width:end], model, owners, first_owner_only=first_owner_only) for row in rows]
+        rows = [row for row, target in zip(rows, holders, strict=True) if target is not None]
+        step.targets = [target for target in holders if target is not None]
+    step.rows = [row[:width] for row in rows]
     if isinstance(step.transformation, Decorrelate):
         everything = step.transformation.group_by is ALL
-        step.groups = [(row[width], None if everything else row[width + 1 :] or key_of_row(row)) for row in rows]
+        keys = step.primary_keys()
+        step.groups = [
+            (row[width], None if everything else tuple(row[width + 1 :]) or key)
+            for row, key in zip(rows, keys, strict=True)
+        ]
 
 
-def _locked(compiled: _CompiledStep, found: Sequence[Row], *, using: str) -> list[Row]:
+def _first_owner(holders: Row, model: type[Model], owners: Mapping[str, int], *, first_owner_only: bool) -> int | None:
+    """The target of the first owner that is meant; None if the row waits for the part of everybody that its first owner is in."""
+    references = [reference_of(model, holder) for holder in holders if holder is not None]
+    for reference in references:
+        if reference in owners:
+            return owners[reference]
+        if first_owner_only:
+            return None
+    return None
+
+
+def _shared(
+    step: PlannedStep,
+    found: Sequence[Row],
+    inherited: Sequence[tuple[str, Table]],
+    *,
+    model: type[Model],
+    owners: Mapping[str, int],
+    lock: bool,
+    using: str,
+) -> list[PlannedStep]:
+    """Divide rows with several owners: fill the removal ``step``, and return the steps that re-point owners who leave."""
+    paths = step.transformation.owners if step.transformation else ()
+    width, end = len(step.columns), len(step.columns) + len(paths)
+    rows = _once(step, found)
+    shares = sharing.decide([row[width:end] for row in rows], owners=owners, model=model, lock=lock, using=using)
+    going = [(row[:width], share) for row, share in zip(rows, shares, strict=True) if not share.stays]
+    step.rows = [row for row, _ in going]
+    step.targets = [share.targets[0] for _, share in going]
+    keys = step.primary_keys()
+    step.shares = {key: share for key, (_, share) in zip(keys, going, strict=True) if not share.alone}
+    steps = []
+    for position, path in enumerate(paths):
+        place = _place(path, step, inherited, end)
+        if place is not None:
+            table, columns = place
+            parts = [
+                PlannedStep(
+                    Operation.DECORRELATE,
+                    table,
+                    (*table.key_names, path),
+                    Decorrelate(table.model, path),
+                    on_paper=on_paper,
+                )
+                for on_paper in (False, True)
+            ]
+            for row, share in zip(rows, shares, strict=True):
+                target, holder = dict(share.own).get(position), row[width + position]
+                # In a row that goes, too: others can bring it back before this owner reveals what took it.
+                if target is not None and not share.alone:
+                    part = parts[not share.stays]
+                    part.rows.append(tuple(row[column] for column in columns))
+                    part.targets.append(target)
+                    part.groups.append((holder, part.rows[-1][:-1]))
+            steps += [part for part in parts if part.rows]
+    return steps
+
+
+def _place(
+    path: str, step: PlannedStep, inherited: Sequence[tuple[str, Table]], start: int
+) -> tuple[Table, list[int]] | None:
+    """The table that has the owner ``path`` as a column, and where its key and the column stand in a row that was found."""
+    if path in step.columns:
+        return step.table, [step.columns.index(name) for name in (*step.table.key_names, path)]
+    for owner, table in inherited:
+        width = len(table.key) + 1
+        if owner == path:
+            return table, list(range(start, start + width))
+        start += width
+    return None
+
+
+def _locked(compiled: CompiledStep, found: Sequence[Row], *, using: str) -> list[Row]:
     """Lock by primary key what the joining statement found; rows that changed hands meanwhile are left out."""
     width = len(compiled.table.key)
     extras = {row[:width]: row[width:] for row in reversed(found)}
-    owner = compiled.transformation.owner
-    owner_column = [owner] if owner is not None and "__" not in owner else []
-    names = (*compiled.table.key_names, *compiled.columns, *owner_column)
+    names = (*compiled.table.key_names, *compiled.columns, *(name for name, _ in compiled.watched))
+    first = width + len(compiled.columns)
     locked = []
     for row in raw.read(compiled.table, names, list(extras), lock=True, using=using):
         extra = extras[row[:width]]
-        if owner_column and row[-1] != extra[0]:
+        if row[first:] != tuple(extra[position] for _, position in compiled.watched):
             continue
-        locked.append((*row[width : width + len(compiled.columns)], *extra))
+        locked.append((*row[width:first], *extra[: compiled.extras]))
     return locked
 
 
@@ -303,13 +327,38 @@ def _merge_removed(removals: Sequence[PlannedStep]) -> dict[type[Model], Planned
                 if key not in known:
                     first.rows.append(row)
                     first.targets.append(target)
+                    if key in step.shares:
+                        first.shares[key] = step.shares[key]
     return merged
+
+
+def with_families(removed: dict[type[Model], PlannedStep], *, lock: bool, using: str) -> dict[type[Model], PlannedStep]:
+    """With the rows of parents' and children's tables that are the same objects as rows to be removed."""
+    found: families.Found = {
+        model: {
+            key: (row, (target, step.shares.get(key)))
+            for key, row, target in zip(step.primary_keys(), step.rows, step.targets, strict=True)
+        }
+        for model, step in removed.items()
+        if families.links_of(model)
+    }
+    if not found:
+        return removed
+    families.complete(found, lock=lock, using=using)
+    for model, rows in found.items():
+        table = table_of(model)
+        step = PlannedStep(Operation.REMOVE, table, table.names, None)
+        step.rows = [row for row, _ in rows.values()]
+        step.targets = [target for _, (target, _) in rows.values()]
+        step.shares = {key: share for key, (_, (_, share)) in rows.items() if share is not None}
+        removed[model] = step
+    return removed
 
 
 def _without(step: PlannedStep, removed: Mapping[type[Model], PlannedStep]) -> PlannedStep:
     """A row that is removed is not modified as well."""
     gone = set(removed[step.table.model].primary_keys()) if step.table.model in removed else set()
-    if gone:
+    if gone and not step.on_paper:
         kept = [position for position, key in enumerate(step.primary_keys()) if key not in gone]
         step.rows = [step.rows[position] for position in kept]
         step.targets = [step.targets[position] for position in kept]
@@ -317,41 +366,17 @@ def _without(step: PlannedStep, removed: Mapping[type[Model], PlannedStep]) -> P
     return step
 
 
-def _emptied(
+def emptied(
     relation: coverage.Relation, removed: Mapping[type[Model], PlannedStep], *, lock: bool, using: str
 ) -> PlannedStep:
-    """``SET_NULL`` references to removed rows: emptied by us and recorded, so that a reveal fills them again."""
+    """References to removed rows that become NULL, or what their model says: recorded, so that a reveal fills them again."""
     target = removed[table_of(relation.target).model]
     position = target.columns.index(relation.field.target_field.name)
     owner = {row[position]: target_index for row, target_index in zip(target.rows, target.targets, strict=True)}
     table = table_of(relation.model)
     names = (*table.key_names, relation.field.name)
-    step = PlannedStep(Operation.MODIFY, table, names, None)
+    step = PlannedStep(Operation.MODIFY, table, names, None, relation=relation)
     for row in raw.read_where(table, names, relation.field.name, list(owner), lock=lock, using=using):
         step.rows.append(row)
         step.targets.append(owner[row[-1]])
     return _without(step, removed)
-
-
-def deletion_order(models: Sequence[type[Model]]) -> list[type[Model]]:
-    """Referring tables before the tables they refer to; among equals, the order given."""
-    remaining = list(models)
-    ordered: list[type[Model]] = []
-    while remaining:
-        free = [
-            model for model in remaining if not any(_refers(other, model) for other in remaining if other is not model)
-        ]
-        # A cycle of tables: deferred constraints may still accept it, so the database decides.
-        ordered += free or remaining[:1]
-        remaining = [model for model in remaining if model not in ordered]
-    return ordered
-
-
-def _refers(model: type[Model], target: type[Model]) -> bool:
-    return any(relation.model is model for relation in relations_to(target))
-
-
-@functools.cache
-def relations_to(target: type[Model]) -> tuple[coverage.Relation, ...]:
-    """`coverage.relations_to`, looked up once per process."""
-    return tuple(coverage.relations_to(target))

@@ -14,15 +14,15 @@ from django.db import connections
 from django.db.models import BigIntegerField, Field, IntegerField, Model, UUIDField
 from django.db.models.fields import CharField
 
-from edna import conf, placeholders
+from edna import conf, coverage, placeholders
 from edna import rows as raw
 from edna.crypto.keys import SecretKey
-from edna.engine.plan import reference_of
+from edna.engine.references import reference_of
 from edna.errors import SpecError
 from edna.keypool import pool
 from edna.rows import Table, table_of
 from edna.spec import Pseudoprincipal, filler
-from edna.store import add_entries
+from edna.store import Entry, add_entries
 
 #: The largest integer that JavaScript reads exactly: admin pages and JSON APIs round anything beyond.
 _SAFE_INTEGER: Final = 2**53 - 1
@@ -32,35 +32,45 @@ _DRAWS: Final = 20
 
 @dataclass(frozen=True)
 class Made:
-    """A new pseudoprincipal: its raw primary key and its key pair."""
+    """A new pseudoprincipal: its raw primary key, its key pair, the raw value by which foreign keys refer to it, its entry."""
 
     key: Any
     secret_key: SecretKey
+    value: Any
+    entry: Entry
 
 
-def make(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Made]:
+def make(
+    generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str, refers_to: str | None = None
+) -> list[Made]:
     """``count`` new pseudoprincipals, rows and entries inserted in one statement each.
+
+    ``refers_to`` names the column that a foreign key refers to, if it is not the primary key; it is read back.
 
     Raises:
         SpecError: the generator does not say how to fill a column, or the primary key cannot be random.
     """
     if not count:
         return []
-    made = [
-        Made(key, secret)
-        for key, secret in zip(_insert_rows(generator, model, count, using=using), pool.take(count), strict=True)
-    ]
+    keys = _insert_rows(generator, model, count, using=using)
+    table = table_of(model)
+    values = dict(zip(keys, keys, strict=True))
+    if refers_to not in (None, *table.key_names):
+        names = (*table.key_names, str(refers_to))
+        values |= dict(raw.read(table, names, [(key,) for key in keys], lock=False, using=using))
+    pairs = pool.take(count)
     label = model._meta.label_lower
-    add_entries(
-        [(bytes(each.secret_key.public_key), label, reference_of(model, each.key), False) for each in made], using=using
-    )
-    return made
+    new = [
+        (bytes(pair.public_key), label, reference_of(model, key), False) for key, pair in zip(keys, pairs, strict=True)
+    ]
+    entries = add_entries(new, using=using)
+    return [Made(key, pair, values[key], entry) for key, pair, entry in zip(keys, pairs, entries, strict=True)]
 
 
 def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Any]:
     table = table_of(model)
     connection = connections[using]
-    if len(table.key) != 1 or model._meta.parents:
+    if len(table.key) != 1 or any(coverage.parent_links(table.model)):
         raise SpecError(
             f"{model._meta.label}: pseudoprincipals need a model with one table and one primary key column."
         )

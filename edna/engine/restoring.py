@@ -6,37 +6,29 @@ of one row holds back that row, and those below it, only. Knows records and tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.apps import apps
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist
 from django.db import connections
-from django.db.models import ForeignKey, Model
+from django.db.models import Model
 
 from edna import rows as raw
-from edna.coverage import unique_groups
-from edna.engine.conflicts import Held, Outcome, Reason, write_what_fits
-from edna.engine.plan import deletion_order, relations_to
-from edna.errors import InvalidParameters
+from edna import signals
+from edna.engine.conflicts import Reason, fits, write_what_fits
+from edna.engine.fitting import overridden, plain_refusals, refusal, with_references, write_back
+from edna.engine.moving import key_columns
+from edna.engine.ordering import against_order, deletion_order, relations_to
+from edna.engine.progress import Overrides, Progress, hold
+from edna.engine.uniqueness import (
+    deferrable_constraints,
+    require_unique_now,
+)
 from edna.records.diff import DiffBatch, Operation
 from edna.rows import Row, Table, table_of
-
-Overrides = Mapping[str, Any]
-
-
-@dataclass
-class Progress:
-    """What has happened so far in one reveal."""
-
-    outcome: Outcome = field(default_factory=Outcome)
-    kept: list[DiffBatch] = field(default_factory=list)
-    #: Values that this reveal has brought back, by the column that others refer to.
-    present: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
-    came_back: list[Any] = field(default_factory=list)
-    #: Keys of removed rows that were held: a row that has the same key now is another one.
-    absent: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
 
 
 def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides: Overrides, using: str) -> None:
@@ -49,54 +41,159 @@ def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides:
                 hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
             else:
                 removed.setdefault(table.model, (table, []))[1].append(batch)
-    for model in reversed(deletion_order(list(removed))):
+    order = deletion_order(list(removed))
+    circular = against_order(order)
+    inserted: list[_Inserted] = []
+    for model in reversed(order):
         table, batches = removed[model]
         rows = [tuple(row) for batch in batches for row in batch.rows]
         merged = replace(batches[0], rows=rows)
-        _insert(merged, table, progress, overrides=overrides, using=using)
+        later = tuple(relation.field.name for relation in circular.get(model, ()))
+        done = _insert(merged, table, progress, later=later, overrides=overrides, using=using)
+        inserted.append(_Inserted(merged, table, later, done))
+    if circular:
+        _close_circles(inserted, progress, using=using)
 
 
-def _insert(batch: DiffBatch, table: Table, progress: Progress, *, overrides: Overrides, using: str) -> None:
+def _insert(
+    batch: DiffBatch, table: Table, progress: Progress, *, later: Sequence[str], overrides: Overrides, using: str
+) -> list[Row]:
+    """Insert the rows that can be and return them; ``later`` are references to tables whose rows follow, in a circle of tables."""
     rows: list[Row] = list(batch.rows)  # type: ignore[arg-type]
-    rows = with_references(batch, table, rows, batch.columns, progress, using=using)
+    rows = with_references(batch, table, rows, batch.columns, progress, later=later, using=using)
     links = () if connections[using].features.can_defer_constraint_checks else table.links_within
+    empty = {batch.columns.index(name) for name in (*links, *(name for name in later if table.field(name).null))}
     linking = [batch.columns.index(name) for name in links]
 
-    def write(part: Sequence[Row]) -> None:
-        if linking:
-            # Each row is checked at once, and its parent may come after it: references within the table follow below.
-            part = [tuple(None if i in linking else value for i, value in enumerate(row)) for row in part]
-        raw.insert(table, batch.columns, part, using=using)
+    def key_of(row: Row) -> Row:
+        return tuple(row[position] for position in keys)
 
-    refused = write_what_fits(write, rows, using=using)
-    done = [row for row in rows if row not in refused] if refused else rows
+    def write(part: Sequence[Row]) -> None:
+        if empty:
+            # Each row is checked at once, and what it refers to may come after it: such references follow below.
+            part = [tuple(None if i in empty else value for i, value in enumerate(row)) for row in part]
+        if connections[using].vendor == "postgresql" and not deferrable_constraints(table.model):
+            there = raw.insert_free(table, batch.columns, part, using=using)
+            taken.update({key_of(row) for row in part} - there)
+        else:
+            raw.insert(table, batch.columns, part, using=using)
+        require_unique_now(table, using=using)
+
+    #: Keys of rows that were not inserted although the statement went through.
+    taken: set[Row] = set()
+    keys = [batch.columns.index(name) for name in table.key_names]
+    written = fits(write, rows, using=using)
+    refused = [row for row in rows if key_of(row) in taken] if written else rows
+    reasons = plain_refusals(table, batch.columns, refused, using=using) if refused else {}
+    unclear = [row for row in refused if key_of(row) not in reasons]
+    if not written:
+        taken.clear()
+        bad = write_what_fits(write, unclear, using=using)
+        unclear = bad + [row for row in unclear if key_of(row) in taken]
+    refused = [row for row in refused if key_of(row) in reasons] + unclear
+    gone = {key_of(row) for row in refused}
+    done = [row for row in rows if key_of(row) not in gone]
+    why: dict[tuple[Reason, str | None], list[Row]] = {}
     for row in refused:
-        changed = _overridden(table, batch.columns, row, overrides, using=using)
-        if changed and not write_what_fits(write, [changed], using=using):
+        changed = overridden(table, batch.columns, row, overrides, using=using)
+        taken.clear()
+        if changed and not write_what_fits(write, [changed], using=using) and not taken:
             done.append(changed)
         else:
-            reason, name = refusal(table, batch.columns, row, using=using)
-            hold(progress, batch, [row], reason, name)
+            reason = reasons.get(key_of(row)) or refusal(table, batch.columns, row, using=using)
+            why.setdefault(reason, []).append(row)
+    for (cause, name), held in why.items():
+        hold(progress, batch, held, cause, name)
     if refused and table.links_within:
-        done = _without_orphans(batch, table, done, progress, using=using)
+        # Somebody else's row may have the key of one that was refused: it is not the parent that is meant.
+        _note_absent(batch, table, done, progress)
+        done = _without_orphans(batch, table, done, progress, later=later, using=using)
     linked = [row for row in done if any(row[position] is not None for position in linking)]
-    keys = [batch.columns.index(name) for name in table.key_names]
     if linked:
         parents = [tuple(row[position] for position in (*keys, *linking)) for row in linked]
         raw.update(table, links, parents, using=using)
+    _note_absent(batch, table, done, progress)
+    _now_present(table, batch.columns, done, progress)
+    progress.outcome.add(batch.model, len(done))
+    progress.news.note(signals.rows_restored, table, batch.columns, done)
+    return done
+
+
+def _note_absent(batch: DiffBatch, table: Table, done: Sequence[Row], progress: Progress) -> None:
+    """The keys of the rows that did not come back."""
+    keys = [batch.columns.index(name) for name in table.key_names]
     kept = {tuple(row[position] for position in keys) for row in done}
     for name, position in zip(table.key_names, keys, strict=True):
         gone = {row[position] for row in batch.rows if tuple(row[p] for p in keys) not in kept}
         progress.absent.setdefault((table.model, name), set()).update(gone)
-    _now_present(table, batch.columns, done, progress)
-    progress.outcome.add(batch.model, len(done))
 
 
-def _without_orphans(batch: DiffBatch, table: Table, done: list[Row], progress: Progress, *, using: str) -> list[Row]:
+@dataclass
+class _Inserted:
+    """Rows that are back, and by which of their columns they refer to rows that came after them."""
+
+    batch: DiffBatch
+    table: Table
+    later: tuple[str, ...]
+    done: list[Row]
+
+
+def _close_circles(inserted: Sequence[_Inserted], progress: Progress, *, using: str) -> None:
+    """Check the references that had to wait, and fill those that were left empty.
+
+    A row whose reference may be empty stays without it, and the reference stays sealed; any other row is taken back.
+    """
+    required = any(not each.table.field(name).null for each in inserted for name in each.later)
+    while required and any(_took_back(each, progress, using=using) for each in inserted):
+        pass  # those that refer to what was taken back are next
+    for each in inserted:
+        keys = [each.batch.columns.index(name) for name in each.table.key_names]
+        for name in (name for name in each.later if each.table.field(name).null):
+            position = each.batch.columns.index(name)
+            links = [
+                (*(row[key] for key in keys), row[position], None) for row in each.done if row[position] is not None
+            ]
+            link = replace(each.batch, operation=Operation.MODIFY, columns=(name,), rows=links)
+            names = (*each.table.key_names, name)
+            fitting = with_references(link, each.table, links, names, progress, using=using)
+            for row in write_back(each.table, (name,), [row[:-1] for row in fitting], using=using):
+                hold(progress, link, [(*row, None)], *refusal(each.table, names, row, using=using, row_exists=True))
+
+
+def _took_back(each: _Inserted, progress: Progress, *, using: str) -> bool:
+    """Delete the inserted rows whose references lead nowhere after all; whether there were any."""
+    optional = [name for name in each.later if each.table.field(name).null]
+    kept = with_references(
+        each.batch, each.table, list(each.done), each.batch.columns, progress, later=optional, using=using
+    )
+    orphans = [row for row in each.done if row not in kept]
+    if not orphans:
+        return False
+    keys = [each.batch.columns.index(name) for name in each.table.key_names]
+    raw.delete(each.table, [tuple(row[key] for key in keys) for row in orphans], using=using)
+    each.done = kept
+    for position, name in enumerate(each.batch.columns):
+        gone = {row[position] for row in orphans} - {row[position] for row in kept}
+        if (each.table.model, name) in progress.present:
+            progress.present[each.table.model, name] -= gone
+            progress.absent.setdefault((each.table.model, name), set()).update(gone)
+    if len(keys) == 1:
+        lost = {(each.table.model, row[keys[0]]) for row in orphans}
+        progress.came_back = [back for back in progress.came_back if back not in lost]
+    progress.news.forget(signals.rows_restored, each.table, each.batch.columns, orphans)
+    progress.outcome.restored[each.batch.model] -= len(orphans)
+    if not progress.outcome.restored[each.batch.model]:
+        del progress.outcome.restored[each.batch.model]
+    return True
+
+
+def _without_orphans(
+    batch: DiffBatch, table: Table, done: list[Row], progress: Progress, *, later: Sequence[str], using: str
+) -> list[Row]:
     """Of rows just inserted, take back those below a row of the same table that was refused."""
     keys = [batch.columns.index(name) for name in table.key_names]
     while True:
-        kept = with_references(batch, table, list(done), batch.columns, progress, using=using)
+        kept = with_references(batch, table, list(done), batch.columns, progress, later=later, using=using)
         orphans = [row for row in done if row not in kept]
         if not orphans:
             return done
@@ -105,137 +202,108 @@ def _without_orphans(batch: DiffBatch, table: Table, done: list[Row], progress: 
 
 
 def undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: str) -> None:
-    """Put the old values of a modification or decorrelation back, where the new ones still stand."""
+    """Put the old values of a modification or decorrelation back, where the new ones still stand.
+
+    What a later disguise of the same principal lies on is folded into its record instead.
+    """
+    for part in progress.fold(batch):
+        if progress.folding:
+            part = progress.folding.moves.located(part)
+        _undo(part, progress, overrides=overrides, using=using)
+
+
+def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: str) -> None:
     table = _table(batch)
     if table is None or not set(batch.columns) <= set(table.names):
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
         return
     width, count = len(batch.key), len(batch.columns)
+    # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since.
+    rows = [row for row in batch.rows if not _same_values(row[width : width + count], row[width + count :])]
+    progress.outcome.add(batch.model, len(batch.rows) - len(rows))
     current = {
         tuple(row[:width]): row[width:]
         for row in raw.read(
-            table, (*batch.key, *batch.columns), [tuple(row[:width]) for row in batch.rows], lock=True, using=using
+            table, (*batch.key, *batch.columns), [tuple(row[:width]) for row in rows], lock=True, using=using
         )
     }
+    if len(current) < len(rows) and key_columns(batch):
+        rows = _followed(batch, table, rows, current, progress, using=using)
+    overlaid = progress.folding.overlaid(batch) if progress.folding else {}
     free: list[Row] = []
-    for row in batch.rows:
+    for row in rows:
         found = current.get(tuple(row[:width]))
         if found is None:
-            hold(progress, batch, [row], Reason.ROW_MISSING, None)
+            for part in progress.fold(replace(batch, rows=[row]), at_any_time=True):
+                hold(progress, part, part.rows, Reason.ROW_MISSING, None)
             continue
         expected = row[width + count :]
         # Both sides as the driver reads them: the record was made from what the database answered.
         differing = [name for name, now, new in zip(batch.columns, found, expected, strict=True) if now != new]
         if differing:
-            hold(progress, batch, [row], Reason.CHANGED, differing[0])
+            for part in progress.fold(replace(batch, rows=[row]), at_any_time=True):
+                still = next((name for name in differing if name in part.columns), None)
+                if still is None:
+                    # What had changed was another disguise of the same principal; the rest stands as it was left.
+                    _undo(part, progress, overrides=overrides, using=using)
+                else:
+                    hold(progress, part, part.rows, Reason.CHANGED, still)
+        elif tuple(row[:width]) in overlaid:
+            hold(progress, batch, [row], Reason.CHANGED, overlaid[tuple(row[:width])])
         else:
             free.append(tuple(row))
     names = (*batch.key, *batch.columns)
     free = with_references(batch, table, free, names, progress, using=using)
     back = {row[: width + count]: row for row in free}
-    refused = write_what_fits(lambda part: raw.update(table, batch.columns, part, using=using), list(back), using=using)
+    refused = write_back(table, batch.columns, list(back), using=using)
     for row in refused:
-        changed = _overridden(table, names, row, overrides, using=using)
-        if changed and not write_what_fits(
-            lambda part: raw.update(table, batch.columns, part, using=using), [changed], using=using
-        ):
+        changed = overridden(table, names, row, overrides, using=using)
+        if changed and not write_back(table, batch.columns, [changed], using=using):
             continue
         reason, name = refusal(table, names, row, using=using, row_exists=True)
         hold(progress, batch, [back.pop(row)], reason, name)
     progress.outcome.add(batch.model, len(back))
+    progress.news.note_undone(batch, table, back)
+    if progress.folding:
+        progress.folding.moves.put_back(batch, list(back.values()))
 
 
-def with_references(
-    batch: DiffBatch, table: Table, rows: list[Row], names: Sequence[str], progress: Progress, *, using: str
-) -> list[Row]:
-    """The rows whose foreign keys, as far as ``names`` has them, will point at something. The others are held."""
-    before = len(rows)
-    for position, name in enumerate(names):
-        column = table.field(name)
-        if not rows or not isinstance(column, ForeignKey) or not getattr(column, "db_constraint", True):
-            continue
-        target = table_of(column.related_model)
-        refers_to = column.target_field.name
-        while True:
-            known = progress.present.get((target.model, refers_to), set())
-            if target.model is table.model and refers_to in names:
-                known = known | {row[names.index(refers_to)] for row in rows}
-            wanted = {row[position] for row in rows if row[position] is not None} - known
-            found = raw.read_where(target, (refers_to,), refers_to, list(wanted), lock=False, using=using)
-            missing = wanted - {value for (value,) in found} | wanted & progress.absent.get(
-                (target.model, refers_to), set()
-            )
-            if not missing:
-                break
-            # A row of a tree that is held holds back those below it: look again without it.
-            hold(progress, batch, [row for row in rows if row[position] in missing], Reason.REFERENCE_MISSING, name)
-            rows = [row for row in rows if row[position] not in missing]
-    if len(rows) < before and table.links_within:
-        # One that a later column held back may be the parent of one that an earlier column let pass.
-        return with_references(batch, table, rows, names, progress, using=using)
-    return rows
+def _followed(
+    batch: DiffBatch,
+    table: Table,
+    rows: list[Sequence[Any]],
+    current: dict[Row, Row],
+    progress: Progress,
+    *,
+    using: str,
+) -> list[Sequence[Any]]:
+    """The rows of a change of keys, with the keys under which they are now if another owner's disguise has changed those, too.
 
-
-def refusal(
-    table: Table, names: Sequence[str], row: Row, *, using: str, row_exists: bool = False
-) -> tuple[Reason, str | None]:
-    """Why the database refused this row."""
-    value = dict(zip(names, row, strict=False))
-    key = tuple(value[name] for name in table.key_names)
-    if row_exists:
-        # Columns that stay as they are can be part of a constraint too.
-        for current in raw.read(table, table.names, [key], lock=False, using=using):
-            value = dict(zip(table.names, current, strict=True)) | value
-    if not row_exists and raw.read(table, table.key_names, [key], lock=False, using=using):
-        return Reason.ROW_EXISTS, None
-    for group in unique_groups(table.model):
-        if all(value.get(name) is not None for name in group):
-            rows = raw.read_where(
-                table, (*table.key_names, *group), group[0], [value[group[0]]], lock=False, using=using
-            )
-            width = len(table.key)
-            wanted = [value[name] for name in group]
-            if any(list(other[width:]) == wanted and other[:width] != key for other in rows):
-                return Reason.UNIQUE_TAKEN, group[0] if len(group) == 1 else group[-1]
-    return Reason.CONSTRAINT, None
-
-
-def _overridden(table: Table, names: Sequence[str], row: Row, overrides: Overrides, *, using: str) -> Row | None:
-    """The row with the caller's values for taken columns (``{"shop.user.email": ...}``); None where there are none.
-
-    Only columns that must be unique can be overridden, and never a key or a reference: a way round a collision, not a way to
-    come back as somebody else.
-
-    Raises:
-        InvalidParameters: the value does not pass the field's own validation.
+    Such a row is known by the pseudoprincipal, if that has no other one. ``current`` gets what was found.
     """
-    values = {name.lower(): value for name, value in overrides.items()}
-    unique = {name for group in unique_groups(table.model) for name in group}
-    changed = list(row)
-    for position, name in enumerate(names):
-        column, full = table.field(name), f"{table.label}.{name}".lower()
-        if full in values and name in unique and name not in table.key_names and not column.is_relation:
-            try:
-                value = column.clean(values[full], None)
-                changed[position] = column.get_db_prep_save(value, connections[using])
-            except (ValidationError, ValueError, TypeError):
-                value = None
-            if value is None:
-                raise InvalidParameters(f"overrides: the value for {table.label}.{name} is not valid; choose another.")
-    return tuple(changed) if changed != list(row) else None
+    width, count = len(batch.key), len(batch.columns)
+    place, position = next(iter(key_columns(batch).items()))
+    name = batch.columns[position]
+    lost = Counter(row[width + count + position] for row in rows if tuple(row[:width]) not in current)
+    names = (*batch.key, *batch.columns)
+    there = raw.read_where(table, names, name, [value for value, n in lost.items() if n == 1], lock=True, using=using)
+    several = Counter(row[place] for row in there)
+    now = {row[place]: row for row in there if several[row[place]] == 1 and row[:width] not in current}
+    followed: list[Sequence[Any]] = []
+    for row in rows:
+        found = now.get(row[width + count + position]) if tuple(row[:width]) not in current else None
+        if found is not None:
+            current[found[:width]] = found[width:]
+            if progress.folding:
+                progress.folding.moves.found(batch.model, tuple(row[:width]), now=found[:width])
+            row = (*found[:width], *row[width:])
+        followed.append(row)
+    return followed
 
 
-def hold(progress: Progress, batch: DiffBatch, rows: Iterable[Sequence[Any]], reason: Reason, name: str | None) -> None:
-    held = [tuple(row) for row in rows]
-    progress.kept.append(replace(batch, rows=held))
-    positions = (
-        [batch.columns.index(column) for column in batch.key]
-        if batch.operation is Operation.REMOVE
-        else range(len(batch.key))
-    )
-    for row in held:
-        key = tuple(row[position] for position in positions)
-        progress.outcome.held.append(Held(batch.model, key[0] if len(key) == 1 else key, reason, name))
+def _same_values(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    # 1, 1.0 and True are equal to Python and are not the same value of a column.
+    return list(one) == list(other) and list(map(type, one)) == list(map(type, other))
 
 
 def _now_present(table: Table, names: Sequence[str], rows: Sequence[Row], progress: Progress) -> None:

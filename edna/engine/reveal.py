@@ -6,27 +6,32 @@ whatever is held is sealed again in the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from django.apps import apps
 from django.db.models import Model
 
-from edna import conf, coverage, registry, store
-from edna import rows as raw
+from edna import conf, store
 from edna.crypto.keys import PublicKey
-from edna.engine.conflicts import Held, Outcome, Reason, write_what_fits
-from edna.engine.disguise import seal_records
-from edna.engine.opening import Opened, open_receipt
-from edna.engine.plan import key_of, reference_of, relations_to
-from edna.engine.restoring import Overrides, Progress, hold, insert_removed, refusal, undo, with_references
+from edna.engine import announcing, blobs, files, mentions
+from edna.engine import journal as journals
+from edna.engine.bags import Sealed, seal_records, seal_shared
+from edna.engine.catching_up import catch_up, hold_stuck
+from edna.engine.conflicts import Outcome
+from edna.engine.folding import CHANGES, Folding
+from edna.engine.journal import Holder, Journal, Opened
+from edna.engine.letting_go import LetGo, let_go
+from edna.engine.newkeys import Given, give_keys, without_keys
+from edna.engine.progress import Overrides, Progress
+from edna.engine.references import reference_of
+from edna.engine.restoring import insert_removed, undo
 from edna.engine.unlocked import Unlocked
-from edna.errors import RevealRefused, UnknownDisguise
+from edna.errors import RevealRefused, SpecError
 from edna.records.diff import DiffBatch, Operation
-from edna.records.locator import Receipt
-from edna.records.speaksfor import SpeaksFor
-from edna.rows import Row, Table, table_of
+from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, Receipt, seal_locator
+from edna.rows import Row
 from edna.store import Entry
 
 
@@ -38,170 +43,227 @@ def reveal(receipt: Receipt, unlocked: Unlocked, *, overrides: Overrides, allow_
         BagError: a bag was changed, moved or forged; it stays where it is, as evidence.
         RevealRefused: something is held and ``allow_partial`` is off.
     """
-    opened = open_receipt(receipt, unlocked)
-    return restore(opened, unlocked, overrides=overrides, allow_partial=allow_partial)
+    outcome = restore(journals.read(receipt, unlocked), unlocked, overrides=overrides, allow_partial=allow_partial)
+    unlocked.forget_voices()
+    return outcome
 
 
-def restore(opened: Opened, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool) -> Outcome:
+def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool) -> Outcome:
     """Bring back what the records say, as far as nothing stands in the way; erase what is done, seal again what is not."""
     using = unlocked.using
-    progress = Progress()
-    insert_removed(opened.diffs, progress, overrides=overrides, using=using)
-    for batch in reversed(opened.diffs):
-        if batch.operation is not Operation.REMOVE:
+    current = journal.current
+    named = files.names_by_row(journal)
+    catch_up(journal, using=using)
+    files.follow(named)
+    coming = _shared_with(journal)
+    known_batches = [batch for opened in (current, *journal.others) for batch in opened.diffs]
+    given = give_keys([opened.diffs for opened in (current, *coming)], among=known_batches, using=using)
+    progress = Progress(
+        folding=Folding(current, [opened for opened in journal.others if opened not in coming]),
+    )
+    hold_stuck(current, coming, progress)
+    shared = [batch for opened in coming for batch in opened.diffs]
+    for batch in shared:
+        progress.shared.setdefault(batch.model, set()).update(batch.primary_keys())
+    progress.files = files.look([current, *coming], using=using)
+    used = mentions.resolve(journal, coming)
+    insert_removed([*current.diffs, *shared], progress, overrides=overrides, using=using)
+    _keep_shared(coming, progress)
+    for batch in reversed(current.diffs):
+        if batch.operation in (Operation.MODIFY, Operation.DECORRELATE):
             undo(batch, progress, overrides=overrides, using=using)
-    remaining = _let_go_of_pseudoprincipals(opened, progress, using=using)
+    mentions.finish(journal, used, coming, progress.kept)
+    known = {
+        reference: bytes(voice.public_key)
+        for opened in (current, *journal.others)
+        for voice in opened.speaks_for
+        for reference in [reference_of(apps.get_model(opened.head.principal_model), voice.principal)]
+    }
+    released = let_go(journal, progress, using=using)
+    _settle_files(journal, coming, progress, using=using)
+    progress.kept += _reveal_blobs(journal, progress, unlocked)
     if progress.outcome.held and not allow_partial:
         count = len(progress.outcome.held)
         raise RevealRefused(
-            f"{count} record(s) of {opened.receipt.disguise} cannot be revealed now, so none was; see the outcome for the reasons.",
+            f"{count} record(s) of {current.head.disguise} cannot be revealed now, so none was; see the outcome for the reasons.",
             outcome=progress.outcome,
         )
     # Erase last: whatever is not back in the application's tables must still lie in a sealed bag.
-    _erase(opened, progress, remaining, unlocked)
-    unlocked.forget_voices()
+    entries = _erase(journal, progress, released, given, using=using)
+    _attach(journal, progress, entries, known, unlocked)
+    store.save_entries(list(entries.values()), using=using)
+    head = current.head
+    announcing.revealed(progress.news, head.disguise, head.principal_model, unlocked)
     return progress.outcome
 
 
-# Pseudoprincipals
+def _reveal_blobs(journal: Journal, progress: Progress, unlocked: Unlocked) -> list[DiffBatch]:
+    """Call the application's function for what it has sealed; return what has to stay.
 
-
-def _let_go_of_pseudoprincipals(opened: Opened, progress: Progress, *, using: str) -> list[SpeaksFor]:
-    """Fix what refers to the pseudoprincipals of this disguise, delete those that nothing needs; return the others."""
-    if not opened.speaks_for:
+    Raises:
+        SpecError: the function has disguised or revealed something itself, and the journal is not true any more.
+    """
+    head = journal.current.head
+    if not any(batch.operation is Operation.BLOB for batch in journal.current.diffs):
         return []
-    model: type[Model] = apps.get_model(opened.head.principal_model)
-    table = table_of(model)
-    still_used = {row[-1] for batch in progress.kept if batch.operation is Operation.DECORRELATE for row in batch.rows}
-    owners = {
-        row[-1]: row[-2] for batch in opened.diffs if batch.operation is Operation.DECORRELATE for row in batch.rows
-    }
-    # Locked: an entry must not be deleted while somebody else's disguise adds a locator to it.
-    keys = [bytes(voice.public_key) for voice in opened.speaks_for]
-    entries = {entry.public_key: entry for entry in store.entries_by_public_key(keys, using=using, lock=True)}
-    free: dict[Any, SpeaksFor] = {}
-    for voice in opened.speaks_for:
-        entry = entries.get(bytes(voice.public_key))
-        # A pseudoprincipal that was itself disguised still owns the bags of that: it must outlive them.
-        if voice.principal not in still_used and not (entry and entry.locators):
-            free[voice.principal] = voice
-    home = key_of(model, str(opened.head.principal), using=using)
-    for relation in relations_to(model):
-        for key in _settle(relation, opened, {q: owners.get(q, home) for q in free}, progress, using=using):
-            free.pop(key, None)
-    if free:
-        raw.delete(table, [(key,) for key in free], using=using)
-        gone = [entries[bytes(voice.public_key)] for voice in free.values() if bytes(voice.public_key) in entries]
-        store.delete_entries(gone, using=using)
-    return [voice for voice in opened.speaks_for if voice.principal not in free]
+    kept = blobs.reveal(journal.current.diffs, progress.outcome, head=head, unlocked=unlocked)
+    entries = store.entries_by_public_key(journal.holders, using=unlocked.using)
+    if any(journal.holders[entry.public_key].entry.locators != entry.locators for entry in entries):
+        raise SpecError(
+            f"{head.disguise}: the function of edna.on_reveal disguised or revealed something of the same principal. "
+            "Nothing was changed; do that after the reveal."
+        )
+    return kept
 
 
-def _settle(
-    relation: coverage.Relation, opened: Opened, owners: Mapping[Any, Any], progress: Progress, *, using: str
-) -> set[Any]:
-    """Deal with rows that came to refer to a pseudoprincipal after the disguise; return the pseudoprincipals still needed."""
-    table = table_of(relation.model)
-    width = len(table.key)
-    found = raw.read_where(
-        table, (*table.key_names, relation.field.name), relation.field.name, list(owners), lock=True, using=using
-    )
-    if not found:
-        return set()
-    policy = _reference_policy(opened.receipt.disguise, relation)
-    if policy == "retain":
-        return {row[-1] for row in found}
-    if policy == "delete":
-        needed = _needed_by_others(table, [row[:width] for row in found], using=using)
-        raw.delete(table, [row[:width] for row in found if row[:width] not in needed], using=using)
-        for key in sorted(needed):
-            pk = key[0] if len(key) == 1 else key
-            progress.outcome.held.append(Held(table.label, pk, Reason.CONSTRAINT))
-        return {row[-1] for row in found if row[:width] in needed}
-    back = {(*row[:width], owners[row[-1]]): row[-1] for row in found}
-    batch = DiffBatch(Operation.MODIFY, table.label, "", table.key_names, (relation.field.name,), ())
-    names = (*table.key_names, relation.field.name)
-    aside = Progress(present=progress.present)
-    rows = with_references(batch, table, list(back), names, aside, using=using)
-    refused = set(
-        write_what_fits(lambda part: raw.update(table, (relation.field.name,), part, using=using), rows, using=using)
-    )
-    for row in refused:
-        hold(aside, batch, [row], *refusal(table, names, row, using=using, row_exists=True))
-    # Said, but not sealed: these rows are in their table, under the pseudoprincipal, which stays until they can move.
-    progress.outcome.held += aside.outcome.held
-    progress.outcome.add(table.label, len(rows) - len(refused))
-    return {key for row, key in back.items() if row in refused or row not in rows}
+def _shared_with(journal: Journal) -> list[Opened]:
+    """Shared bags whose rows this reveal brings back: its own records point at them, or its pseudoprincipals own the rows.
+
+    Not those at which another bag of the same principal points: they removed the row themselves, and have not taken that back.
+    """
+    wanted: set[Locator] = set()
+    for voice in journal.current.speaks_for:
+        holder = journal.held_by(voice)
+        wanted |= set(holder.items) if holder else set()
+    wanted -= set(journals.pointing_at(opened for opened in journal.others if not opened.shared))
+    wanted |= set(journals.pointers(journal.current))
+    return [
+        opened
+        for opened in journal.others
+        if opened.shared and opened.locator in wanted and not mentions.is_mention(opened)
+    ]
 
 
-def _needed_by_others(table: Table, keys: Sequence[Row], *, using: str) -> set[Row]:
-    """Those of the rows that a row of any table points at: they cannot be deleted without leaving it dangling."""
-    needed: set[Row] = set()
-    for relation in relations_to(table.model):
-        target = relation.field.target_field.name
-        values = {
-            row[-1]: row[:-1] for row in raw.read(table, (*table.key_names, target), keys, lock=False, using=using)
-        }
-        referring = table_of(relation.model)
-        name = relation.field.name
-        for (value,) in raw.read_where(referring, (name,), name, list(values), lock=False, using=using):
-            needed.add(values[value])
-    return needed
+def _keep_shared(coming: Sequence[Opened], progress: Progress) -> None:
+    """Rows of shared bags that could not come back stay in their shared bags, and nowhere else."""
+    held: dict[str, set[Row]] = {}
+    kept: list[DiffBatch] = []
+    for batch in progress.kept:
+        if batch.operation is Operation.REMOVE:
+            held.setdefault(batch.model, set()).update(batch.primary_keys())
+            batch = batch.without(progress.shared.get(batch.model, set()))
+        kept.append(batch)
+    progress.kept = kept
+    for opened in coming:
+        opened.changed = True
+        pointers = [batch for batch in opened.diffs if batch.operation is Operation.SHARE]
+        # What leads to files goes along, until it is known which rows have come back.
+        opened.diffs = [
+            batch.only(held.get(batch.model, set())) for batch in opened.diffs if batch.operation is not Operation.SHARE
+        ]
+        if not opened.empty:
+            opened.diffs += pointers  # to mentions of those whom the rows name
 
 
-def _reference_policy(name: str, relation: coverage.Relation) -> str:
-    try:
-        policies = registry.get(name).references
-    except UnknownDisguise:
-        return "restore"
-    return {label.lower(): policy for label, policy in policies.items()}.get(relation.label.lower(), "restore")
+def _settle_files(journal: Journal, coming: Sequence[Opened], progress: Progress, *, using: str) -> None:
+    """Write the files of rows that are back, and keep what leads to the others with the records that name them."""
+    revealed = [(journal.current, progress.kept), *((opened, opened.diffs) for opened in coming)]
+    others = [opened for opened in journal.others if opened not in coming]
+    own, *shared = files.settle(revealed, others, progress.files, using=using)
+    progress.kept += own
+    for opened, pointers in zip(coming, shared, strict=True):
+        opened.diffs += pointers
 
 
 # Finishing
 
 
-def _erase(opened: Opened, progress: Progress, remaining: Sequence[SpeaksFor], unlocked: Unlocked) -> None:
-    """Erase what is done and seal again what is not; principals whose row came back get their reference back."""
-    using = unlocked.using
-    store.delete_bags(opened.indexes, using=using)
+def _erase(journal: Journal, progress: Progress, released: LetGo, given: Given, *, using: str) -> dict[bytes, Entry]:
+    """Erase what is done and seal again what is not or was rewritten; return the entries whose list has changed."""
+    current = journal.current
+    entries: dict[bytes, Entry] = {}
+    current.diffs, current.stuck = _remaining(journal, progress), []
+    current.speaks_for = released.remaining
+    erased = list(current.indexes)
+    gone: set[Locator] = set()
+    if current.empty:
+        gone.add(current.locator)
+        sealed = []
+    else:
+        sealed = [(current, _sealed(current, given))]
+    for opened in journal.others:
+        if opened.changed:
+            erased += opened.indexes
+            if opened.empty:
+                gone.add(opened.locator)
+            else:
+                sealed.append((opened, _sealed(opened, given)))
+    # Nothing lies under these any more: they are taken out of every list.
+    for holder in journal.holders.values() if gone else ():
+        _unlist(holder, [locator for locator in holder.items if locator in gone], entries)
+    taken_over: dict[bytes, list[bytes]] = {}
+    for opened, former in released.adopted:
+        if former is not None:
+            _unlist(journal.holders[former], [opened.locator], entries)
+        heir = opened.holder or current.holder
+        assert heir is not None
+        if not opened.empty:
+            item = seal_locator(opened.locator, recipient=PublicKey(heir.public_key))
+            taken_over.setdefault(heir.public_key, []).append(item)
+    for public_key, items in taken_over.items():
+        entry = entries.get(public_key, journal.holders[public_key].entry)
+        entries[public_key] = replace(entry, locators=b"".join((entry.locators, *items)))
+    store.delete_bags(erased, using=using)
+    by_expiry: dict[datetime.date | None, list[Sealed]] = {}
+    for opened, bags in sealed:
+        expires_on = store.expiry_bucket(opened.head.applied_at.date(), retention_days=conf.retention_days())
+        by_expiry.setdefault(expires_on, []).extend(bags)
+    for expires_on, bags in by_expiry.items():
+        store.add_bags(bags, expires_on=expires_on, using=using)
+    return {public_key: entry for public_key, entry in entries.items() if public_key not in released.gone}
+
+
+def _remaining(journal: Journal, progress: Progress) -> list[DiffBatch]:
+    """What is held, and pointers at shared bags that still hold something."""
+    alive = {(opened.locator.expose(),) for opened in journal.others if opened.shared and not opened.empty}
     removed = [batch for batch in progress.kept if batch.operation is Operation.REMOVE]
     # Changes were undone, and held, from the last to the first: keep them in the order in which they were made.
-    changed = [batch for batch in reversed(progress.kept) if batch.operation is not Operation.REMOVE]
-    entry = opened.entry
-    if removed or changed or remaining:
-        sealed = seal_records(
-            opened.head,
-            [*removed, *changed],
-            remaining,
-            locator=opened.receipt.locator,
-            recipient=PublicKey(entry.public_key),
-        )
-        expires_on = store.expiry_bucket(opened.head.applied_at.date(), retention_days=conf.retention_days())
-        store.add_bags(sealed, expires_on=expires_on, using=using)
-    elif opened.item is not None:
-        entry = replace(entry, locators=entry.locators.replace(opened.item, b""))
-    entries = _attached(opened, progress, entry, unlocked)
-    if entries != [opened.entry]:
-        store.save_entries(entries, using=using)
+    changed = [batch for batch in reversed(progress.kept) if batch.operation in CHANGES]
+    kept_blobs = [batch for batch in progress.kept if batch.operation is Operation.BLOB]
+    kept_files = [batch for batch in progress.kept if batch.operation is Operation.FILE]
+    pointers = [batch.only(alive) for batch in journal.current.diffs if batch.operation is Operation.SHARE]
+    return [batch for batch in (*removed, *pointers, *changed, *kept_files, *kept_blobs) if batch.rows]
 
 
-def _attached(opened: Opened, progress: Progress, entry: Entry, unlocked: Unlocked) -> list[Entry]:
-    """``entry``, and those of pseudoprincipals whose row came back, each with its reference where it has a row again."""
-    model: type[Model] = apps.get_model(opened.head.principal_model)
-    back = {reference_of(model, key) for table, key in progress.came_back if table is model._meta.concrete_model}
-    own = str(opened.head.principal)
-    if own in back:
-        # A removed principal's entry does not say that it is a person's; only a person holds the key that unlocked it.
-        natural = entry.public_key == bytes(unlocked.public_key)
-        entry = replace(entry, model=model._meta.label_lower, reference=own, natural=natural)
-    others = back - {own}
-    # The row was gone until now: an entry that has its reference is left over from one that was deleted without edna.
-    stale = store.entries_by_reference(model._meta.label_lower, list(back), using=unlocked.using, lock=True)
-    store.save_entries([each.detached() for each in stale if each.id != entry.id], using=unlocked.using)
-    if not others:
-        return [entry]
-    keys = {voice.entry.public_key: reference_of(model, voice.key) for voice in unlocked.spoken_for()}
-    wanted = [public_key for public_key, reference in keys.items() if reference in others]
-    # Read again, locked: what the capability remembers may be older than somebody else's disguise.
-    found = store.entries_by_public_key(wanted, using=unlocked.using, lock=True)
+def _sealed(opened: Opened, given: Given) -> list[Sealed]:
+    diffs = [*without_keys(opened.diffs, given), *[stuck.batch for stuck in opened.stuck]]
+    if opened.holder is None:
+        return seal_shared(opened.head, diffs, locator=opened.locator)
+    recipient = PublicKey(opened.holder.public_key)
+    return seal_records(opened.head, diffs, opened.speaks_for, locator=opened.locator, recipient=recipient)
+
+
+def _unlist(holder: Holder, locators: Sequence[Locator], entries: dict[bytes, Entry]) -> None:
+    """Take what is under these locators out of the list."""
+    items = {holder.items[locator] for locator in locators if locator in holder.items}
+    if items:
+        entry = entries.get(holder.entry.public_key, holder.entry)
+        size = SEALED_LOCATOR_BYTES
+        listed = [entry.locators[start : start + size] for start in range(0, len(entry.locators), size)]
+        shortened = b"".join(item for item in listed if item not in items)
+        entries[entry.public_key] = replace(entry, locators=shortened)
+
+
+def _attach(
+    journal: Journal, progress: Progress, entries: dict[bytes, Entry], known: dict[str, bytes], unlocked: Unlocked
+) -> None:
+    """Principals whose row came back, the one who was disguised and pseudoprincipals, get their reference back."""
+    model: type[Model] = apps.get_model(journal.current.head.principal_model)
     label = model._meta.label_lower
-    return [entry, *(replace(each, model=label, reference=keys[each.public_key]) for each in found)]
+    back = {reference_of(model, key) for table, key in progress.came_back if table is model._meta.concrete_model}
+    if not back:
+        return
+    assert journal.current.holder is not None
+    whose = {reference: key for reference, key in known.items() if reference in back and key in journal.holders}
+    whose.setdefault(str(journal.current.head.principal), journal.current.holder.public_key)
+    # The row was gone until now: an entry that has its reference is left over from one that was deleted without edna.
+    stale = store.entries_by_reference(label, list(back), using=unlocked.using, lock=True)
+    store.save_entries(
+        [entry.detached() for entry in stale if entry.public_key not in whose.values()], using=unlocked.using
+    )
+    for reference in back & set(whose):
+        public_key = whose[reference]
+        entry = entries.get(public_key, journal.holders[public_key].entry)
+        # A removed principal's entry does not say that it is a person's; only a person holds the key that unlocked it.
+        natural = public_key == bytes(unlocked.public_key)
+        entries[public_key] = replace(entry, model=label, reference=reference, natural=natural)

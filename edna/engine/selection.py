@@ -7,6 +7,8 @@ specifications; knows no bags, keys or targets.
 from __future__ import annotations
 
 import datetime
+import functools
+import operator
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,14 +54,17 @@ class Selection:
         model: type[Model],
         names: Sequence[str],
         *,
-        owner: str | None,
+        owners: Sequence[str],
         where: Q | None,
         using: str,
         lock: bool = False,
     ) -> Selection | None:
-        """``names`` are fields or paths of ``model``. None where the condition can match nothing."""
+        """``names`` are fields or paths of ``model``; a row is meant that any of ``owners`` leads to, or every row without.
+        None where the condition can match nothing."""
         # Not a manager: managers may hide rows, and hidden rows are someone's data too.
-        query: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(_OwnedBy(owner) if owner else Q())
+        query: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(
+            functools.reduce(operator.or_, (Q(_OwnedBy(path)) for path in owners), Q())
+        )
         if where is not None:
             query = query.filter(where)
         query = query.order_by("pk").values_list(*names)
@@ -76,8 +81,9 @@ class Selection:
         connection = connections[using]
         if owners is None:
             return self._run((), params, connection)
-        parts = packets([(owner,) for owner in owners], connection, other_parameters=len(self.params))
-        return [row for part in parts for row in self._run([owner for (owner,) in part], params, connection)]
+        places = self.params.count(_OWNERS)
+        parts = packets([(owner,) * places for owner in owners], connection, other_parameters=len(self.params))
+        return [row for part in parts for row in self._run([owner for owner, *_ in part], params, connection)]
 
     def _run(self, owners: Sequence[Any], params: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Row]:
         bound: list[Any] = []

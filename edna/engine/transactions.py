@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from django.db import OperationalError, connections, transaction
+from django.db import IntegrityError, OperationalError, connections, transaction
 
 from edna.errors import DatabaseBusy
 
@@ -20,8 +21,8 @@ Result = TypeVar("Result")
 
 ATTEMPTS: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.02
-#: Deadlock and lock wait time-out of MariaDB and MySQL.
-_MYSQL_CODES: Final = {1205, 1213}
+#: Lock wait time-out, deadlock and (MariaDB) a row changed since the snapshot was taken.
+_MYSQL_CODES: Final = {1205, 1213, 1020}
 #: Serialisation failure, deadlock and lock not available of PostgreSQL.
 _POSTGRESQL_STATES: Final = {"40001", "40P01", "55P03"}
 
@@ -50,8 +51,44 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
             if nested:
                 raise DatabaseBusy("The database was too busy; roll the transaction back and try again.") from error
             last = error
-        # Jitter is no secret: it only keeps two losers from colliding again.
-        time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
+        if attempt + 1 < ATTEMPTS:
+            # Jitter is no secret: it only keeps two losers from colliding again.
+            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
     raise DatabaseBusy(
         f"The database was too busy {ATTEMPTS} times in a row; nothing was changed. Try again later."
     ) from last
+
+
+@contextmanager
+def block(
+    begin: Callable[[], Result],
+    finish: Callable[[Result], None],
+    *,
+    refusal: Callable[[], Exception],
+    using: str,
+) -> Iterator[Result]:
+    """A block of the caller's code between ``begin()`` and ``finish(...)``, in one transaction. It is not run again.
+
+    Errors of the block itself are the caller's, and stay as they are.
+
+    Raises:
+        DatabaseBusy: the database asked for another try before the block or after it.
+    What ``refusal`` makes, if a constraint turns out to be broken when the block has ended.
+    """
+    inside = True
+    try:
+        with transaction.atomic(using=using):
+            begun = run(begin, using=using)
+            yield begun
+            inside = False
+            finish(begun)
+        return
+    except IntegrityError:
+        if inside:
+            raise
+    except OperationalError as error:
+        if inside or not asks_for_another_try(error):
+            raise
+        raise DatabaseBusy("The database was too busy; nothing was changed. Try again later.") from error
+    # Outside of the handler: the database's words quote the values of rows, and end up in logs.
+    raise refusal()

@@ -7,14 +7,14 @@ when closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from edna import conf, store
 from edna.crypto.keys import PublicKey, SecretKey
-from edna.errors import BagError, CapabilityClosed, PrincipalNotRegistered, ReceiptForeign, WrongKey
+from edna.errors import BagError, BagMissing, CapabilityClosed, PrincipalNotRegistered, ReceiptForeign, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator
 from edna.records.speaksfor import SpeaksForBatch
@@ -44,6 +44,10 @@ class Unlocked:
         self._voices: dict[bytes, Voice] | None = None
         self.using = using
         self._damaged: dict[tuple[Locator, BagKind], BagError] = {}
+        #: Under receipts given to `unlock`: not sealed to this key, and perhaps to that of a pseudoprincipal.
+        self._foreign: set[tuple[Locator, BagKind]] = set()
+        #: How many segments of both kinds there are, according to the bags that were opened.
+        self._counts: dict[tuple[Locator, BagKind], tuple[int, int]] = {}
 
     def __repr__(self) -> str:
         return f"<Unlocked {'closed' if self._secret_key is None else 'open'}>"
@@ -80,6 +84,11 @@ class Unlocked:
     def public_key(self) -> PublicKey:
         return self.secret_key.public_key
 
+    @property
+    def locators(self) -> tuple[Locator, ...]:
+        """Those of the receipts that it was unlocked with."""
+        return self._locators
+
     def forget_voices(self) -> None:
         """Look again: a disguise or a reveal has changed who speaks for whom."""
         self._voices = None
@@ -111,12 +120,21 @@ class Unlocked:
     def require_all_voices(self) -> None:
         """
         Raises:
-            BagError: a speaks-for bag is damaged, so that data of this principal would be left out of a disguise.
+            BagError: a speaks-for bag is damaged or missing, so that data of this principal would be left out of a disguise.
         """
-        self.voices()
+        wanted = self.keys_by_locator()
+        # That all speaks-for bags of a disguise are gone shows in its other bags only: their first segments say it.
+        mute = {locator: key for locator, key in wanted.items() if (locator, BagKind.SPEAKS_FOR) not in self._counts}
+        for locator, bag in open_bags(mute, BagKind.DIFF, using=self.using, first_only=True):
+            if isinstance(bag, Bag) and bag.segments[1]:
+                self._damaged.setdefault((locator, BagKind.SPEAKS_FOR), _missing())
         for (_, kind), error in self._damaged.items():
             if kind is BagKind.SPEAKS_FOR:
                 raise error
+
+    def keys_by_locator(self) -> dict[Locator, list[SecretKey]]:
+        """Where to look, and with which keys: a locator may be in several lists, and only one of their keys opens the bag."""
+        return _keys_by_locator(self.voices().values())
 
     def spoken_for(self) -> list[Voice]:
         """The pseudoprincipals, without the principal itself."""
@@ -124,25 +142,32 @@ class Unlocked:
 
     def _follow(self) -> dict[bytes, Voice]:
         own = self.entry()
+        self._foreign.clear()
+        self._counts.clear()
         first = Voice(own, self.secret_key, None, None, (*self._listed(own, self.secret_key), *self._locators))
         voices = {own.public_key: first}
         level = [first]
         while level:
-            wanted = {locator: voice.secret_key for voice in level for locator in voice.locators}
+            # A locator may be in several lists, of which one key opens the bag: what is open already is not asked for again.
+            asked = _keys_by_locator(level)
+            wanted = {
+                locator: keys for locator, keys in asked.items() if (locator, BagKind.SPEAKS_FOR) not in self._counts
+            }
             found: dict[bytes, tuple[str, Any, SecretKey]] = {}
             for _, bag in self.open_all(wanted, BagKind.SPEAKS_FOR):
                 for batch in bag.batches:
                     assert isinstance(batch, SpeaksForBatch)
-                    found |= {bytes(public): (batch.model, key, secret) for key, public, secret in batch.rows}
+                    found |= {bytes(public): (batch.model, key, secret) for key, public, secret, _ in batch.rows}
             new = [public_key for public_key in found if public_key not in voices]
             level = []
             for entry in store.entries_by_public_key(new, using=self.using):
                 model, key, secret_key = found[entry.public_key]
                 level.append(Voice(entry, secret_key, model, key, self._listed(entry, secret_key)))
             voices |= {voice.entry.public_key: voice for voice in level}
+        self._require_own_receipts()
         return voices
 
-    def open_all(self, wanted: dict[Locator, SecretKey], kind: BagKind) -> Iterator[tuple[Locator, Bag]]:
+    def open_all(self, wanted: Mapping[Locator, Sequence[SecretKey]], kind: BagKind) -> Iterator[tuple[Locator, Bag]]:
         """What opens of one kind under each locator; what does not is added to ``damaged``.
 
         Raises:
@@ -150,19 +175,49 @@ class Unlocked:
         """
         for locator in wanted:
             self._damaged.pop((locator, kind), None)
+            self._counts.pop((locator, kind), None)
         for locator, bag in open_bags(wanted, kind, using=self.using):
             if isinstance(bag, Bag):
+                self._counts[locator, kind] = bag.segments
+                self._foreign.discard((locator, kind))
                 yield locator, bag
             elif isinstance(bag, WrongKey) and locator in self._locators:
-                raise ReceiptForeign(
-                    "One of the receipts given to unlock() does not open with this key; leave it out, or unlock with its owner's key."
-                )
+                self._foreign.add((locator, kind))
             else:
-                self._damaged[locator, kind] = bag
+                self._damaged.setdefault((locator, kind), bag)
+        if kind is BagKind.DIFF:
+            self._require_own_receipts()
+            self._compare_counts(wanted)
+
+    def _require_own_receipts(self) -> None:
+        if self._foreign:
+            raise ReceiptForeign(
+                "One of the receipts given to unlock() does not open with this key; leave it out, or unlock with its owner's key."
+            )
+
+    def _compare_counts(self, locators: Iterable[Locator]) -> None:
+        """Bags of one kind say whether there must be some of the other."""
+        for locator in locators:
+            for kind, other in ((BagKind.DIFF, BagKind.SPEAKS_FOR), (BagKind.SPEAKS_FOR, BagKind.DIFF)):
+                counts = self._counts.get((locator, other))
+                if counts and counts[kind is BagKind.SPEAKS_FOR] and (locator, kind) not in self._counts:
+                    self._damaged.setdefault((locator, kind), _missing())
+
+    def is_damaged(self, locator: Locator) -> bool:
+        """Whether a bag under it was found to be missing or not to open."""
+        return any((locator, kind) in self._damaged for kind in BagKind)
 
     @staticmethod
     def _listed(entry: Entry, secret_key: SecretKey) -> tuple[Locator, ...]:
         return tuple(locator for _, locator in listed_locators(entry, secret_key))
+
+
+def _keys_by_locator(voices: Iterable[Voice]) -> dict[Locator, list[SecretKey]]:
+    keys: dict[Locator, list[SecretKey]] = {}
+    for voice in voices:
+        for locator in voice.locators:
+            keys.setdefault(locator, []).append(voice.secret_key)
+    return keys
 
 
 def listed_locators(entry: Entry, secret_key: SecretKey) -> list[tuple[bytes, Locator]]:
@@ -178,33 +233,56 @@ def listed_locators(entry: Entry, secret_key: SecretKey) -> list[tuple[bytes, Lo
 
 
 def open_bags(
-    wanted: dict[Locator, SecretKey], kind: BagKind, *, using: str
+    wanted: Mapping[Locator, Sequence[SecretKey]], kind: BagKind, *, using: str, first_only: bool = False
 ) -> Iterator[tuple[Locator, Bag | BagError]]:
-    """All segments of one kind under each locator, opened by its key, or the error that says why a segment does not open.
+    """All segments of one kind under each locator (or the first), opened by one of its keys, or the error that says why one does
+    not open; BagMissing after those of a locator that are not as many as they say.
 
     One statement unless a bag has many segments.
     """
-    start = 0
-    while wanted:
+    start, step = 0, 1 if first_only else SEGMENTS_AT_ONCE
+    numbers: dict[Locator, set[int]] = {}
+    expected: dict[Locator, int] = {}
+    more = list(wanted)
+    while more:
         places = {
             locator.index(kind, sequence): (locator, sequence)
-            for locator in wanted
-            for sequence in range(start, start + SEGMENTS_AT_ONCE)
+            for locator in more
+            for sequence in range(start, start + step)
         }
         stored = store.bags_by_index(places, using=using)
         for index, sealed in stored.items():
             locator, sequence = places[index]
-            yield locator, _opened(sealed, locator, kind, sequence, wanted[locator])
-        start += SEGMENTS_AT_ONCE
-        full = {places[index][0] for index in stored if places[index][1] == start - 1}
-        wanted = {locator: key for locator, key in wanted.items() if locator in full}
+            bag = _opened(sealed, locator, kind, sequence, wanted[locator])
+            numbers.setdefault(locator, set()).add(sequence)
+            if isinstance(bag, Bag):
+                expected[locator] = bag.segments[kind is BagKind.SPEAKS_FOR]
+            yield locator, bag
+        start += step
+        more = [] if first_only else list({places[index][0] for index in stored if places[index][1] == start - 1})
+    for locator, count in expected.items() if not first_only else ():
+        if numbers[locator] != set(range(count)):
+            yield locator, _missing()
 
 
-def _opened(sealed: bytes, locator: Locator, kind: BagKind, sequence: int, secret_key: SecretKey) -> Bag | BagError:
-    try:
-        # The server's keys get no name here: error pages print variables.
-        return open_bag(
-            sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=conf.mac_keys()
-        )
-    except BagError as error:
-        return error.with_traceback(None)
+def _missing() -> BagMissing:
+    return BagMissing(
+        "One of the bags of a disguise is not in the table any more. Nothing was changed; restore it from a backup."
+    )
+
+
+def _opened(
+    sealed: bytes, locator: Locator, kind: BagKind, sequence: int, secret_keys: Sequence[SecretKey]
+) -> Bag | BagError:
+    refusal: BagError = WrongKey("No key was given.")
+    for secret_key in secret_keys:
+        try:
+            # The server's keys get no name here: error pages print variables.
+            return open_bag(
+                sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=conf.mac_keys()
+            )
+        except BagError as error:
+            refusal = error.with_traceback(None)
+            if not isinstance(error, WrongKey):
+                break
+    return refusal

@@ -31,11 +31,33 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Replay',
+            fields=[
+                ('id', models.BigIntegerField(default=edna.models.random_primary_key, editable=False, primary_key=True, serialize=False)),
+                ('on', models.DateField(db_index=True)),
+                ('sealed', models.BinaryField()),
+            ],
+        ),
+        migrations.CreateModel(
             name='SessionLink',
             fields=[
                 ('id', models.BigIntegerField(default=edna.models.random_primary_key, editable=False, primary_key=True, serialize=False)),
                 ('owner_tag', edna.models.FixedBinaryField(db_index=True, max_length=32)),
                 ('session_key', models.CharField(max_length=40, unique=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='FileTask',
+            fields=[
+                ('id', models.BigIntegerField(default=edna.models.random_primary_key, editable=False, primary_key=True, serialize=False)),
+                ('field', models.CharField(max_length=255)),
+                ('name', models.TextField()),
+                ('size', models.BigIntegerField()),
+                ('digest', edna.models.FixedBinaryField(max_length=32)),
+                ('locator', edna.models.FixedBinaryField(max_length=32, null=True)),
+                ('free', models.BooleanField()),
+                ('erase', models.BooleanField()),
+                ('mac', edna.models.FixedBinaryField(max_length=32)),
             ],
         ),
         migrations.CreateModel(

@@ -52,7 +52,8 @@ class Bag:
     `applied_at` is aware, in UTC. `principal_model` is a lower-case label, `principal` the raw primary key of the one
     who was disguised, `params` the parameters of the disguise. `database` is the vendor whose driver the raw values come
     from. `listed` says that the locator is in its owner's list too (locator mode `server`), so that a bag that is put
-    back after its reveal is found out. `batches` are all of the type that `kind` says.
+    back after its reveal is found out. `segments` counts the bags of diff (or shared) and of speaks-for records under the
+    locator, so that a missing one is found out. `batches` are all of the type that `kind` says.
     """
 
     kind: BagKind
@@ -63,21 +64,32 @@ class Bag:
     params: dict[str, Value] = field(repr=False)
     database: str
     listed: bool
+    segments: tuple[int, int]
     batches: tuple[DiffBatch, ...] | tuple[SpeaksForBatch, ...]
 
-    def is_well_formed(self) -> bool:
-        """Whether the bag is what `open_bag` would accept: asked before sealing too, or it could never be revealed."""
+    def is_well_formed(self, sequence: int) -> bool:
+        """Whether `open_bag` would accept the bag under that number: asked before sealing too, or it could never be
+        revealed."""
         return (
             type(self.applied_at) is datetime.datetime
             and self.applied_at.utcoffset() == datetime.timedelta(0)
             and set(map(type, self.params)) <= {str}
+            and set(map(type, self.segments)) <= {int}
+            and min(self.segments) >= 0
+            and (self.segments[self.kind is BagKind.SPEAKS_FOR] > sequence or self._is_file_content)
             and all(isinstance(batch, _BATCHES[self.kind]) for batch in self.batches)
         )
+
+    @property
+    def _is_file_content(self) -> bool:
+        """Pieces of a file are sealed while it is read, and counted by the record that points at them."""
+        return self.kind is BagKind.SHARED and self.segments == (0, 0)
 
 
 _BATCHES: dict[BagKind, type[DiffBatch] | type[SpeaksForBatch]] = {
     BagKind.DIFF: DiffBatch,
     BagKind.SPEAKS_FOR: SpeaksForBatch,
+    BagKind.SHARED: DiffBatch,
 }
 
 
@@ -101,7 +113,7 @@ def seal_bag(
     batch whose rows do not fit its columns; ConfigurationError for a MAC key that is too short.
     """
     index = locator.index(bag.kind, sequence)
-    content = _content(bag, index, public_key, mac_key, compress)
+    content = _content(bag, index, sequence, public_key, mac_key, compress)
     if isinstance(content, Exception):
         del mac_key
         raise content
@@ -160,7 +172,7 @@ def read_content(
 
     Raises: BagMisplaced, BagForged, BagTooLarge, BagCorrupt.
     """
-    bag = _verified(content, locator.index(kind, sequence), kind, public_key, mac_keys)
+    bag = _verified(content, locator.index(kind, sequence), kind, sequence, public_key, mac_keys)
     del content, mac_keys
     if isinstance(bag, Bag):
         return bag
@@ -168,11 +180,13 @@ def read_content(
 
 
 def _content(
-    bag: Bag, index: bytes, public_key: PublicKey, mac_key: bytes, compress: bool
+    bag: Bag, index: bytes, sequence: int, public_key: PublicKey, mac_key: bytes, compress: bool
 ) -> bytes | ValueNotEncodable | ValueError | ConfigurationError:
     """Return the content to seal, or the error that the caller shall raise (this frame knows plaintext and MAC key)."""
-    if not bag.is_well_formed():
-        return ValueError(f"{bag!r}: applied_at must be aware UTC, parameter names text, all batches of the bag's kind")
+    if not bag.is_well_formed(sequence):
+        return ValueError(
+            f"{bag!r}: applied_at must be aware UTC, parameter names text, segments count this one, batches be of its kind"
+        )
     try:
         payload = values.encode(
             [
@@ -184,6 +198,7 @@ def _content(
                 bag.params,
                 bag.database,
                 bag.listed,
+                bag.segments,
                 [batch.to_payload() for batch in bag.batches],
             ]
         )
@@ -218,7 +233,7 @@ def _mac(mac_key: bytes, index: bytes, public_key: PublicKey, encoding: int, pay
 
 
 def _verified(
-    content: bytes, index: bytes, kind: BagKind, public_key: PublicKey, mac_keys: Sequence[bytes]
+    content: bytes, index: bytes, kind: BagKind, sequence: int, public_key: PublicKey, mac_keys: Sequence[bytes]
 ) -> Bag | BagError | ConfigurationError:
     """Return the bag, or the error that the caller shall raise (this frame knows the plaintext and the MAC keys)."""
     if len(content) < _HEAD_BYTES:
@@ -249,7 +264,7 @@ def _verified(
             "Nothing was changed; restore the bag from a backup."
         )
     try:
-        return _bag(values.decode(payload), kind)
+        return _bag(values.decode(payload), kind, sequence)
     except BagCorrupt as error:
         return error.with_traceback(None)
 
@@ -275,7 +290,7 @@ def _expand(payload: bytes) -> bytes | BagError:
     return expanded
 
 
-def _bag(payload: Value, kind: BagKind) -> Bag:
+def _bag(payload: Value, kind: BagKind, sequence: int) -> Bag:
     match payload:
         case [
             int(number),
@@ -286,9 +301,10 @@ def _bag(payload: Value, kind: BagKind) -> Bag:
             dict(params),
             str(database),
             bool(listed),
+            [int(diffs), int(voices)],
             list(batches),
         ] if number == kind:
-            read = DiffBatch.from_payload if kind is BagKind.DIFF else SpeaksForBatch.from_payload
+            read = SpeaksForBatch.from_payload if kind is BagKind.SPEAKS_FOR else DiffBatch.from_payload
             bag = Bag(
                 kind=kind,
                 disguise=disguise,
@@ -298,9 +314,10 @@ def _bag(payload: Value, kind: BagKind) -> Bag:
                 params=params,
                 database=database,
                 listed=listed,
+                segments=(diffs, voices),
                 batches=tuple(map(read, batches)),  # type: ignore[arg-type]  # of one type, which mypy cannot see
             )
-            if bag.is_well_formed():
+            if bag.is_well_formed(sequence):
                 return bag
     raise BagCorrupt(
         "The content of the bag has another shape than a bag. Nothing was changed; restore the bag from a backup."

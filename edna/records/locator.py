@@ -28,10 +28,12 @@ _DISGUISE_NAME = re.compile(r"[^\s:]+")
 
 
 class BagKind(enum.IntEnum):
-    """What a bag holds: diff records, or speaks-for records. The numbers are part of the format."""
+    """What a bag holds: diff records, speaks-for records, or rows that several owners removed together. The numbers are
+    part of the format."""
 
     DIFF = 1
     SPEAKS_FOR = 2
+    SHARED = 3
 
 
 class Locator(Secret):
@@ -51,6 +53,10 @@ class Locator(Secret):
         `sequence` counts the segments of a disguise that was done in chunks, from 0 to 2**32 - 1.
         """
         return derive(self.expose(), purpose=b"edna.index.1", data=bytes((kind,)) + int.to_bytes(sequence, 4, "big"))
+
+    def shared_key(self) -> SecretKey:
+        """The key pair of a shared bag: whoever has its locator, which no receipt ever shows, is one of its owners."""
+        return SecretKey(derive(self.expose(), purpose=b"edna.shared.1", data=b""))
 
     def __hash__(self) -> int:
         return hash(self.expose())

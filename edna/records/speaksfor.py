@@ -17,29 +17,33 @@ from edna.records.values import Value
 
 
 class SpeaksFor(NamedTuple):
-    """One pseudoprincipal: its primary key (a raw database value) and its key pair."""
+    """One pseudoprincipal: its primary key (a raw database value), its key pair, and the primary key of whom it stands for."""
 
     principal: Value
     public_key: PublicKey
     secret_key: SecretKey
+    owner: Value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SpeaksForBatch:
     """Speaks-for records for pseudoprincipals of one model; `model` is its lower-case label ("auth.user").
 
-    Each row is a `SpeaksFor`, or a plain (primary key, public key, secret key) triple. `repr` shows no rows.
+    Each row is a `SpeaksFor`, or a plain tuple of its fields. `repr` shows no rows.
     """
 
     model: str
-    rows: Sequence[tuple[Value, PublicKey, SecretKey]]
+    rows: Sequence[tuple[Value, PublicKey, SecretKey, Value]]
 
     def __repr__(self) -> str:
         return f"<SpeaksForBatch {self.model} rows={len(self.rows)}>"
 
     def to_payload(self) -> list[Value]:
         """Return the batch as plain lists for `values.encode`. The result holds raw keys: do not give it a name."""
-        return [self.model, [[principal, bytes(public), secret.expose()] for principal, public, secret in self.rows]]
+        return [
+            self.model,
+            [[principal, bytes(public), secret.expose(), owner] for principal, public, secret, owner in self.rows],
+        ]
 
     @classmethod
     def from_payload(cls, payload: Value) -> SpeaksForBatch:
@@ -68,12 +72,12 @@ def _read(payload: Value) -> SpeaksForBatch | None:
     rows = []
     for row in raw_rows:
         match row:
-            case [principal, bytes(public), bytes(secret)] if len(public) == len(secret) == KEY_BYTES:
+            case [principal, bytes(public), bytes(secret), owner] if len(public) == len(secret) == KEY_BYTES:
                 try:
                     public_key = PublicKey(public)
                 except KeyMalformed:
                     return None
-                rows.append(SpeaksFor(principal, public_key, SecretKey(secret).paired(public_key)))
+                rows.append(SpeaksFor(principal, public_key, SecretKey(secret).paired(public_key), owner))
             case _:
                 return None
     return SpeaksForBatch(model, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from django.db import IntegrityError, OperationalError, connection, connections
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna import errors
+from tests.faults.operations import DEEP, everything_comes_back, letters
 from tests.support import (
     ANONYMISE_ALL,
+    Person,
     Student,
     answer_everything,
     application_dump,
@@ -204,3 +207,33 @@ def test_an_answer_that_is_being_posted_when_its_author_leaves_goes_along(studen
     else:
         assert error is None
         assert Answer.objects.get(author=bea.user, question=question).text == "just in time"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("applications")
+@pytest.mark.parametrize("seed", range(50 if DEEP else 3))
+def test_people_who_share_rows_come_and_go_at_once(seed: int) -> None:
+    """They lock each other's rows in every order; whoever is told that the database was busy has changed nothing."""
+    scene = letters()
+    expected = (edna.Receipt, edna.Outcome, errors.DatabaseBusy, errors.PrincipalNotRegistered, errors.ReceiptUnknown)
+
+    def come_and_go(person: Person, dice: random.Random) -> list[Any]:
+        done: list[Any] = []
+        for _ in range(6):
+            entries = person.history()
+            try:
+                if entries and dice.random() < 0.5:
+                    done.append(person.reveal(dice.choice(entries).receipt))
+                else:
+                    name = dice.choice(["post.leave", "post.veil", "post.blur"])
+                    done.append(person.disguise(name, with_key=dice.random() < 0.5))
+            except errors.EdnaError as error:
+                done.append(error)
+        return done
+
+    works = [
+        lambda each=each, n=n: come_and_go(each, random.Random(f"{seed}.{n}")) for n, each in enumerate(scene.people)
+    ]
+    results = at_once(*works)
+    assert all(isinstance(each, expected) for result in results for each in result), results
+    everything_comes_back(scene)

@@ -1,152 +1,125 @@
-"""The process is killed in the middle, at every statement there is: the data is there, or an openable bag (DESIGN 2.1)."""
+"""The process is killed at every step there is: the data is there, or a bag that opens (DESIGN 2.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import random
+import threading
+import time
+from collections.abc import Callable
 
 import pytest
-from django.db import connection
+from django.db import connections, transaction
 
 import edna
-from apps.websubmit.models import Answer, User
-from tests.support import (
-    ANONYMISE_ALL,
-    DELETE,
-    Dump,
-    Student,
-    answer_everything,
-    application_dump,
-    edna_dump,
-    enrol,
-    in_another_process,
-    killed_at,
-    make_course,
+from tests.faults.operations import (
+    DEEP,
+    HERE,
+    OPERATIONS,
+    Operation,
+    Scene,
+    everything_comes_back,
+    letters,
+    with_newcomer,
 )
+from tests.faults.post.specs import Leave
+from tests.faults.runs import Run
+from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, killed_at, watched
+from tests.support import DELETE, in_another_process
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture
-def bea() -> Iterator[Student]:
-    make_course()
-    student = enrol("bea@example.org")
-    answer_everything(student, enrol("carl@example.org"))
-    yield student
-    connection.close()
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]
 
 
-def every_point(work: Callable[[], object], check: Callable[[], None]) -> int:
-    """Kill ``work`` before its first statement, its second ... until it survives; ``check`` after each. The number of kills."""
-    for number in range(200):
-        if not killed_at(number, work):
-            return number
-        check()
-    raise AssertionError("it never came to an end")
+@pytest.mark.parametrize("operation", HERE, ids=str)
+def test_killed_at_every_step(operation: Operation) -> None:
+    kill_at_every_step(Run(operation))
 
 
-def state() -> tuple[Dump, Dump]:
-    return application_dump(), edna_dump()
+def kill_at_every_step(run: Run) -> None:
+    killed: list[str] = []
+    for number in range(MOST_STEPS):
+        step = killed_at(number, run.work)
+        if step is None:
+            break
+        killed.append(step)
+        run.check_interrupted()
+    assert {"COMMIT", AFTER_COMMIT} <= set(killed)
+    run.check_end()
 
 
-def test_killed_while_disguising(bea: Student) -> None:
-    """Nothing has happened as long as it was not done; when it is done, it can be undone."""
-    before = state()
+class LeaveByReceipt(Leave):
+    """The server keeps no way to its bags: whoever loses the receipt, loses the data."""
 
-    def check() -> None:
-        assert state() == before
-        assert bea.history() == []
-
-    kills = every_point(lambda: bea.disguise(DELETE), check)
-
-    assert kills >= 8
-    assert not User.objects.filter(pk=bea.user.pk).exists()
-    [entry] = bea.history()
-    assert bea.reveal(entry.receipt).complete
-    assert state() == before
+    name = "post.leave-by-receipt"
+    locators = "client"
 
 
-def test_killed_while_revealing(bea: Student) -> None:
-    """The bag is erased last, together with the rows that it brought back: neither both nor none."""
-    before = state()
-    receipt = bea.disguise(DELETE)
-    away = state()
+def test_a_receipt_is_handed_over_before_the_commit(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is returned once, and then by nobody, is put away within the caller's transaction."""
+    drawer = tmp_path_factory.mktemp("drawer") / "receipt"
 
-    def check() -> None:
-        assert state() == away
-        assert [entry.receipt for entry in bea.history()] == [receipt]
+    def leave(scene: Scene, unlocked: edna.Unlocked) -> None:
+        with transaction.atomic():
+            drawer.write_text(str(edna.disguise(LeaveByReceipt.name, scene.actor.user)))
 
-    kills = every_point(lambda: bea.reveal(receipt), check)
+    def come_back(scene: Scene) -> None:
+        receipt = drawer.read_text()
+        with scene.actor.unlock(receipts=[receipt]) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+        everything_comes_back(scene)
 
-    assert kills >= 8
-    assert state() == before
-    assert bea.history() == []
-
-
-def test_killed_while_revealing_in_part(bea: Student) -> None:
-    """What is held is sealed again in the same transaction."""
-    victim = Answer.objects.filter(author=bea.user).first()
-    receipt = bea.disguise(DELETE)
-    question = type(victim.question).objects.filter(pk=victim.question_id).values().get()
-    victim.question.delete()
-    away = state()
-
-    def check() -> None:
-        assert state() == away
-
-    every_point(lambda: bea.reveal(receipt), check)
-    assert [entry.counts for entry in bea.history()] == [{"websubmit.answer": 1}]
-    type(victim.question).objects.create(**question)
-    assert bea.reveal(receipt).complete
-    assert bea.texts().keys() >= {victim.question_id}
+    edna.register(LeaveByReceipt)
+    try:
+        kill_at_every_step(Run(Operation("leave by receipt", letters, leave, come_back)))
+    finally:
+        edna.unregister(LeaveByReceipt)
 
 
-def test_killed_while_everybody_is_disguised(bea: Student) -> None:
-    """A global disguise is one transaction: pseudoprincipals, their keys and the answers appear together."""
-    before = state()
-    kills = every_point(lambda: edna.disguise_all(ANONYMISE_ALL), lambda: _same(before))
-    assert kills >= 8
-    assert not Answer.objects.filter(author__is_anon=False).exists()
-    bea.reveal_everything()
-    assert len(bea.texts()) == 4
+def test_a_key_is_handed_over_before_the_commit(tmp_path_factory: pytest.TempPathFactory) -> None:
+    drawer = tmp_path_factory.mktemp("drawer") / "code"
+
+    def register(scene: Scene, unlocked: edna.Unlocked) -> None:
+        with transaction.atomic():
+            drawer.write_text(str(edna.register_principal(scene.newcomer).recovery_code))
+
+    def unlock(scene: Scene) -> None:
+        with edna.unlock(recovery_code=drawer.read_text()) as unlocked:
+            assert edna.history(unlocked) == []
+
+    kill_at_every_step(Run(Operation("register", with_newcomer, register, unlock)))
 
 
-def test_killed_while_an_anonymised_lecture_comes_back(bea: Student) -> None:
-    receipt = bea.disguise(ANONYMISE_ALL)
-    anonymous = state()
-    every_point(lambda: bea.reveal(receipt), lambda: _same(anonymous))
-    assert len(bea.texts()) == 4
-    assert not User.objects.filter(is_anon=True).exists()
+def test_killed_at_any_moment() -> None:
+    """Not before a step but wherever the process happens to be, in the middle of a statement or of a commit."""
+    run = Run(next(each for each in OPERATIONS if each.name == "reveal shared rows as the first"))
+    began = time.monotonic()
+    assert in_another_process(run.work) == 0
+    whole = time.monotonic() - began
+    run.again()
+    for _ in range(300 if DEEP else 15):
+        in_another_process(run.work, killed_after=random.uniform(0, 1.2 * whole))
+        run.check_interrupted()
 
 
-def test_killed_while_leaving_with_the_key(bea: Student) -> None:
-    """Composition: the anonymised answers go in the same transaction as the account."""
-    before = state()
-    receipts = edna.disguise_all(ANONYMISE_ALL)
-    assert len(receipts) == 2
-    anonymous = state()
-    every_point(lambda: bea.disguise(DELETE, with_key=True), lambda: _same(anonymous))
-    assert Answer.objects.count() == 4
-    bea.reveal_everything()
-    assert len(bea.texts()) == 4
-    assert len(before[0]["websubmit_answer"]) == Answer.objects.count()
+def test_a_killed_process_keeps_nobody_waiting() -> None:
+    """Its locks go with it."""
+    run = Run(next(each for each in OPERATIONS if each.name == "disguise"))
+    results = []
+
+    def other() -> None:
+        results.append(edna.disguise(DELETE, run.scene.actor.user))
+        connections.close_all()
+
+    waiting = threading.Thread(target=other)
+    in_another_process(lambda: hang_before("COMMIT", run.work), killed_after=1.5, meanwhile=waiting.start)
+    waiting.join(30)
+    assert len(results) == 1
+    run.check_end()
 
 
-def test_killed_while_registering(bea: Student) -> None:
-    """The entry and its key slots appear together, so that nobody has a key that nothing opens."""
-    new = User.objects.create(email="new@example.org")
-    before = state()
-    every_point(lambda: edna.register_principal(new, password="some password"), lambda: _same(before))
-    with edna.unlock(identifier="new@example.org", password="some password") as unlocked:
-        assert edna.history(unlocked) == []
+def hang_before(step: str, work: Callable[[], object]) -> None:
+    def reached(number: int, name: str) -> None:
+        if name == step:
+            time.sleep(60)
 
-
-def test_another_process_opens_what_this_one_sealed(bea: Student) -> None:
-    """Nothing that is needed lives in the memory of the process (behaviours 29)."""
-    before = state()
-    receipt = str(bea.disguise(DELETE))
-    assert in_another_process(lambda: bea.reveal(receipt)) == 0
-    assert state() == before
-
-
-def _same(expected: tuple[Dump, Dump]) -> None:
-    assert state() == expected
+    with watched(reached):
+        work()

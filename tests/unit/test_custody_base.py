@@ -90,7 +90,11 @@ def test_a_changed_slot_opens_nothing(at: int, change: int) -> None:
             unlock_slot(slot, slot_secret=SECRET, peppers=[PEPPER])
 
 
-@pytest.mark.parametrize("wrapped", [b"", SLOT.wrapped[:-1], SLOT.wrapped + b"\0", b"\x01" * 20])
+@pytest.mark.parametrize(
+    "wrapped",
+    [b"", SLOT.wrapped[:-1], SLOT.wrapped + b"\0", b"\x01" * 20],
+    ids=["empty", "shorter", "longer", "of-another-kind"],
+)
 def test_a_slot_of_another_size_opens_nothing(wrapped: bytes) -> None:
     """A truncated column is a refusal, not a crash."""
     with pytest.raises(WrongCredentials):

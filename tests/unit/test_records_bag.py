@@ -44,12 +44,24 @@ NOW = datetime.datetime(2024, 5, 17, 12, 0, 0, 1, tzinfo=datetime.UTC)
 ROWS = [[number, 7, f"answer {number} of bea@example.org"] for number in range(40)]
 BATCH = DiffBatch(Operation.REMOVE, "websubmit.answer", "0001_initial", ("id",), ("id", "author_id", "body"), ROWS)
 BAG = Bag(
-    BagKind.DIFF, "websubmit.delete-account", NOW, "websubmit.student", 7, {"lecture": 3}, "sqlite", True, (BATCH,)
+    BagKind.DIFF,
+    "websubmit.delete-account",
+    NOW,
+    "websubmit.student",
+    7,
+    {"lecture": 3},
+    "sqlite",
+    True,
+    (5, 5),
+    (BATCH,),
 )
 KEYS = generate_key_pairs(3)
 SPEAKS_FOR = dataclasses.replace(
-    BAG, kind=BagKind.SPEAKS_FOR, batches=(SpeaksForBatch("websubmit.student", [(-1, k.public_key, k) for k in KEYS]),)
+    BAG,
+    kind=BagKind.SPEAKS_FOR,
+    batches=(SpeaksForBatch("websubmit.student", [(-1, k.public_key, k, 7) for k in KEYS]),),
 )
+SHARED = dataclasses.replace(BAG, kind=BagKind.SHARED, disguise="", principal=None, params={}, segments=(5, 0))
 
 
 def sealed(bag: Bag = BAG, **changes: Any) -> SealedBag:
@@ -77,7 +89,7 @@ def made_by_server(payload: bytes, encoding: int) -> bytes:
 
 @pytest.mark.parametrize("compress", [True, False])
 @pytest.mark.parametrize(
-    "bag", [BAG, SPEAKS_FOR, dataclasses.replace(BAG, batches=()), dataclasses.replace(BAG, listed=False)]
+    "bag", [BAG, SPEAKS_FOR, SHARED, dataclasses.replace(BAG, batches=()), dataclasses.replace(BAG, listed=False)]
 )
 def test_a_bag_comes_back_as_it_was(bag: Bag, compress: bool) -> None:
     """Whatever it holds, compressed or not; stored under the index of its locator."""
@@ -335,7 +347,9 @@ def test_an_authentic_but_malformed_speaks_for_bag_shows_no_keys() -> None:
             dataclasses.replace(
                 SPEAKS_FOR,
                 batches=(
-                    SpeaksForBatch("a.user", [(1, KEYS[0].public_key, KEYS[0]), (1j, KEYS[1].public_key, KEYS[1])]),
+                    SpeaksForBatch(
+                        "a.user", [(1, KEYS[0].public_key, KEYS[0], 7), (1j, KEYS[1].public_key, KEYS[1], 7)]
+                    ),
                 ),
             ),
             "a.user",
@@ -362,6 +376,10 @@ def test_a_value_that_cannot_be_kept_is_named_by_model_and_field(bag: Bag, model
         {"params": {1: 2}},
         {"kind": BagKind.SPEAKS_FOR},
         {"batches": (dataclasses.replace(BATCH, rows=[[1]]),)},
+        {"segments": (0, 5)},
+        {"segments": (1, -1)},
+        {"segments": (True, 0)},
+        {"segments": (1.0, 0)},
     ],
 )
 def test_a_bag_that_would_not_open_again_is_not_sealed(changes: dict[str, Any]) -> None:
@@ -405,6 +423,29 @@ def test_a_second_recipient_opens_the_bag_as_its_owners() -> None:
     assert opened(shared, secret_key=OTHER, public_key=PublicKey(bytes(OWNER.public_key))) == BAG
     with pytest.raises(BagForged):
         opened(shared, secret_key=OTHER)
+
+
+def test_a_shared_bag_opens_with_its_locator_and_with_nobodys_key() -> None:
+    """The MAC names the key that follows from the locator: the bag is nobody's who could be told from it."""
+    key = LOCATOR.shared_key()
+    data = sealed(SHARED, public_key=key.public_key).sealed
+
+    assert opened(data, kind=BagKind.SHARED, secret_key=key) == SHARED
+    with pytest.raises(WrongKey):
+        opened(data, kind=BagKind.SHARED)
+    with pytest.raises(BagForged):
+        opened(sealed(SHARED).sealed, kind=BagKind.SHARED, secret_key=OWNER, public_key=key.public_key)
+
+
+def test_a_bag_counts_the_segments_beside_it() -> None:
+    """So that a missing last one is found out; a bag that its own count leaves out was never made."""
+    bag = dataclasses.replace(BAG, segments=(2, 1))
+
+    assert opened(sealed(bag, sequence=1).sealed, sequence=1).segments == (2, 1)
+    with pytest.raises(ValueError, match="segments"):
+        sealed(bag, sequence=2)
+    with pytest.raises(ValueError, match="segments"):
+        sealed(dataclasses.replace(SPEAKS_FOR, segments=(2, 1)), sequence=1)
 
 
 def test_a_bag_does_not_print_personal_data() -> None:

@@ -14,6 +14,17 @@ from edna.records.values import decode, encode
 REMOVED = DiffBatch(Operation.REMOVE, "a.answer", "0001_initial", ("id",), ("id", "body"), [[1, "x"], [2, None]])
 MODIFIED = DiffBatch(Operation.MODIFY, "a.answer", "", ("id",), ("body", "score"), [[1, "old", 5, "new", 0]])
 COMPOSITE = DiffBatch(Operation.DECORRELATE, "a.vote", "", ("user_id", "post_id"), ("user_id",), [[7, 3, 7, -9]])
+SHARED = DiffBatch(Operation.SHARE, "a.message", "", ("locator",), ("rows",), [[b"L" * 32, 3]])
+FILES = DiffBatch(
+    Operation.FILE,
+    "a.scan",
+    "",
+    ("locator",),
+    ("field", "name", "size", "digest"),
+    [[b"L" * 32, "f", "n", 5, b"D" * 32]],
+)
+BLOBS = DiffBatch(Operation.BLOB, "a.export", "", ("position", "part"), ("blob",), [[0, 0, b"x"], [1, 0, b""]])
+MENTIONS = DiffBatch(Operation.MENTION, "a.message", "", ("mentioned",), ("now",), [[-5, 7]])
 
 
 def payload_of(batch: DiffBatch) -> list[Any]:
@@ -21,7 +32,9 @@ def payload_of(batch: DiffBatch) -> list[Any]:
     return payload
 
 
-@pytest.mark.parametrize("batch", [REMOVED, MODIFIED, COMPOSITE, dataclasses.replace(REMOVED, rows=[])])
+@pytest.mark.parametrize(
+    "batch", [REMOVED, MODIFIED, COMPOSITE, SHARED, FILES, BLOBS, MENTIONS, dataclasses.replace(REMOVED, rows=[])]
+)
 def test_a_batch_comes_back_as_it_was(batch: DiffBatch) -> None:
     """Through the bytes and back; tuples of names stay tuples."""
     assert DiffBatch.from_payload(payload_of(batch)) == batch
@@ -33,10 +46,13 @@ def test_a_batch_comes_back_as_it_was(batch: DiffBatch) -> None:
         (REMOVED, ("id", "body")),
         (MODIFIED, ("id", "body", "score", "body", "score")),
         (COMPOSITE, ("user_id", "post_id", "user_id", "user_id")),
+        (SHARED, ("locator", "rows")),
+        (FILES, ("locator", "field", "name", "size", "digest")),
+        (BLOBS, ("position", "part", "blob")),
     ],
 )
 def test_the_layout_names_the_field_of_every_value(batch: DiffBatch, layout: tuple[str, ...]) -> None:
-    """Removed rows hold their columns; the others key, old values, new values."""
+    """Removed rows hold their columns; changed ones key, old values, new values; the rest key and columns."""
     assert batch.layout == layout
 
 
@@ -55,6 +71,7 @@ def test_rows_as_a_driver_returns_them_are_taken() -> None:
         dataclasses.replace(REMOVED, columns=("body", "other")),
         dataclasses.replace(REMOVED, key=()),
         dataclasses.replace(MODIFIED, rows=[[1, "old", 5, "new"]]),
+        dataclasses.replace(SHARED, rows=[[b"L" * 32]]),
     ],
 )
 def test_a_batch_that_could_never_be_revealed_is_not_sealed(broken: DiffBatch) -> None:
@@ -76,6 +93,7 @@ GOOD = payload_of(MODIFIED)
         GOOD[:-1],
         [*GOOD, None],
         [0, *GOOD[1:]],
+        [99, *GOOD[1:]],
         [4, *GOOD[1:]],
         ["2", *GOOD[1:]],
         [2, None, *GOOD[2:]],
@@ -101,3 +119,13 @@ def test_a_payload_of_another_shape_is_refused(payload: Any) -> None:
 def test_a_batch_does_not_print_its_rows() -> None:
     """They are personal data; error pages print batches."""
     assert repr(MODIFIED) == "<DiffBatch MODIFY a.answer rows=1>"
+
+
+def test_rows_are_picked_by_their_keys() -> None:
+    """Whatever the operation: a removed row's key is among its columns, anything else begins with it."""
+    assert REMOVED.primary_keys() == [(1,), (2,)]
+    assert COMPOSITE.primary_keys() == [(7, 3)]
+    assert SHARED.primary_keys() == [(b"L" * 32,)]
+    assert REMOVED.only({(2,)}).rows == [[2, None]]
+    assert REMOVED.without({(2,)}).rows == [[1, "x"]]
+    assert (SHARED.only({()}).rows, SHARED.without({()}).rows) == ([], SHARED.rows)

@@ -34,10 +34,20 @@ def test_the_indexes_of_a_locator_have_nothing_in_common() -> None:
     """Kinds and segments lie in unrelated places, none of which gives the locator away."""
     indexes = [LOCATOR.index(kind, sequence) for kind in BagKind for sequence in (0, 1, 2, 2**32 - 1)]
 
-    assert len(set(indexes)) == 8
+    assert len(set(indexes)) == 12
     assert {len(index) for index in indexes} == {32}
-    assert len({index[:4] for index in indexes} | {LOCATOR.expose()[:4]}) == 9
+    assert len({index[:4] for index in indexes} | {LOCATOR.expose()[:4]}) == 13
     assert LOCATOR.index(BagKind.DIFF, 0) == Locator(LOCATOR.expose()).index(BagKind.DIFF, 0)
+
+
+def test_the_key_of_a_shared_bag_follows_from_its_locator() -> None:
+    """Whoever has the locator opens the bag; neither its indexes nor another locator lead there."""
+    key = LOCATOR.shared_key()
+
+    assert key == Locator(LOCATOR.expose()).shared_key()
+    assert key != Locator.new().shared_key()
+    assert key.expose() not in {LOCATOR.expose(), *(LOCATOR.index(kind, 0) for kind in BagKind)}
+    assert repr(key) == "<SecretKey redacted>"
 
 
 @pytest.mark.parametrize("sequence", [-1, 2**32])

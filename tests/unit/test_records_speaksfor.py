@@ -14,13 +14,16 @@ from edna.records.values import decode, encode
 from tests.unit.leaks import assert_error_leaks_nothing
 
 KEYS = generate_key_pairs(3)
-ROWS = [SpeaksFor(pk, key.public_key, key) for pk, key in zip((-5, "name", uuid.UUID(int=9)), KEYS, strict=True)]
+ROWS = [
+    SpeaksFor(pk, key.public_key, key, owner)
+    for (pk, owner), key in zip(((-5, 7), ("name", "owner"), (uuid.UUID(int=9), uuid.UUID(int=8))), KEYS, strict=True)
+]
 BATCH = SpeaksForBatch("auth.user", ROWS)
 PUBLIC, SECRET = bytes(KEYS[0].public_key), KEYS[0].expose()
 
 
 def test_a_batch_comes_back_as_it_was() -> None:
-    """Primary keys of any type; keys as objects whose halves belong together."""
+    """Primary keys of any type, the owners' too; keys as objects whose halves belong together."""
     back = SpeaksForBatch.from_payload(decode(encode(BATCH.to_payload())))
 
     assert back == BATCH
@@ -29,7 +32,7 @@ def test_a_batch_comes_back_as_it_was() -> None:
         assert SecretKey(row[2].expose()).public_key == row[1] == row[2].public_key
 
 
-def test_plain_triples_are_taken() -> None:
+def test_plain_tuples_are_taken() -> None:
     """A caller need not know the row type."""
     assert SpeaksForBatch("auth.user", [tuple(row) for row in ROWS]).to_payload() == BATCH.to_payload()
 
@@ -42,12 +45,13 @@ def test_plain_triples_are_taken() -> None:
         [1, []],
         ["auth.user", {}],
         ["auth.user", [[1, PUBLIC]]],
-        ["auth.user", [[1, PUBLIC, SECRET, 0]]],
-        ["auth.user", [[1, PUBLIC, SECRET[:31]]]],
-        ["auth.user", [[1, PUBLIC + b"\0", SECRET]]],
-        ["auth.user", [[1, "p" * 32, SECRET]]],
-        ["auth.user", [[1, bytes(32), SECRET]]],
-        ["auth.user", [[1, PUBLIC, SECRET], None]],
+        ["auth.user", [[1, PUBLIC, SECRET]]],
+        ["auth.user", [[1, PUBLIC, SECRET, 0, 0]]],
+        ["auth.user", [[1, PUBLIC, SECRET[:31], 0]]],
+        ["auth.user", [[1, PUBLIC + b"\0", SECRET, 0]]],
+        ["auth.user", [[1, "p" * 32, SECRET, 0]]],
+        ["auth.user", [[1, bytes(32), SECRET, 0]]],
+        ["auth.user", [[1, PUBLIC, SECRET, 0], None]],
     ],
 )
 def test_a_payload_of_another_shape_is_refused_without_showing_keys(payload: Any) -> None:

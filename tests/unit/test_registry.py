@@ -39,6 +39,43 @@ def test_registered_and_unregistered(sample: type[Disguise]) -> None:
     assert "test.registry" not in registry.disguises()
 
 
+def resume(revealed: edna.Revealed) -> None:
+    """What `edna.on_reveal` registers."""
+
+
+def test_a_function_is_registered_and_unregistered(sample: type[Disguise]) -> None:
+    """It keeps its name to itself; neither the checks nor `edna.disguise` see it among the disguises."""
+    assert edna.on_reveal("test.by-hand", locators="client")(resume) is resume
+    assert edna.on_reveal("test.by-hand", locators="client")(resume) is resume  # a module that is imported again
+    found = registry.by_hand("test.by-hand")
+    assert (found.name, found.locators, found.callback) == ("test.by-hand", "client", resume)
+    assert registry.find("test.by-hand") is found
+    assert registry.find("test.registry") is sample
+    assert registry.find("test.nothing") is None
+    assert "test.by-hand" not in registry.disguises()
+    with pytest.raises(UnknownDisguise, match=r"edna\.session"):
+        registry.get("test.by-hand")
+    with pytest.raises(UnknownDisguise, match=r"Registered: test\.by-hand"):
+        registry.by_hand("test.registry")
+    edna.unregister(resume)
+    assert registry.find("test.by-hand") is None
+
+
+def test_a_function_and_a_class_cannot_have_one_name(sample: type[Disguise]) -> None:
+    def other(revealed: edna.Revealed) -> None:
+        """Another one."""
+
+    for name, error in (("test.registry", "Two disguises"), ("With Space", "no disguise name")):
+        with pytest.raises(SpecError, match=error):
+            edna.on_reveal(name)(resume)
+    edna.on_reveal("test.by-hand")(resume)
+    with pytest.raises(SpecError, match="Two disguises"):
+        edna.on_reveal("test.by-hand")(other)
+    with pytest.raises(SpecError, match="Two disguises"):
+        edna.register(type("Other", (Disguise,), {"name": "test.by-hand"}))
+    edna.unregister(resume)
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UnknownDisguise, match=r"websubmit\.anonymize-all, websubmit\.anonymize-lecture"):
         registry.get("nothing")

@@ -172,7 +172,7 @@ def test_a_parameter_in_a_condition_is_bound_not_spliced() -> None:
     compiled = Selection.compile(
         Answer,
         ["id"],
-        owner="author",
+        owners=["author"],
         where=Q(question__lecture=Param("lecture")) & ~Q(text=Param("text")),
         using="default",
     )

@@ -51,17 +51,18 @@ def untag(value: dict[str, Any]) -> Any:
 
 def bag_as_list(bag: Bag) -> list[Any]:
     """The payload list of docs/format.md, from the fields a caller sees."""
-    if bag.kind is BagKind.DIFF:
+    if bag.kind is not BagKind.SPEAKS_FOR:
         batches = [
             [int(b.operation), b.model, b.stamp, list(b.key), list(b.columns), [list(row) for row in b.rows]]
             for b in bag.batches
         ]
     else:
         batches = [
-            [b.model, [[pk, bytes(public), secret.expose()] for pk, public, secret in b.rows]] for b in bag.batches
+            [b.model, [[pk, bytes(public), secret.expose(), owner] for pk, public, secret, owner in b.rows]]
+            for b in bag.batches
         ]
     head = [int(bag.kind), bag.disguise, bag.applied_at, bag.principal_model, bag.principal, bag.params]
-    return [*head, bag.database, bag.listed, batches]
+    return [*head, bag.database, bag.listed, list(bag.segments), batches]
 
 
 def run_open_bag(given: dict[str, Any]) -> Any:
@@ -115,6 +116,11 @@ def run_index(given: dict[str, Any]) -> Any:
     return [locator.index(BagKind(kind), sequence).hex() for kind, sequence in given["kinds_and_sequences"]]
 
 
+def run_shared_key(given: str) -> Any:
+    secret_key = Locator(bytes.fromhex(given)).shared_key()
+    return {"secret_key": secret_key.expose().hex(), "public_key": bytes(secret_key.public_key).hex()}
+
+
 def run_open_locator(given: dict[str, str]) -> Any:
     secret_key = SecretKey(bytes.fromhex(given["secret_key"]))
     return open_locator(bytes.fromhex(given["sealed"]), secret_key=secret_key).expose().hex()
@@ -131,6 +137,7 @@ OPERATIONS = {
     "public_key": lambda given: bytes(PublicKey(bytes.fromhex(given))).hex(),
     "open_locator": run_open_locator,
     "index": run_index,
+    "shared_key": run_shared_key,
     "padded_length": lambda given: [padded_length(length) for length in given],
 }
 

@@ -42,13 +42,14 @@ def fixed(label: str, size: int = 32) -> bytes:
 
 
 class Pair:
-    def __init__(self, label: str) -> None:
-        self.secret = fixed(f"secret key of {label}")
+    def __init__(self, label: str, secret: bytes | None = None) -> None:
+        self.secret = secret or fixed(f"secret key of {label}")
         self.public = sodium.crypto_scalarmult_base(self.secret)
 
 
 BEA, CARL, EVE = Pair("bea"), Pair("carl"), Pair("eve")
-LOCATOR = fixed("locator")
+LOCATOR, SHARED_LOCATOR = fixed("locator"), fixed("locator of a shared bag")
+SHARED = Pair("", blake2b(b"", purpose=b"edna.shared.1", key=SHARED_LOCATOR))
 MAC_KEY, OLD_MAC_KEY = fixed("server key", 40), fixed("older server key", 20)
 PEPPER, OLD_PEPPER = fixed("pepper"), fixed("older pepper")
 
@@ -281,18 +282,39 @@ DIFF_BATCHES = [
     [2, "websubmit.student", "0003_score", ["id"], ["email"], [[7, "bea@example.org", "gone-1@example.invalid"]]],
     [3, "websubmit.comment", "", ["id"], ["author_id"], [[5, 7, -12345], [6, 7, -12345]]],
 ]
+SHARED_BATCHES = [
+    [1, "websubmit.message", "0003_score", ["id"], ["id", "sender_id", "recipient_id", "body"], [[3, -1, -2, "Hi"]]],
+]
+BLOB_ROWS = [[0, 0, b"From: bea"], [0, 1, b"@example.org"], [1, 0, b""]]
+# Records beside those of rows: a pointer at the shared bag, one at the content of a file, and blobs.
+FILE = b"%PDF-1.7 of Bea"
+FILE_ROWS = [[SHARED_LOCATOR, "scan", "scans/bea.pdf", len(FILE), blake2b(FILE, purpose=b"edna.file.1")]]
+OTHER_BATCHES = [
+    [4, "websubmit.message", "", ["locator"], ["rows"], [[SHARED_LOCATOR, 1]]],
+    [5, "websubmit.document", "", ["locator"], ["field", "name", "size", "digest"], FILE_ROWS],
+    [6, "websubmit.export-mailbox", "", ["position", "part"], ["blob"], BLOB_ROWS],
+]
 SPEAKS_FOR_BATCHES = [
-    ["websubmit.student", [[-12345, CARL.public, CARL.secret], ["natural key", EVE.public, EVE.secret]]],
+    ["websubmit.student", [[-12345, CARL.public, CARL.secret, 7], ["natural key", EVE.public, EVE.secret, -12345]]],
 ]
 
 
-def bag(kind: int, batches: list[Any], params: dict[str, Any] | None = None) -> list[Any]:
-    at = datetime.datetime(2024, 5, 17, 12, 0, 0, 123456, tzinfo=UTC)
-    return [kind, "websubmit.delete-account", at, "websubmit.student", 7, params or {}, "sqlite", True, batches]
+AT = datetime.datetime(2024, 5, 17, 12, 0, 0, 123456, tzinfo=UTC)
 
 
-def index(kind: int, sequence: int) -> bytes:
-    return blake2b(bytes((kind,)) + struct.pack(">I", sequence), purpose=b"edna.index.1", key=LOCATOR)
+def bag(
+    kind: int, batches: list[Any], params: dict[str, Any] | None = None, segments: list[Any] | None = None
+) -> list[Any]:
+    head = [kind, "websubmit.delete-account", AT, "websubmit.student", 7, params or {}, "sqlite", True]
+    return [*head, segments or [1, 1], batches]
+
+
+def shared_bag(batches: list[Any]) -> list[Any]:
+    return [3, "", AT, "websubmit.student", None, {}, "sqlite", True, [1, 0], batches]
+
+
+def index(kind: int, sequence: int, locator: bytes = LOCATOR) -> bytes:
+    return blake2b(bytes((kind,)) + struct.pack(">I", sequence), purpose=b"edna.index.1", key=locator)
 
 
 def content(
@@ -344,13 +366,13 @@ def stored_deflate(data: bytes) -> bytes:
 
 # What zlib made of the payload of `bag-diff-deflated`; kept because another zlib may compress otherwise.
 DEFLATED = bytes.fromhex(
-    "78019bc9b8a33c35a9b8342937b3442f253527b5245537313939bf34afe4b8029391819189ae81a9aea17988a19195810110"
-    "e9191a199b989a6983391b117a8b4b4a5352f34ad81b961517e66496a41e9e398d7103423a31afb83cb56895818181717c71"
-    "727e51eac4459929d3807865626949467e517c66caeac2d2d4e292ccfc3c207b49527e4ae5a2c492a560b593a6315efeff81"
-    "010418b9773aa526279616a72ae4a7299464a42aa82725161565a616a9eb1d97843ad858d7c030c4c0d2ca18e460884b0f4c"
-    "63821bc1b300ee35b84a4390d78c4c81ee836ab8c668ae676a308d09d38b689e98b8343537313367e264f6f549a9890ea915"
-    "89b90539a97af945e9dbd2f3f352750de1429979658939405f332399999c9f9b0b0cb605a0e09888088b499359d92f9e3f3e"
-    "990d448e06e468400293e7204a910078eb8b1b"
+    "78019bc5b8a33c35a9b8342937b3442f253527b5245537313939bf34afe4b8029391819189ae81a9aea17988a19195810110"
+    "e9191a199b989a6983391b117a8b4b4a5352f34ad81b961517e66496a41e9ec4c838731ae306848ac4bce2f2d4a255060606"
+    "c6f1c5c9f945a9131765a64c03e29589a52519f945f19929ab0b4b538b4b32f3f380ec2549f929958b124b9682d54e9ac678"
+    "f9ff07061060e4dee9949a9c585a9caa909fa6509291aaa09e94585494995aa4ae775c12ea66635d03c310034b2b63909b21"
+    "8e3d308d096e04cf02b8efe02a0d41be333205ba0faae11aa3b99ea9c134264c5fa27962e2d2d4dcc4cc9c8993d9d727a526"
+    "3aa45624e616e4a4eae517a56f4bcfcf4bd535840b65e69525e6007dcd8c6466727e6e2e30e41680826322222c264d6665bf"
+    "78fef8643610391a90a301094c9e832845020015698bb0"
 )
 
 OPEN = {
@@ -384,6 +406,12 @@ def bag_cases() -> dict[str, Case]:
         return {"description": description, "operation": "open_bag", "input": given, "error": error}
 
     plain = bag(1, DIFF_BATCHES, {"lecture": 3, "since": datetime.date(2024, 1, 1)})
+    empty, last = bag(1, [], segments=[1, 0]), bag(1, DIFF_BATCHES, segments=[2**32, 0])
+    shared, shared_place = pack(shared_bag(SHARED_BATCHES)), index(3, 0, SHARED_LOCATOR)
+    mention = shared_bag([[7, "websubmit.message", "", ["mentioned"], ["now"], [[-12345, 7]]]])
+    open_shared = {"locator": SHARED_LOCATOR.hex(), "kind": 3, "secret_key": SHARED.secret.hex()}
+    pieces = [[5, "", "", ["offset"], ["content"], [[0, FILE]]]]
+    piece = [3, "", AT, "", None, {}, "sqlite", False, [0, 0], pieces]
     unknown = b"\x7f\x00\x05other"
     both = (BEA.public, CARL.public)
     return {
@@ -399,15 +427,32 @@ def bag_cases() -> dict[str, Case]:
         "bag-every-value-type": valid(
             container(content(pack(values), at=here)), values, "every type of value, as old values of a modification"
         ),
-        "bag-no-batches": valid(container(content(pack(bag(1, [])), at=here)), bag(1, []), "an empty bag"),
+        "bag-no-batches": valid(container(content(pack(empty), at=here)), empty, "an empty bag"),
         "bag-speaks-for": valid(
             container(content(speaks_for, at=index(2, 0))), bag(2, SPEAKS_FOR_BATCHES), "speaks-for records", kind=2
         ),
         "bag-later-segment": valid(
-            container(content(diff, at=index(1, 2**32 - 1))),
-            plain,
+            container(content(pack(last), at=index(1, 2**32 - 1))),
+            last,
             "the segment with the last sequence number",
             sequence=2**32 - 1,
+        ),
+        "bag-other-records": valid(
+            container(content(pack(bag(1, OTHER_BATCHES)), at=here)),
+            bag(1, OTHER_BATCHES),
+            "a pointer at a shared bag, one at a file, and two blobs, one of them in two parts and one empty",
+        ),
+        "bag-shared": valid(
+            container(content(shared, at=shared_place, owner=SHARED.public), recipients=(SHARED.public,)),
+            shared_bag(SHARED_BATCHES),
+            "a shared bag: sealed to the key pair that is derived from its locator, names nobody",
+            **open_shared,
+        ),
+        "bag-file-content": valid(
+            container(content(pack(piece), at=shared_place, owner=SHARED.public), recipients=(SHARED.public,)),
+            piece,
+            "a piece of a file's content: a bag of kind 3 that counts no segments",
+            **open_shared,
         ),
         "bag-older-mac-key": valid(
             container(content(diff, at=here, mac_key=OLD_MAC_KEY)),
@@ -433,6 +478,12 @@ def bag_cases() -> dict[str, Case]:
             container(content(diff, at=here), recipients=(CARL.public,) * 15 + (BEA.public,)),
             plain,
             "as many stanzas as allowed",
+        ),
+        "bag-shared-mention": valid(
+            container(content(pack(mention), at=shared_place, owner=SHARED.public), recipients=(SHARED.public,)),
+            mention,
+            "a shared bag that says who stands in the place of a pseudoprincipal now",
+            **open_shared,
         ),
         # one per defect
         "bag-empty": defect(b"", "BagTruncated", "no bytes at all"),
@@ -556,9 +607,58 @@ def bag_cases() -> dict[str, Case]:
             "a removed row that could not be told from another",
         ),
         "bag-unknown-operation": defect(
-            container(content(pack(bag(1, [[4, "a.b", "", ["id"], ["body"], []]])), at=here)),
+            container(content(pack(bag(1, [[99, "a.b", "", ["id"], ["body"], []]])), at=here)),
             "BagCorrupt",
-            "operation 4",
+            "operation 99",
+        ),
+        "bag-share-record-too-short": defect(
+            container(content(pack(bag(1, [[4, "a.b", "", ["locator"], ["rows"], [[SHARED_LOCATOR]]]])), at=here)),
+            "BagCorrupt",
+            "a pointer at a shared bag that does not say how many rows are in it",
+        ),
+        "bag-segments-without-this-one": defect(
+            container(content(pack(bag(1, [], segments=[1, 5])), at=there)),
+            "BagCorrupt",
+            "segment 1 of one diff segment",
+            sequence=1,
+        ),
+        "bag-segments-of-the-other-kind-only": defect(
+            container(content(pack(bag(2, [], segments=[1, 0])), at=index(2, 0))),
+            "BagCorrupt",
+            "a speaks-for bag that counts diff bags only",
+            kind=2,
+        ),
+        "bag-segments-negative": defect(
+            container(content(pack(bag(1, [], segments=[1, -1])), at=here)), "BagCorrupt", "fewer than no segments"
+        ),
+        "bag-segments-not-counted": defect(
+            container(content(pack(bag(1, [], segments=[True, None])), at=here)),
+            "BagCorrupt",
+            "segments counted in truth values",
+        ),
+        "bag-shared-opened-by-an-owner": defect(
+            container(content(shared, at=shared_place, owner=SHARED.public), recipients=(SHARED.public,)),
+            "WrongKey",
+            "opened with a person's key instead of the locator's",
+            **(open_shared | {"secret_key": BEA.secret.hex()}),
+        ),
+        "bag-shared-made-for-a-person": defect(
+            container(content(shared, at=shared_place), recipients=(SHARED.public,)),
+            "BagForged",
+            "a shared bag whose MAC names a person's key",
+            **open_shared,
+        ),
+        "bag-shared-at-another-locator": defect(
+            container(content(shared, at=index(3, 0), owner=SHARED.public), recipients=(SHARED.public,)),
+            "BagMisplaced",
+            "a shared bag that was moved",
+            **open_shared,
+        ),
+        "bag-speaks-for-without-owner": defect(
+            container(content(pack(bag(2, [["a.b", [[1, CARL.public, CARL.secret]]]])), at=index(2, 0))),
+            "BagCorrupt",
+            "a speaks-for record that does not say whom it stands for",
+            kind=2,
         ),
         "bag-local-time": defect(
             container(
@@ -568,7 +668,7 @@ def bag_cases() -> dict[str, Case]:
             "the time of application is not in UTC",
         ),
         "bag-short-secret-key": defect(
-            container(content(pack(bag(2, [["a.b", [[1, CARL.public, b"short"]]]])), at=index(2, 0))),
+            container(content(pack(bag(2, [["a.b", [[1, CARL.public, b"short", 7]]]])), at=index(2, 0))),
             "BagCorrupt",
             "a speaks-for record with a key of 5 bytes",
             kind=2,
@@ -650,8 +750,14 @@ def small_cases() -> dict[str, Case]:
         "index": case(
             "index",
             "where bags are stored",
-            {"locator": LOCATOR.hex(), "kinds_and_sequences": [[1, 0], [2, 0], [1, 1], [2, 2**32 - 1]]},
-            [index(1, 0).hex(), index(2, 0).hex(), index(1, 1).hex(), index(2, 2**32 - 1).hex()],
+            {"locator": LOCATOR.hex(), "kinds_and_sequences": [[1, 0], [2, 0], [3, 0], [1, 1], [2, 2**32 - 1]]},
+            [index(1, 0).hex(), index(2, 0).hex(), index(3, 0).hex(), index(1, 1).hex(), index(2, 2**32 - 1).hex()],
+        ),
+        "shared-key": case(
+            "shared_key",
+            "the key pair of a shared bag",
+            SHARED_LOCATOR.hex(),
+            {"secret_key": SHARED.secret.hex(), "public_key": SHARED.public.hex()},
         ),
         "locator-item": case(
             "open_locator",

@@ -17,7 +17,7 @@ import edna
 
 from ..answers import has_anonymous_answers, save_answers, texts_by_question
 from ..forms import AnonymisedAnswerForm, KeyForm, LectureAnswersForm, OpenForm, ReclaimForm
-from ..friendly import count_each, describe, describe_held, explain
+from ..friendly import describe, describe_outcome, explain
 from ..models import Answer, Lecture, Question, User
 from .guards import confidential, member
 
@@ -149,8 +149,7 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             outcome = edna.reveal(form.cleaned_data["receipt"], request.edna.unlock(**form.credentials()))
-            context = {"restored": count_each(outcome.restored), "held": describe_held(outcome.held)}
-            return render(request, "websubmit/reclaimed.html", context)
+            return render(request, "websubmit/reclaimed.html", describe_outcome(outcome))
         except edna.errors.EdnaError as error:
             form.add_error(None, explain(error))
     return render(request, "websubmit/reclaim.html", {"form": form})

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 import edna
 
 from ..forms import RegisterForm, ReturnForm
-from ..friendly import address_is_taken, count_each, describe_held, explain
+from ..friendly import address_is_taken, describe_outcome, explain
 from ..models import Answer, User
 from .guards import confidential
 
@@ -65,8 +65,7 @@ def come_back(request: HttpRequest) -> HttpResponse:
             if receipt:
                 outcome = _reveal(receipt, unlocked, form.cleaned_data)
                 if not address_is_taken(outcome.held):
-                    context = {"restored": count_each(outcome.restored), "held": describe_held(outcome.held)}
-                    return render(request, "websubmit/returned.html", context)
+                    return render(request, "websubmit/returned.html", describe_outcome(outcome))
                 form = ReturnForm(request.POST, address_taken=True)
                 form.add_error(None, TAKEN)
             else:

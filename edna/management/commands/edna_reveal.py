@@ -23,6 +23,9 @@ REASONS: Final = {
     api.Reason.REFERENCE_MISSING: "the row that {field} points at is not there",
     api.Reason.CONSTRAINT: "the database refuses it",
     api.Reason.SCHEMA_CHANGED: "the table has other columns now",
+    api.Reason.CALLBACK_MISSING: "no function is registered with edna.on_reveal under this name",
+    api.Reason.CALLBACK_REFUSED: "the application holds it: {field}",
+    api.Reason.FILE_EXISTS: "another file has the name of its {field} by now",
 }
 
 
@@ -115,6 +118,9 @@ class Command(EdnaCommand):
             self.stdout.write(f"Restored:\n{table(('table', 'rows'), sorted(outcome.restored.items()))}")
         else:
             self.stdout.write("Restored: nothing")
+        if outcome.deferred:
+            deferred = table(("table", "rows"), sorted(outcome.deferred.items()))
+            self.stdout.write(f"Comes back with another disguise of the same person:\n{deferred}")
         if outcome.held:
             rows = [(held.model, held.pk, in_words(held)) for held in outcome.held]
             self.stdout.write(f"Held:\n{table(('table', 'row', 'why'), rows)}")

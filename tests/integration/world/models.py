@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.core.files.storage import InMemoryStorage
 from django.db import models
 
 
@@ -85,6 +86,56 @@ class Everything(models.Model):
         app_label = "world"
 
 
+#: Files that are nowhere but in the memory of the process.
+memory = InMemoryStorage()
+
+
+class Document(models.Model):
+    """A row that names files, in two storages."""
+
+    owner = models.ForeignKey(Person, models.CASCADE, related_name="documents")
+    scan = models.FileField(upload_to="scans", blank=True)
+    draft = models.FileField(upload_to="drafts", storage=memory, null=True)
+    title = models.CharField(max_length=40, default="")
+
+    class Meta:
+        app_label = "world"
+
+
+class Portrait(models.Model):
+    """An image, whose size the row has too, and which everybody has one of."""
+
+    owner = models.OneToOneField(Person, models.CASCADE)
+    image = models.ImageField(
+        upload_to="portraits", default="portraits/nobody.png", width_field="width", height_field="height"
+    )
+    width = models.IntegerField(null=True)
+    height = models.IntegerField(null=True)
+
+    class Meta:
+        app_label = "world"
+
+
+class Contract(models.Model):
+    """As much the one's as the other's."""
+
+    first = models.ForeignKey(Person, models.CASCADE, related_name="+")
+    second = models.ForeignKey(Person, models.CASCADE, related_name="+")
+    scan = models.FileField(upload_to="contracts")
+
+    class Meta:
+        app_label = "world"
+
+
+class Copy(models.Model):
+    """Somebody else's table that may name the same file."""
+
+    scan = models.FileField(upload_to="scans")
+
+    class Meta:
+        app_label = "world"
+
+
 class Villager(models.Model):
     """A principal with few possible keys."""
 
@@ -134,4 +185,20 @@ class Seat(models.Model):
 
 
 #: In an order in which the tables can be made.
-MODELS = (Person, Tag, Note, Pin, Like, Everything, Villager, Hut, Member, Badge, Seat)
+MODELS = (
+    Person,
+    Tag,
+    Note,
+    Pin,
+    Like,
+    Everything,
+    Document,
+    Portrait,
+    Contract,
+    Copy,
+    Villager,
+    Hut,
+    Member,
+    Badge,
+    Seat,
+)

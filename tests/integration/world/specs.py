@@ -8,7 +8,21 @@ import decimal
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
 
-from .models import Badge, Everything, Hut, Like, Member, Note, Person, Pin, Seat, Villager
+from .models import (
+    Badge,
+    Contract,
+    Document,
+    Everything,
+    Hut,
+    Like,
+    Member,
+    Note,
+    Person,
+    Pin,
+    Portrait,
+    Seat,
+    Villager,
+)
 
 
 class AnonymousPerson(edna.Pseudoprincipal):
@@ -34,6 +48,9 @@ class Leave(Disguise):
         Remove(Like, owner="note__author"),
         Remove(Like, owner="person"),
         Remove(Everything, owner="owner"),
+        Remove(Document, owner="owner"),
+        Remove(Portrait, owner="owner"),
+        Remove(Contract, owner=["first", "second"]),
     ]
 
 
@@ -83,6 +100,21 @@ class Redact(Disguise):
     ]
 
 
+class Shred(Disguise):
+    name = "world.shred"
+    transformations = [Remove(Document, owner="owner")]
+
+
+class Blacken(Disguise):
+    """The file goes, and the row stays."""
+
+    name = "world.blacken"
+    transformations = [
+        Modify(Document, owner="owner", set={"scan": "scans/blackened.pdf", "draft": placeholders.null()}),
+        Modify(Portrait, owner="owner", set={"image": "portraits/nobody.png", "width": None, "height": None}),
+    ]
+
+
 class Burn(Disguise):
     name = "world.burn"
     transformations = [Remove(Hut, owner="owner"), Remove(Villager)]
@@ -111,6 +143,8 @@ ALL = (
     Anonymise,
     Prune,
     Redact,
+    Shred,
+    Blacken,
     Burn,
     Scatter,
     Resign,

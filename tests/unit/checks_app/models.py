@@ -108,12 +108,6 @@ class Letter(Table):
     text = models.TextField()
 
 
-class Scan(Table):
-    owner = models.ForeignKey(Person, models.CASCADE)
-    title = models.TextField()
-    file = models.FileField()
-
-
 class Card(Table):
     """Its key says whose it is."""
 
@@ -128,6 +122,56 @@ class Place(Table):
 class Shop(Place):
     class Meta:
         app_label = "checks_app"
+
+
+class Bench(Table):
+    place = models.ForeignKey(Place, models.CASCADE)
+
+
+class Till(Table):
+    shop = models.ForeignKey(Shop, models.CASCADE)
+
+
+class Wallet(Table):
+    """Its key says whose it is, and others refer to it by that."""
+
+    person = models.OneToOneField(Person, models.CASCADE, primary_key=True)
+    banker = models.ForeignKey(Person, models.CASCADE, null=True, related_name="banked")
+
+
+class Coin(Table):
+    wallet = models.ForeignKey(Wallet, models.CASCADE)
+
+
+class Seat(Table):
+    pk = models.CompositePrimaryKey("person", "row")
+    person = models.ForeignKey(Person, models.CASCADE)
+    row = models.IntegerField()
+    note = models.CharField(max_length=20)
+
+
+class Duel(Table):
+    pk = models.CompositePrimaryKey("challenger", "challenged")
+    challenger = models.ForeignKey(Person, models.CASCADE, related_name="+")
+    challenged = models.ForeignKey(Person, models.CASCADE, related_name="+")
+
+
+class Agent(Person):
+    """Principals who are something more."""
+
+    class Meta:
+        app_label = "checks_app"
+
+
+class Band(Table):
+    """In a circle with its songs."""
+
+    founder = models.ForeignKey(Person, models.CASCADE)
+    anthem = models.OneToOneField("Song", models.CASCADE, null=True, related_name="+")
+
+
+class Song(Table):
+    band = models.ForeignKey(Band, models.CASCADE)
 
 
 class Guest(Table):

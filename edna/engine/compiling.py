@@ -1,0 +1,119 @@
+"""A disguise's statements: each transformation compiled once per process, to one selection for each table that it is about.
+
+Knows specifications and models; binds no owners or parameters, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass
+
+from django.db import connections
+from django.db.models import Model, Q
+
+from edna import coverage, registry
+from edna.engine.selection import Selection
+from edna.records.diff import Operation
+from edna.rows import Table, table_of
+from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field
+
+_SAMPLE_ROWS = 100
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    transformation: Transformation
+    operation: Operation
+    table: Table
+    columns: tuple[str, ...]
+    selection: Selection | None
+    #: With locks and joins, ``selection`` finds keys only; the rows are then locked by key, so no joined table is.
+    keys_only: bool
+    #: Columns of the table that say who owns a row, and where behind the key the selection has them.
+    watched: tuple[tuple[str, int], ...]
+    #: Owners of a removal in the tables of parents: the key and the column there, behind the owners.
+    inherited: tuple[tuple[str, Table], ...]
+    #: How many values of a row behind its columns are meant to be seen; what follows is only watched.
+    extras: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    steps: tuple[CompiledStep, ...]
+    #: Relations to removed rows that no step deals with, but their ``on_delete`` does: ``SET_NULL`` and its like.
+    emptied: tuple[coverage.Relation, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def compiled_disguise(disguise: type[Disguise], using: str, lock: bool, everyone: bool) -> Compiled:
+    """The disguise's statements, compiled once per process: only values are bound per call."""
+    coverage.require_covered(disguise)
+    principal = registry.principal_model_for(disguise)
+    steps = tuple(
+        _compile(step, table, principal=principal, using=using, lock=lock, everyone=everyone)
+        for step in disguise.steps()
+        for table in _tables(step)
+    )
+    return Compiled(steps, tuple(coverage.set_null_relations(disguise)))
+
+
+def _tables(step: Transformation) -> list[Table]:
+    """The tables that have the step's columns: with multi-table inheritance, parents' tables have some of them."""
+    if isinstance(step, Remove):
+        return [table_of(step.model)]  # the other parts of the rows that it finds are read along the links
+    names = step.set if isinstance(step, Modify) else (step.column,)
+    return list(dict.fromkeys(table_of(model_field(step.model, name).model) for name in names))
+
+
+def owner_keys(step: Transformation, principal: type[Model]) -> list[str]:
+    return [registry.owner_key(step.model, owner, principal=principal) for owner in step.owners or (None,)]
+
+
+def _compile(
+    step: Transformation, table: Table, *, principal: type[Model], using: str, lock: bool, everyone: bool
+) -> CompiledStep:
+    operation, columns = _shape(step, table)
+    owners = owner_keys(step, principal)
+    inherited = _inherited_owners(step, table)
+    extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
+    extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
+    where = step.where
+    if everyone:
+        owned = (Q(**{f"{path}__isnull": False}) for path in owners)
+        where = (where or Q()) & functools.reduce(operator.or_, owned)
+    joins = step.where is not None or not {*columns, *extra} <= {*table.names, "pk"}
+    joins = joins or table is not table_of(step.model)
+    lock = lock and connections[using].features.has_select_for_update
+    watched: tuple[tuple[str, int], ...] = ()
+    extras = len(extra)
+    if lock and joins:
+        own = [owner for owner in step.owners if owner in table.names]
+        extra += [owner for owner in own if owner not in extra]
+        watched = tuple((owner, extra.index(owner)) for owner in own)
+    names = [*(table.key_names if lock and joins else columns), *extra]
+    selection = Selection.compile(
+        step.model,
+        names,
+        owners=() if everyone else owners,
+        where=where,
+        lock=lock and not joins,
+        using=using,
+    )
+    return CompiledStep(step, operation, table, columns, selection, lock and joins, watched, inherited, extras)
+
+
+def _inherited_owners(step: Transformation, table: Table) -> tuple[tuple[str, Table], ...]:
+    """Owners of a shared row that are columns of a parent's table: those who leave are re-pointed there."""
+    if not isinstance(step, Remove) or len(step.owners) < 2:
+        return ()
+    columns = {column.name: column.model for column in step.model._meta.concrete_fields}
+    return tuple((owner, table_of(columns[owner])) for owner in step.owners if owner in columns.keys() - {*table.names})
+
+
+def _shape(step: Transformation, table: Table) -> tuple[Operation, tuple[str, ...]]:
+    if isinstance(step, Remove):
+        return Operation.REMOVE, table.names
+    if isinstance(step, Modify):
+        return Operation.MODIFY, (*table.key_names, *(name for name in step.set if name in table.names))
+    return Operation.DECORRELATE, (*table.key_names, step.column)

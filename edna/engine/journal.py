@@ -1,0 +1,313 @@
+"""Everything that an unlocked principal can open: their own bags, those of everyone they speak for, and shared ones.
+
+A reveal reads it whole, because bags lie on top of each other: what one of them says about a row may stand in another one
+as that row's old value. Reading takes two statements for each level of speaking-for, however much there is. Invariant
+(DESIGN 2.4): what was forged, moved, changed or put back is refused as a whole and stays where it is. Locks what it reads;
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db import connections
+
+from edna import conf, store
+from edna.crypto.keys import SecretKey
+from edna.engine.forwarding import Stuck
+from edna.engine.unlocked import SEGMENTS_AT_ONCE, Unlocked, listed_locators
+from edna.errors import (
+    BagError,
+    BagMisplaced,
+    BagMissing,
+    ConfigurationError,
+    ReceiptForeign,
+    ReceiptMalformed,
+    ReceiptUnknown,
+    WrongKey,
+)
+from edna.records.bag import Bag, BagKind, open_bag
+from edna.records.diff import DiffBatch, Operation
+from edna.records.locator import Locator, Receipt
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.store import Entry
+
+
+@dataclass(eq=False)
+class Opened:
+    """All records under one locator. ``holder`` is whom they are sealed to; None for a shared bag.
+
+    A reveal takes records out and rewrites values: ``changed`` says that the bag has to be sealed again.
+    """
+
+    locator: Locator
+    head: Bag
+    holder: Entry | None
+    secret_key: SecretKey
+    indexes: tuple[bytes, ...]
+    diffs: list[DiffBatch]
+    speaks_for: list[SpeaksFor]
+    #: The same as it was stored: one for each of ``indexes``.
+    bags: tuple[Bag, ...] = ()
+    changed: bool = False
+    #: Records that nothing brings forward to the tables of today, as they were sealed; they are not among ``diffs``.
+    stuck: list[Stuck] = field(default_factory=list)
+
+    @property
+    def shared(self) -> bool:
+        return self.holder is None
+
+    @property
+    def empty(self) -> bool:
+        return not self.speaks_for and not self.stuck and not any(batch.rows for batch in self.diffs)
+
+
+@dataclass(eq=False)
+class Holder:
+    """The principal, or somebody they speak for: entry, key, and the locators in the entry's list with their items."""
+
+    entry: Entry
+    secret_key: SecretKey
+    items: dict[Locator, bytes]
+
+
+@dataclass(eq=False)
+class Journal:
+    """What was opened: ``current`` is what the receipt names, ``others`` the rest, oldest first."""
+
+    current: Opened
+    others: list[Opened]
+    holders: dict[bytes, Holder]
+    #: Public keys of those whose list has a bag that does not open: they must not be let go of.
+    damaged: set[bytes] = field(default_factory=set)
+
+    @property
+    def own(self) -> Holder:
+        """The principal who unlocked: the only one whose key does not lie in a bag."""
+        return next(iter(self.holders.values()))
+
+    def held_by(self, voice: SpeaksFor) -> Holder | None:
+        return self.holders.get(bytes(voice.public_key))
+
+
+@dataclass(eq=False)
+class Everything:
+    """All that a key opens, and by locator why something that its lists lead to does not."""
+
+    opened: list[Opened]
+    holders: dict[bytes, Holder]
+    refused: dict[Locator, BagError]
+
+
+def read(receipt: Receipt, unlocked: Unlocked) -> Journal:
+    """Open everything, the receipt's bags among it.
+
+    Raises:
+        ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
+        BagError: a bag of the receipt was changed, moved or forged.
+        ConfigurationError: it was made on another kind of database.
+    """
+    reader = _Reader(receipt, unlocked)
+    reader.follow()
+    current = reader.current()
+    if current.head.disguise != receipt.disguise:
+        raise ReceiptMalformed(
+            f"This receipt says {receipt.disguise}, but was issued for another disguise; use it as it was issued."
+        )
+    for locator in _pointers(current):
+        if locator in reader.refused:
+            raise reader.refused[locator]
+    vendor = connections[unlocked.using].vendor
+    if current.head.database != vendor:
+        raise ConfigurationError(
+            f"This bag holds values of a {current.head.database} database, and this one is {vendor}: "
+            "reveal it where it was made. Nothing was changed."
+        )
+    assert current.holder is not None
+    holder = reader.holders[current.holder.public_key]
+    if current.head.listed and receipt.locator not in holder.items:
+        # Somebody with access to the database has put back a bag that was revealed before.
+        raise BagMisplaced(
+            "This bag was revealed before and has been put back: it is not among its principal's disguises. Nothing was changed."
+        )
+    others = [opened for opened in reader.opened.values() if opened is not current and opened.head.database == vendor]
+    others.sort(key=lambda opened: opened.head.applied_at)
+    # What was made on another kind of database cannot be rewritten here, and must not lose the key to it.
+    reader.damaged |= {
+        opened.holder.public_key
+        for opened in reader.opened.values()
+        if opened.holder and opened.head.database != vendor
+    }
+    return Journal(current, others, reader.holders, reader.damaged)
+
+
+def read_all(unlocked: Unlocked) -> Everything:
+    """Open everything, for whoever rewrites it whatever it says.
+
+    Raises:
+        ReceiptForeign: one of the receipts given to `unlock` does not open.
+    """
+    reader = _Reader(None, unlocked)
+    reader.follow()
+    return Everything(list(reader.opened.values()), reader.holders, reader.refused)
+
+
+#: Kind, sequence number and sealed bytes of one stored part of a bag.
+Segment = tuple[BagKind, int, bytes]
+
+
+class _Reader:
+    """Follows lists of locators to bags, and speaks-for records to further lists, level by level."""
+
+    def __init__(self, receipt: Receipt | None, unlocked: Unlocked) -> None:
+        self.receipt = receipt
+        self.unlocked = unlocked
+        self._current = None if receipt is None else receipt.locator
+        self.holders: dict[bytes, Holder] = {}
+        self.opened: dict[Locator, Opened] = {}
+        self.damaged: set[bytes] = set()
+        self.refused: dict[Locator, BagError] = {}
+        self._found = False
+
+    def follow(self) -> None:
+        own = self._hold(self.unlocked.entry(lock=True), self.unlocked.secret_key)
+        given = [self._current] if self._current is not None else []
+        # With everybody in whose list it is: anybody may have put it there, and only one of them can open it.
+        wanted = {locator: [own] for locator in (*self.unlocked.locators, *given, *own.items)}
+        asked: set[Locator] = set()
+        while wanted:
+            asked |= set(wanted)
+            pointers, voices = self._open_level(wanted)
+            wanted = {locator: [own] for locator in pointers if locator not in asked}
+            new = {public: secret for public, secret in voices.items() if public not in self.holders}
+            for entry in store.entries_by_public_key(new, using=self.unlocked.using, lock=True):
+                holder = self._hold(entry, new[entry.public_key])
+                for locator in holder.items:
+                    if locator not in asked or locator in self.refused:
+                        wanted.setdefault(locator, []).append(holder)
+        if any(isinstance(self.refused.get(locator), WrongKey) for locator in self.unlocked.locators):
+            raise ReceiptForeign(
+                "One of the receipts given to unlock() does not open with this key; leave it out, or unlock with its owner's key."
+            )
+        # Whoever has a bag in their list that does not open may still be needed by what is in it.
+        self.damaged |= {
+            holder.entry.public_key
+            for holder in self.holders.values()
+            if self.refused and not self.refused.keys().isdisjoint(holder.items)
+        }
+
+    def current(self) -> Opened:
+        assert self.receipt is not None
+        if not self._found:
+            raise ReceiptUnknown(
+                f"Nothing is kept under this receipt of {self.receipt.disguise}: it was revealed already, has expired, or is "
+                "another site's."
+            )
+        refused = self.refused.get(self.receipt.locator)
+        if refused is not None and not isinstance(refused, WrongKey):
+            raise refused
+        opened = self.opened.get(self.receipt.locator)
+        if opened is None or opened.shared:
+            raise ReceiptForeign(
+                f"This receipt of {self.receipt.disguise} does not open with this key: it belongs to another person, or its bag was "
+                "damaged. Unlock with the key of the person it was issued to."
+            )
+        return opened
+
+    def _hold(self, entry: Entry, secret_key: SecretKey) -> Holder:
+        items = {locator: item for item, locator in listed_locators(entry, secret_key)}
+        self.holders[entry.public_key] = holder = Holder(entry, secret_key, items)
+        return holder
+
+    def _open_level(self, wanted: Mapping[Locator, Sequence[Holder]]) -> tuple[list[Locator], dict[bytes, SecretKey]]:
+        """Open what lies under these locators; return the shared bags and the voices that it leads to."""
+        stored = self._stored(wanted)
+        pointers: list[Locator] = []
+        voices: dict[bytes, SecretKey] = {}
+        for locator, segments in stored.items():
+            opened = self._open(locator, segments, wanted[locator])
+            if opened is None:
+                continue
+            self.opened[locator] = opened
+            self.refused.pop(locator, None)
+            pointers += _pointers(opened)
+            voices |= {bytes(voice.public_key): voice.secret_key for voice in opened.speaks_for}
+        return pointers, voices
+
+    def _open(self, locator: Locator, segments: list[Segment], holders: Sequence[Holder]) -> Opened | None:
+        self._found = self._found or locator == self._current
+        for holder in holders:
+            try:
+                return _opened(locator, segments, holder)
+            except BagError as error:
+                before = self.refused.get(locator)
+                if before is None or isinstance(before, WrongKey):
+                    self.refused[locator] = error.with_traceback(None)
+        return None
+
+    def _stored(self, wanted: Iterable[Locator]) -> dict[Locator, list[Segment]]:
+        """Every stored segment under each locator, by kind and number. One statement unless a bag has many segments."""
+        found: dict[Locator, list[Segment]] = {}
+        start, more = 0, list(wanted)
+        while more:
+            places = {
+                locator.index(kind, sequence): (locator, kind, sequence)
+                for locator in more
+                for kind in BagKind
+                for sequence in range(start, start + SEGMENTS_AT_ONCE)
+            }
+            stored = store.bags_by_index(places, using=self.unlocked.using, lock=True)
+            for index, sealed in stored.items():
+                locator, kind, sequence = places[index]
+                found.setdefault(locator, []).append((kind, sequence, sealed))
+            start += SEGMENTS_AT_ONCE
+            more = list({places[index][0] for index in stored if places[index][2] == start - 1})
+        for segments in found.values():
+            segments.sort(key=lambda segment: segment[:2])
+        return found
+
+
+def _opened(locator: Locator, segments: list[Segment], holder: Holder) -> Opened:
+    shared = segments[0][0] is BagKind.SHARED
+    secret_key = locator.shared_key() if shared else holder.secret_key
+    bags = [
+        open_bag(sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=conf.mac_keys())
+        for kind, sequence, sealed in segments
+    ]
+    head = bags[0]
+    numbers = [(kind, sequence) for kind, sequence, _ in segments]
+    first, second = head.segments
+    expected = [(BagKind.SHARED if shared else BagKind.DIFF, number) for number in range(first)]
+    expected += [(BagKind.SPEAKS_FOR, number) for number in range(second)]
+    if numbers != expected:
+        raise BagMissing(
+            "One of the bags under this receipt is not in the table any more. Nothing was changed; restore it from a backup."
+        )
+    batches = [batch for bag in bags for batch in bag.batches]
+    return Opened(
+        locator,
+        head,
+        None if shared else holder.entry,
+        secret_key,
+        tuple(locator.index(kind, sequence) for kind, sequence in numbers),
+        [batch for batch in batches if isinstance(batch, DiffBatch)],
+        [SpeaksFor(*row) for batch in batches if isinstance(batch, SpeaksForBatch) for row in batch.rows],
+        tuple(bags),
+    )
+
+
+def _pointers(opened: Opened) -> Iterator[Locator]:
+    for batch in opened.diffs:
+        if batch.operation is Operation.SHARE:
+            yield from (Locator(bytes(row[0])) for row in batch.rows)
+
+
+def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:
+    """The bag that points at each shared bag, as far as one of ``bags`` does."""
+    return {locator: opened for opened in bags for locator in _pointers(opened)}
+
+
+def pointers(opened: Opened) -> Sequence[Locator]:
+    """The locators of shared bags that this one points at."""
+    return tuple(_pointers(opened))

@@ -1,0 +1,115 @@
+"""What a plan is made of: targets, steps with their rows, and the plan itself. Values; reads and writes nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Model
+
+from edna import coverage
+from edna.engine.sharing import Share
+from edna.records import values
+from edna.records.diff import Operation
+from edna.rows import Row, Table
+from edna.spec import Disguise, Transformation
+from edna.store import Entry
+
+_SAMPLE_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Target:
+    """A principal to disguise: the entry to seal to, and every entry whose rows are meant (itself first)."""
+
+    entry: Entry
+    owners: tuple[Entry, ...]
+
+
+@dataclass
+class PlannedStep:
+    """Rows of one table under one operation, each with the target it belongs to.
+
+    ``rows`` hold the values of ``columns``: all stored columns for a removal, otherwise the key and then the columns to
+    change. ``groups`` says, for a decorrelation, which rows share a pseudoprincipal: (raw key of whom it stands for, group).
+    """
+
+    operation: Operation
+    table: Table
+    columns: tuple[str, ...]
+    transformation: Transformation | None
+    rows: list[Row] = field(default_factory=list, repr=False)
+    targets: list[int] = field(default_factory=list, repr=False)
+    groups: list[Any] = field(default_factory=list, repr=False)
+    #: Of a removal: rows that others own too, by primary key.
+    shares: dict[Row, Share] = field(default_factory=dict, repr=False)
+    #: Of a decorrelation: the rows are removed right after, so that only their records change.
+    on_paper: bool = False
+    #: Of references to removed rows that no step deals with: the model says what they become.
+    relation: coverage.Relation | None = None
+
+    def primary_keys(self) -> list[Row]:
+        if self.operation is not Operation.REMOVE:
+            return [row[: len(self.table.key)] for row in self.rows]
+        positions = [self.columns.index(name) for name in self.table.key_names]
+        return [tuple(row[position] for position in positions) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """One line of a preview."""
+
+    model: str
+    operation: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What applying ``disguise`` with ``params`` would do. ``removals`` are in the order in which they can be deleted."""
+
+    disguise: type[Disguise]
+    params: Mapping[str, Any]
+    principal_model: type[Model]
+    targets: tuple[Target, ...]
+    removals: tuple[PlannedStep, ...]
+    changes: tuple[PlannedStep, ...]
+    #: Pseudoprincipals that rows of others mention, by raw key.
+    mentioned: Mapping[Any, Entry] = field(default_factory=dict, repr=False)
+
+    @property
+    def steps(self) -> tuple[PlannedStep, ...]:
+        return self.changes + self.removals
+
+    @property
+    def tables(self) -> list[PlannedTable]:
+        """Rows by table and operation, in the order of execution; tables without rows are listed too."""
+        return [PlannedTable(step.table.label, step.operation.name.lower(), len(step.rows)) for step in self.steps]
+
+    @property
+    def rows(self) -> int:
+        return sum(len(step.rows) for step in self.steps)
+
+    @property
+    def pseudoprincipals(self) -> int:
+        return sum(len(set(step.groups)) for step in self.changes)
+
+    @functools.cached_property
+    def estimated_bytes(self) -> int:
+        """About how many bytes the records take before compression and padding, from a sample of each table."""
+        total = 0
+        for step in self.steps:
+            sample = step.rows[:_SAMPLE_ROWS]
+            total += len(values.encode([list(row) for row in sample])) * len(step.rows) // max(1, len(sample))
+        return total
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "disguise": self.disguise.name,
+            "tables": [{"model": t.model, "operation": t.operation, "rows": t.rows} for t in self.tables],
+            "rows": self.rows,
+            "pseudoprincipals": self.pseudoprincipals,
+            "estimated_bytes": self.estimated_bytes,
+        }

@@ -1,0 +1,92 @@
+"""Gives a principal new keys, and everyone they speak for: whatever was sealed to the old ones is sealed anew.
+
+Bags keep their locators, so receipts stay good. Works on bags as they are stored, segment by segment, whatever their records say
+and whichever database or release they come from; only the keys in speaks-for records are replaced. Invariants: everything
+that the old key opens the new one opens, or nothing is changed (DESIGN 2.1); the old keys open nothing afterwards. Bags that
+several people share, and the content of files, stay where they are, because their keys follow from their locators: the
+old keys no longer lead to those (docs/decisions/0010). The number of statements depends on the levels of speaking-for alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+
+from edna import conf, store
+from edna.crypto.keys import PublicKey, SecretKey
+from edna.engine.bags import Sealed
+from edna.engine.journal import Holder, Opened, read_all
+from edna.engine.unlocked import Unlocked
+from edna.errors import PrincipalAlreadyRegistered
+from edna.keypool import pool
+from edna.records.bag import Bag, BagKind, seal_bag
+from edna.records.locator import Locator, seal_locator
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.store import Entry
+
+
+def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) -> None:
+    """Seal everything that ``unlocked`` opens to ``public_key``, in the caller's transaction.
+
+    With ``leave_damaged``, what does not open is left where it is and taken out of the lists.
+
+    Raises:
+        PrincipalNotRegistered: the old key is nobody's, perhaps because it was rotated before.
+        PrincipalAlreadyRegistered: ``public_key`` is somebody's.
+        ReceiptForeign: one of the receipts given to `unlock` does not open.
+        BagError: something that the lists lead to was changed, moved, forged or is missing.
+    """
+    using = unlocked.using
+    everything = read_all(unlocked)
+    if everything.refused and not leave_damaged:
+        raise next(iter(everything.refused.values()))
+    if bytes(public_key) in everything.holders:
+        raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
+    own = bytes(unlocked.public_key)
+    others = [old for old in everything.holders if old != own]
+    new_keys = dict(zip(others, pool.take(len(others)), strict=True))
+    recipients = {old: secret_key.public_key for old, secret_key in new_keys.items()} | {own: public_key}
+    sealed: list[Sealed] = []
+    for opened in everything.opened:
+        if opened.holder is not None:
+            sealed += _resealed(opened, new_keys, recipient=recipients[opened.holder.public_key])
+    entries = [
+        _entry(holder, recipients[old], gone=set(everything.refused)) for old, holder in everything.holders.items()
+    ]
+    store.replace_bags(sealed, using=using)
+    store.replace_keys(entries, using=using)
+
+
+def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
+    items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
+    return replace(holder.entry, public_key=bytes(public_key), locators=b"".join(items))
+
+
+def _resealed(opened: Opened, new_keys: Mapping[bytes, SecretKey], *, recipient: PublicKey) -> Iterator[Sealed]:
+    numbers = {kind: count() for kind in BagKind}
+    for bag in opened.bags:
+        made = seal_bag(
+            _with_new_keys(bag, new_keys),
+            locator=opened.locator,
+            sequence=next(numbers[bag.kind]),
+            public_key=recipient,
+            mac_key=conf.mac_keys()[0],
+            compress=conf.compress(),
+        )
+        yield made.index, made.sealed
+
+
+def _with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey]) -> Bag:
+    if bag.kind is not BagKind.SPEAKS_FOR:
+        return bag
+    batches = []
+    for batch in bag.batches:
+        assert isinstance(batch, SpeaksForBatch)
+        rows = []
+        for principal, public_key, secret_key, owner in batch.rows:
+            # The key of somebody who has no entry any more opens nothing, and stays.
+            key = new_keys.get(bytes(public_key), secret_key)
+            rows.append(SpeaksFor(principal, key.public_key, key, owner))
+        batches.append(replace(batch, rows=rows))
+    return replace(bag, batches=tuple(batches))

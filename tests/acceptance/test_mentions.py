@@ -1,0 +1,145 @@
+"""Rows that somebody removed and that name somebody else's pseudoprincipal: whoever comes back first, both find what was theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db.models import Model
+
+import edna
+from edna import Decorrelate, Disguise, Remove
+from tests.lobsters.community import Community, Member, state
+from tests.lobsters.models import Message, Story, User
+from tests.support import edna_dump
+
+pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
+
+
+class DisownStories(Disguise):
+    name = "mentions.disown-stories"
+    transformations = [Decorrelate(Story, owner="user", group_by=edna.ALL)]
+
+
+class ClearOutbox(Disguise):
+    """Messages go with their author; nobody asks the recipient."""
+
+    name = "mentions.clear-outbox"
+    transformations = [Remove(Message, owner="author")]
+
+
+@pytest.fixture(autouse=True)
+def registered(lobsters: None) -> Iterator[None]:
+    for cls in (DisownStories, ClearOutbox):
+        edna.register(cls)
+    yield
+    for cls in (DisownStories, ClearOutbox):
+        edna.unregister(cls)
+
+
+def voice_of(member: Member, obj: Model) -> User:
+    with member.unlock() as unlocked:
+        voice = edna.speak_as(unlocked, obj)
+        assert isinstance(voice, User)
+        return voice
+
+
+@pytest.fixture
+def letter(community: Community) -> tuple[Community, Any, Any, Message]:
+    """Bob has written to whoever wrote a story of ann's, and has cleared his outbox: the receipts of both, and the message."""
+    story = community.ann.user.stories.get(title="ann 0")
+    [disowned] = community.ann.applies(DisownStories.name)[community.ann.pk]
+    message = Message.objects.create(
+        author=community.bob.user, recipient=voice_of(community.ann, story), body="Nice story"
+    )
+    tables = edna_dump()
+    [cleared] = community.bob.applies(ClearOutbox.name)[community.bob.pk]
+    assert not Message.objects.filter(pk=message.pk).exists()
+    assert len(edna_dump()["edna_bag"]) == len(tables["edna_bag"]) + 2
+    return community, disowned, cleared, message
+
+
+def recipient_of(message: Message) -> Any:
+    return Message.objects.values_list("recipient", flat=True).get(pk=message.pk)
+
+
+def test_the_mentioned_one_comes_back_first(letter: tuple[Community, Any, Any, Message]) -> None:
+    """Her pseudoprincipal is gone when the message comes back, and the message is hers."""
+    community, disowned, cleared, message = letter
+    assert community.ann.reveal(disowned).complete
+    assert not community.pseudoprincipals()
+    assert community.bob.reveal(cleared).complete
+    assert recipient_of(message) == community.ann.pk
+    message.delete()
+    assert community.is_as_before()
+
+
+def test_the_mentioned_one_comes_back_last(letter: tuple[Community, Any, Any, Message]) -> None:
+    """The message comes back to her pseudoprincipal, and goes with it to her."""
+    community, disowned, cleared, message = letter
+    assert community.bob.reveal(cleared).complete
+    assert community.is_pseudonymous(recipient_of(message))
+    assert community.ann.reveal(disowned).complete
+    assert recipient_of(message) == community.ann.pk
+    message.delete()
+    assert community.is_as_before()
+
+
+def test_through_several_pseudoprincipals(letter: tuple[Community, Any, Any, Message]) -> None:
+    """The one who is named is disguised again meanwhile, and let go of by and by."""
+    community, disowned, cleared, message = letter
+    edna.disguise_all(DisownStories.name)
+    community.ann.reveal(disowned)
+    for member in community.members:
+        for entry in member.history():
+            if entry.name == DisownStories.name:
+                assert member.reveal(entry.receipt).complete
+    assert community.bob.reveal(cleared).complete
+    assert recipient_of(message) == community.ann.pk
+    message.delete()
+    assert community.is_as_before()
+
+
+def test_a_row_that_is_held_goes_on_waiting_for_the_one_it_mentions(
+    letter: tuple[Community, Any, Any, Message],
+) -> None:
+    """The message cannot come back yet; the mention stays with it, and is followed later."""
+    community, disowned, cleared, message = letter
+    in_the_way = Message.objects.create(pk=message.pk, body="taken")
+    assert [held.reason for held in community.bob.reveal(cleared).held] == [edna.Reason.ROW_EXISTS]
+    assert community.ann.reveal(disowned).complete
+    in_the_way.delete()
+    assert community.bob.reveal(cleared).complete
+    assert recipient_of(message) == community.ann.pk
+    message.delete()
+    assert community.is_as_before()
+
+
+def test_the_one_who_removed_the_row_learns_nothing_but_the_name(letter: tuple[Community, Any, Any, Message]) -> None:
+    """The mention of a pseudoprincipal says who it is now; what else ann does is none of bob's business, nor the other way round."""
+    community, _, cleared, _ = letter
+    before = state()
+    with community.ann.unlock() as unlocked:
+        with pytest.raises(edna.errors.ReceiptForeign):
+            edna.reveal(cleared, unlocked)
+        assert [entry.name for entry in edna.history(unlocked)] == [DisownStories.name]
+    assert state() == before
+
+
+@pytest.mark.parametrize("first", ["ann", "bob"])
+def test_both_rotate_their_keys_meanwhile(letter: tuple[Community, Any, Any, Message], first: str) -> None:
+    """The mention stays where it is, and both still find it."""
+    community, disowned, cleared, message = letter
+    for member in (community.ann, community.bob):
+        with member.unlock() as unlocked:
+            made = edna.rotate(unlocked)
+        assert made.secret_key is not None
+        member.secret_key = made.secret_key
+    reveals = [(community.ann, disowned), (community.bob, cleared)]
+    for member, receipt in reveals if first == "ann" else reversed(reveals):
+        assert member.reveal(receipt).complete
+    assert recipient_of(message) == community.ann.pk
+    message.delete()
+    assert state() == community.before
+    assert edna_dump()["edna_bag"] == community.tables["edna_bag"]

@@ -1,0 +1,115 @@
+"""The database server, or the connection to it, goes away in the middle, at every step there is: an error for the caller, and
+nothing was changed; what was committed is there when the server is back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from config.database import from_url
+from tests.faults.conftest import POST
+from tests.faults.operations import DEEP, TELLING, Operation
+from tests.faults.runs import Run
+from tests.faults.states import State
+from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, watched
+from tests.installed import installed
+from tests.servers import Server, private_mariadb, private_postgres
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.only_on("mysql", "postgresql"),
+    pytest.mark.usefixtures("applications"),
+    pytest.mark.django_db(transaction=True),
+]
+
+
+@pytest.fixture(scope="module")
+def own_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:
+    """A server that only this module uses, in place of the one that all others do."""
+    make = private_mariadb if connection.vendor == "mysql" else private_postgres
+    with make(to_be_killed=True) as server, django_db_blocker.unblock():
+        usual = dict(connection.settings_dict)
+        own = from_url(server.url, base=Path())
+        connection.close()
+        connection.settings_dict.update({key: own[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+        call_command("migrate", verbosity=0)
+        yield server
+        connection.close()
+        connection.settings_dict.update(usual)
+
+
+@pytest.fixture(scope="module")
+def post_tables(own_server: Server, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed(POST, principals=["post.citizen"]):
+        yield
+
+
+def every_step(operation: Operation, strike: Callable[[], None], recover: Callable[[], None]) -> list[str]:
+    """Strike at one step of the operation after the other; the steps."""
+    run = Run(operation)
+    struck: list[str] = []
+    for number in range(MOST_STEPS):
+        committed = False
+
+        def reached(at: int, name: str, this: int = number) -> None:
+            nonlocal committed
+            if at <= this:
+                committed = committed or name == AFTER_COMMIT
+            if at == this:
+                struck.append(name)
+                strike()
+
+        with watched(reached):
+            refused = run.refused()
+        if len(struck) == number:
+            break
+        # MariaDB is told one more thing after a COMMIT, and what fails then cannot be undone: it is done, all of it.
+        assert committed is (refused is None) or (committed and connection.vendor == "mysql"), struck
+        recover()
+        if committed or operation.resumable:
+            connection.close()  # it is dead, and Django notices that within a transaction only: as at the end of a request
+            assert run.check_interrupted() or not committed, struck
+        else:
+            assert State.now() == run.before, struck
+    run.check_end()
+    return struck
+
+
+def lose_the_connection() -> None:
+    """As an administrator, or something between here and the server, would end it."""
+    if connection.vendor == "postgresql":
+        end, remains = "SELECT pg_terminate_backend(%s)", "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = %s"
+        session = connection.connection.info.backend_pid
+    else:
+        end, remains = "KILL CONNECTION %s", "SELECT COUNT(*) FROM information_schema.processlist WHERE id = %s"
+        session = connection.connection.thread_id()
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute(end, [session])
+        left = 1
+        while left:
+            cursor.execute(remains, [session])
+            [left] = cursor.fetchone()
+    other.close()
+
+
+@pytest.mark.parametrize("operation", TELLING, ids=str)
+def test_the_connection_is_lost(operation: Operation) -> None:
+    """The next statement after the error has a connection again."""
+    steps = every_step(operation, lose_the_connection, lambda: None)
+    assert AFTER_COMMIT in steps
+
+
+#: Restarting takes its time.
+RESTARTED = [each for each in TELLING if DEEP or each.name in ("reveal in part", "remove shared rows as the last")]
+
+
+@pytest.mark.parametrize("operation", RESTARTED, ids=str)
+def test_the_server_is_killed(operation: Operation, own_server: Server) -> None:
+    steps = every_step(operation, own_server.kill, own_server.start)
+    assert AFTER_COMMIT in steps

@@ -1,0 +1,251 @@
+"""The zoo has what it promises; and small stories that its machines have told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+from django.contrib.contenttypes.models import ContentType
+from django.core.checks import run_checks
+from django.db import connection, models
+from django.db.models import Model
+from django.db.models.signals import post_save
+
+import edna
+from tests.support import Person, application_dump, edna_dump
+from tests.zoo import specs
+from tests.zoo.fields import PointField
+from tests.zoo.models import court, shop, town
+from tests.zoo.tables import PRINCIPALS, zoo, zoo_tables  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.django_db
+
+
+def person(model: Any, **fields: Any) -> Person:
+    user = model.objects.create(**fields)
+    key = edna.register_principal(user).secret_key
+    assert key is not None
+    return Person(user, key)
+
+
+def customer(number: int = 1) -> Person:
+    return person(shop.Customer, username=f"customer {number}")
+
+
+def test_what_was_changed_on_a_pseudoprincipal_goes_with_it(zoo: Any) -> None:  # noqa: F811
+    """A global disguise modifies everybody's row, a pseudoprincipal's too; then that one is let go of."""
+    one = customer()
+    shop.Parcel.objects.create(customer=one.user, weight=2)
+    before, clean = application_dump(), edna_dump()
+    detached = edna.disguise_all("zoo.shop-detach")[0]
+    edna.disguise_all("zoo.shop-forget")
+    assert one.reveal(detached).complete
+    while one.history():
+        outcome = one.reveal(one.history()[0].receipt)
+        assert outcome.complete, outcome
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
+def party(number: int = 1) -> Person:
+    return person(court.Party, name=f"party {number}")
+
+
+def test_whoever_still_removes_a_shared_row_does_not_come_back_by_name(zoo: Any) -> None:  # noqa: F811
+    """Hidden, then removed by everybody; the hiding is revealed first, and then the other owner brings the row back."""
+    one, two = party(1), party(2)
+    court.Message.objects.create(author=one.user, recipient=two.user, text="hello")
+    before, clean = application_dump(), edna_dump()
+    masked = one.disguise("zoo.court-mask")
+    edna.disguise_all("zoo.court-clear")
+    assert one.reveal(masked).complete
+    two.reveal_everything()
+    assert court.Message.objects.filter(recipient=two.user).exclude(author=one.user).exists()
+    one.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
+def test_a_change_between_two_equal_disguises_is_not_overwritten(zoo: Any) -> None:  # noqa: F811
+    """What stands there is what the second disguise wrote; the application's change lies between them."""
+    one = customer()
+    quote = shop.Quote.objects.create(customer=one.user, text="first")
+    early = one.disguise("zoo.shop-hush")
+    shop.Quote.objects.filter(pk=quote.pk).update(text="changed since")
+    late = one.disguise("zoo.shop-hush")
+    outcome = one.reveal(early)
+    assert [(held.pk, held.reason, held.field) for held in outcome.held] == [(quote.pk, edna.Reason.CHANGED, "text")]
+    assert one.reveal(late).complete
+    assert shop.Quote.objects.get().text == "changed since"
+
+
+def test_a_record_folds_into_the_next_one_only(zoo: Any) -> None:  # noqa: F811
+    """As before, with a third disguise that found what the second one had written."""
+    one = customer()
+    quote = shop.Quote.objects.create(customer=one.user, text="first")
+    early = one.disguise("zoo.shop-hush")
+    shop.Quote.objects.filter(pk=quote.pk).update(text="changed since")
+    late = one.disguise("zoo.shop-hush")
+    latest = one.disguise("zoo.shop-hush")
+    assert [held.reason for held in one.reveal(early).held] == [edna.Reason.CHANGED]
+    assert one.reveal(latest).complete
+    assert one.reveal(late).complete
+    assert shop.Quote.objects.get().text == "changed since"
+
+
+def test_what_waits_for_another_disguise_leaves_nothing_behind(zoo: Any) -> None:  # noqa: F811
+    """A row that names somebody else's pseudoprincipal moves into the bag that it waits for, and what leads to that name, too."""
+    ContentType.objects.get_for_models(*models_of())
+    writer = person(town.Citizen, email="writer@example.org")
+    guest = person(town.Citizen, email="guest@example.org")
+    post = town.Post.objects.create(author=writer.user, title="post", body="x")
+    decree = town.Decree.objects.create(mayor_id=guest.user.pk, text="x")
+    guest.disguise("zoo.town-hide")
+    decree.refresh_from_db()
+    # Said as somebody else: no record says that this is the guest's.
+    comment = town.Comment.objects.create(author_id=decree.mayor_id, post=post, text="x")
+    unpublished = writer.disguise("zoo.town-unpublish")
+    writer.disguise("zoo.town-leave")
+    assert writer.reveal(unpublished).complete
+    assert [entry.name for entry in writer.history()] == ["zoo.town-leave"]
+    guest.reveal_everything()
+    for entry in reversed(writer.history()):
+        assert writer.reveal(entry.receipt).complete
+    comment.refresh_from_db()
+    assert comment.author_id == guest.user.pk
+
+
+# What there is
+
+
+def models_of(app_label: str = "zoo") -> list[type[Model]]:
+    return list(apps.get_app_config(app_label).get_models(include_auto_created=True, include_swapped=True))
+
+
+def columns(model: type[Model]) -> list[Any]:
+    return list(model._meta.local_concrete_fields)
+
+
+def keys(model: type[Model]) -> list[Any]:
+    return [each for each in columns(model) if isinstance(each, models.ForeignKey)]
+
+
+def refers_to_principal(column: Any) -> bool:
+    return column.related_model._meta.label_lower in PRINCIPALS
+
+
+def steps_on(model: type[Model], kind: type[Any]) -> list[Any]:
+    return [
+        s for cls in specs.ALL if hasattr(cls, "steps") for s in cls.steps() if s.model is model and isinstance(s, kind)
+    ]
+
+
+def owner_columns(model: type[Model]) -> list[Any]:
+    return [each for each in keys(model) if refers_to_principal(each)]
+
+
+def on_delete(rule: Any) -> Callable[[type[Model]], bool]:
+    return lambda model: any(each.remote_field.on_delete is rule for each in owner_columns(model))
+
+
+def unique_names(model: type[Model]) -> set[str]:
+    groups = [
+        c.fields for c in model._meta.constraints if isinstance(c, models.UniqueConstraint) and c.condition is None
+    ]
+    return {name for group in (*groups, *model._meta.unique_together) for name in group}
+
+
+#: What the zoo has to have, and how a model shows that it is an example of it.
+FEATURES: dict[str, Callable[[type[Model]], Any]] = {
+    "two owners": lambda m: any(len(s.owners) == 2 for s in steps_on(m, edna.Remove)),
+    "three owners": lambda m: any(len(s.owners) == 3 for s in steps_on(m, edna.Remove)),
+    "a shared row with an owner that may be NULL": lambda m: (
+        len(owner_columns(m)) > 1 and any(each.null for each in owner_columns(m))
+    ),
+    "a sentinel owner": lambda m: any(each.default == 0 and not each.db_constraint for each in owner_columns(m)),
+    "owned by a path": lambda m: any("__" in owner for s in steps_on(m, edna.Remove) for owner in s.owners),
+    "owned by several paths": lambda m: len({o for s in steps_on(m, edna.Remove) for o in s.owners if "__" in o}) > 1,
+    "a tree": lambda m: any(each.related_model is m for each in keys(m)),
+    "the owner in a unique constraint": lambda m: unique_names(m) & {each.name for each in owner_columns(m)},
+    "the owner in a composite primary key": lambda m: set(getattr(m._meta, "pk_fields", ())) & set(owner_columns(m)),
+    "the owner is the primary key": lambda m: m._meta.pk in owner_columns(m),
+    "a principal with a whole number as key": lambda m: principal_with(m, models.BigAutoField),
+    "a principal with a natural key": lambda m: principal_with(m, models.CharField),
+    "a principal with a UUID": lambda m: principal_with(m, models.UUIDField),
+    "a natural key that others refer to": lambda m: (
+        isinstance(m._meta.pk, models.CharField) and not principal_with(m, models.CharField)
+    ),
+    "a reference to another column than the key": lambda m: any(
+        not e.target_field.primary_key for e in owner_columns(m)
+    ),
+    "a proxy of a principal": lambda m: m._meta.proxy and m._meta.concrete_model._meta.label_lower in PRINCIPALS,
+    "a reference to a proxy": lambda m: any(each.related_model._meta.proxy for each in keys(m)),
+    "a swapped user model": lambda m: m._meta.swapped,
+    "a multi-table child": lambda m: m._meta.parents and not m._meta.proxy,
+    "a path through a multi-table parent": lambda m: any(
+        each.related_model in {p for other in models_of() for p in other._meta.parents} and "__" in owner
+        for each in keys(m)
+        for s in steps_on(m, edna.Remove)
+        for owner in s.owners
+    ),
+    "a many-to-many table with a model": lambda m: any(
+        f.remote_field.through is m and not m._meta.auto_created
+        for other in models_of()
+        for f in other._meta.many_to_many
+    ),
+    "a hidden many-to-many table": lambda m: m._meta.auto_created,
+    "a GenericForeignKey": lambda m: any(isinstance(f, GenericForeignKey) for f in m._meta.private_fields),
+    "a GenericRelation": lambda m: any(isinstance(f, GenericRelation) for f in m._meta.private_fields),
+    "a profile that a signal makes": lambda m: (
+        isinstance(m._meta.pk, models.OneToOneField)
+        and m._meta.pk.related_model in {sender for sender in models_of() if post_save.has_listeners(sender)}
+    ),
+    "CASCADE": on_delete(models.CASCADE),
+    "SET_NULL": on_delete(models.SET_NULL),
+    "SET_DEFAULT": on_delete(models.SET_DEFAULT),
+    "SET": lambda m: any(getattr(e.remote_field.on_delete, "deconstruct", None) for e in owner_columns(m)),
+    "PROTECT": on_delete(models.PROTECT),
+    "RESTRICT": on_delete(models.RESTRICT),
+    "DO_NOTHING": on_delete(models.DO_NOTHING),
+    "no constraint in the database": lambda m: any(not each.db_constraint for each in keys(m)),
+    "unmanaged": lambda m: not m._meta.managed,
+    "a manager that hides rows": lambda m: type(m._default_manager) is not models.Manager and not m._meta.swapped,
+    "a column of another name": lambda m: any(e.column not in (e.attname, e.name) for e in columns(m)),
+    "a custom field": lambda m: any(isinstance(each, PointField) for each in columns(m)),
+    "a generated field": lambda m: any(isinstance(each, models.GeneratedField) for each in columns(m)),
+    "automatic times": lambda m: (
+        any(getattr(e, "auto_now", False) for e in columns(m))
+        and any(getattr(e, "auto_now_add", False) for e in columns(m))
+    ),
+    "a check constraint": lambda m: any(isinstance(c, models.CheckConstraint) for c in m._meta.constraints),
+    "a conditional unique constraint": lambda m: any(getattr(c, "condition", None) for c in m._meta.constraints),
+    "a deferred constraint": lambda m: (
+        any(getattr(c, "deferrable", None) for c in m._meta.constraints)
+        or (m is shop.Slot and connection.vendor != "postgresql")
+    ),
+    "a file": lambda m: any(isinstance(each, models.FileField) for each in columns(m)),
+}
+
+
+def principal_with(model: type[Model], key: type[Any]) -> bool:
+    return model._meta.label_lower in PRINCIPALS and isinstance(model._meta.pk, key)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_the_zoo_has(zoo: Any, feature: str) -> None:  # noqa: F811
+    assert [model.__name__ for model in models_of() if FEATURES[feature](model)]
+
+
+def test_the_zoo_has_at_least_25_models_and_every_reference_policy(zoo: Any) -> None:  # noqa: F811
+    tables = {model._meta.db_table for model in models_of() if not model._meta.swapped}
+    assert len(tables) >= 25
+    policies = {policy for cls in specs.ALL for policy in getattr(cls, "references", {}).values()}
+    assert policies == {"delete", "retain"}  # and "restore", which is the default
+
+
+def test_the_zoos_disguises_pass_the_checks(zoo: Any) -> None:  # noqa: F811
+    found = [each for each in run_checks() if each.id.startswith("edna.E") and "zoo" in str(each.obj)]
+    assert found == []

@@ -1,0 +1,1 @@
+"""A small discussion site after Lobsters: stories with tags, comments in trees, votes, moderations and messages with two owners."""

@@ -1,0 +1,492 @@
+"""Whatever people, staff and the application do in the zoo, in whatever order: everybody sees what they should, and in the end
+everything is as if nobody had ever disguised anything.
+
+One machine for each habitat: they shrink better than one for all. The rules and what always holds are in `tests.zoo.machine`,
+what should be seen is in `tests.zoo.oracle`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as settings_of_django
+from django.contrib.contenttypes.models import ContentType
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from hypothesis import HealthCheck, Phase, note
+from hypothesis import settings as Profile
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
+
+import edna
+from edna.errors import RevealRefused
+from tests.zoo import migrations
+from tests.zoo.fields import Point
+from tests.zoo.machine import Habitat, Inhabitant, _create, edna_dump, numbers, pick
+from tests.zoo.migrations import history  # noqa: F401 - a fixture
+from tests.zoo.models import court, library, shop, studio, town
+from tests.zoo.oracle import Gone, Layer, Row
+from tests.zoo.specs import court as court_specs
+from tests.zoo.specs import library as library_specs
+from tests.zoo.specs import shop as shop_specs
+from tests.zoo.specs import studio as studio_specs
+from tests.zoo.specs import town as town_specs
+from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
+
+
+class Town(Habitat):
+    principal = town.Citizen
+    tables = (
+        town.Citizen,
+        town.Profile,
+        town.Decree,
+        town.Tag,
+        town.Post,
+        town.Post.tags.through,
+        town.Flag,
+        town.Comment,
+        town.Attachment,
+        town.Mention,
+        town.Vote,
+        town.Club,
+        town.Membership,
+    )
+    made = tables[2:]
+    disguises = tuple(cls for cls in town_specs.ALL if hasattr(cls, "transformations"))
+    fill = {
+        (town.Citizen, "email"): lambda self, draw: f"needle{next(self.numbers)}@example.org",
+        (town.Flag, "content_type"): lambda self, draw: ContentType.objects.get_for_model(town.Post).pk,
+        (town.Flag, "object_id"): lambda self, draw: draw(
+            [row.key for row in self.oracle.present(town.Post)] or [NotImplemented]
+        ),
+        (town.Post, "status"): lambda self, draw: draw(["public", "draft"]),
+        (town.Post, "place"): lambda self, draw: draw([None, Point(1, -2), Point(0, 10**9)]),
+    }
+
+    def may_be_deleted(self, row: Any) -> bool:
+        flagged = {flag.truth["object_id"] for flag in self.oracle.rows[town.Flag]}
+        return super().may_be_deleted(row) and row.key not in flagged
+
+
+def nobody() -> list[int]:
+    """The sentinel, where Django lets an application write it."""
+    return [court.Moderation.NOBODY] if connection.features.allows_auto_pk_0 else []
+
+
+class Court(Habitat):
+    principal = court.Party
+    tables = court.MODELS
+    made = tables[1:]
+    disguises = tuple(cls for cls in court_specs.ALL if hasattr(cls, "transformations"))
+    fill = {
+        (court.Moderation, "user"): lambda self, draw: draw(
+            [*nobody(), *self.options(court.Moderation._meta.get_field("user"))]
+        ),
+        (court.Treaty, "number"): lambda self, draw: next(self.numbers),
+    }
+
+
+class Library(Habitat):
+    principal = library.Reader
+    tables = library.MODELS
+    made = tables[1:]
+    disguises = tuple(cls for cls in library_specs.ALL if hasattr(cls, "transformations"))
+    fill = {
+        (library.Reader, "code"): lambda self, draw: f"needle-{next(self.numbers)}",
+        (library.Shelf, "label"): lambda self, draw: f"needle-shelf-{next(self.numbers)}",
+        (library.Loan, "number"): lambda self, draw: next(self.numbers),
+    }
+
+
+class Studio(Habitat):
+    principal = studio.Artist
+    tables = studio.MODELS
+    made = tables[1:]
+    disguises = tuple(cls for cls in studio_specs.ALL if hasattr(cls, "transformations"))
+
+
+class Shop(Habitat):
+    principal = shop.Customer
+    tables = shop.MODELS
+    made = tables[1:]
+    disguises = tuple(cls for cls in shop_specs.ALL if hasattr(cls, "transformations"))
+    fill = {
+        (shop.Customer, "notes"): lambda self, draw: "",
+    }
+
+
+def _with_host(model: Any, values: Any, host: Any) -> None:
+    """In the twin, a pseudoprincipal that is retained is a customer like any other."""
+    if host is not None:
+        _create(shop.Customer, host)
+    _create(model, values)
+
+
+class Guests(Habitat):
+    """The application attaches rows to pseudoprincipals; what becomes of them is for the disguise to say."""
+
+    principal = shop.Customer
+    tables = (shop.Customer, shop.Purchase, shop.Invoice)
+    made = (shop.Purchase,)
+    disguises = (shop_specs.RestoreReferences, shop_specs.DeleteReferences, shop_specs.RetainReferences)
+    policies = {"zoo.shop-delete-references": "delete", "zoo.shop-retain-references": "retain"}
+
+    def __init__(self) -> None:
+        #: Rows that are deleted together with a pseudoprincipal, by its primary key.
+        self.doomed: list[tuple[Any, Row]] = []
+        #: Rows that are deleted, or retained, or neither twin nor oracle would know.
+        self.guests: set[Row] = set()
+        super().__init__()
+
+    @rule(data=st.data(), invoice=st.booleans())
+    def attach(self, data: Any, invoice: bool) -> None:
+        """Somebody buys, or is billed, as a pseudoprincipal."""
+        stacks = [row.layers["customer_id"] for row in self.oracle.rows[shop.Purchase] if row.layers.get("customer_id")]
+        if not stacks:
+            return
+        stack = pick(data, stacks)
+        key, layer = stack[-1].value, stack[-1]
+        found = {self.policies.get(receipt.split(":")[1], "restore") for each in stack for receipt in each.receipts}
+        if len(found) > 1:
+            return  # each pseudoprincipal below has a say, when the one above it goes
+        (policy,) = found
+        model = shop.Invoice if invoice else shop.Purchase
+        number = next(self.numbers)
+        values = {"id": 1000 + number, "customer_id": key, "text": f"needle {number}"}
+        twin = partial(_create, model, values | {"customer_id": layer.person})
+        if policy == "delete":
+            twin = partial(int)  # no such row
+        elif policy == "retain":
+            (row,) = [each for each in self.oracle.rows[shop.Customer] if each.truth["id"] == key]
+            first, row.retained, stays = not row.retained, True, dict(row.truth)
+            twin = partial(_with_host, model, values, stays if first else None)
+        self.write(lambda: _create(model, values), twin)
+        if policy == "restore":
+            row = Row(model, values | {"customer_id": layer.person})
+            # It goes down the same way as the row that the pseudoprincipal was made for.
+            row.layers["customer_id"] = [Layer(each.person, set(each.receipts), each.value) for each in stack]
+        else:
+            row = Row(model, values)
+            if policy == "delete":
+                self.doomed.append((key, row))
+            self.guests.add(row)
+        self.oracle.rows[model].append(row)
+
+    def revealed(self) -> None:
+        used = {value for _, value in self.oracle.in_use()}
+        for key, row in self.doomed:
+            if key not in used and row in self.oracle.rows[row.model]:
+                self.oracle.rows[row.model].remove(row)
+
+    def may_be_edited(self, row: Row) -> bool:
+        return row not in self.guests
+
+    def may_be_deleted(self, row: Row) -> bool:
+        return row not in self.guests and super().may_be_deleted(row)
+
+    def may_take_key(self) -> bool:
+        """With the key, a guest would be disguised along with its host, and the host's policy would not find it."""
+        return not self.guests
+
+    def clean_now(self) -> dict[str, int]:
+        """Pseudoprincipals that were retained keep their entries; whose they are stays in the bags."""
+        retained = sum(row.retained for row in self.oracle.rows[shop.Customer])
+        counts = super().clean_now()
+        return counts if not retained else {}
+
+
+class Quarrels(Habitat):
+    """The application, and others, get in the way of what is hidden: it is held, with a reason, until they get out of it."""
+
+    principal = shop.Customer
+    tables = (shop.Customer, shop.Quote, shop.Contract, shop.Visit, shop.Slot)
+    made = tables[1:]
+    disguises = (shop_specs.Rename, shop_specs.Hush, shop_specs.Discard)
+    fill = {(shop.Slot, "number"): lambda self, draw: next(self.numbers)}
+
+    def __init__(self) -> None:
+        #: How to undo each quarrel; False while something lies on top of it.
+        self.quarrels: list[Callable[[], bool]] = []
+        super().__init__()
+
+    @rule(data=st.data())
+    def overwrite(self, data: Any) -> None:
+        """A value that a disguise has put there is changed."""
+        choices = [
+            (row, name)
+            for model in (shop.Quote, shop.Slot, shop.Contract)
+            for row in self.oracle.present(model)
+            for name, stack in row.layers.items()
+            if stack and stack[-1].person != "the application"
+        ]
+        if not choices:
+            return
+        row, name = pick(data, choices)
+        before, stack = row.value(name), row.layers[name]
+        there = [each.key for each in self.oracle.present(shop.Customer) if each.stands_for is None]
+        now = there[0] if name == "customer_id" else f"overwritten {next(self.numbers)}"
+        self.quarrel(f"the application overwrites {row!r}.{name}")
+        QuerySet(row.model).filter(pk=row.key).update(**{name: now})
+        layer = Layer("the application", set(), now)
+        stack.append(layer)
+
+        def undo() -> bool:
+            if row.gone is not None or stack[-1] is not layer:
+                return False
+            QuerySet(row.model).filter(pk=row.key).update(**{name: before})
+            stack.remove(layer)
+            return True
+
+        self.quarrels.append(undo)
+
+    @rule(data=st.data())
+    def take_name(self, data: Any) -> None:
+        """Somebody takes a user name that is hidden."""
+        taken = [row.truth["username"] for row in self.oracle.rows[shop.Customer] if row.stands_for is None]
+        free = [name for name in taken if not QuerySet(shop.Customer).filter(username=name).exists()]
+        if not free:
+            return
+        name, number = pick(data, free), next(self.numbers)
+        self.quarrel(f"the application lets customer {5000 + number} take {name!r}")
+        QuerySet(shop.Customer).bulk_create([shop.Customer(id=5000 + number, username=name)])
+        taker = Row(shop.Customer, {"id": 5000 + number, "username": name, "name": "", "notes": ""})
+        self.oracle.rows[shop.Customer].append(taker)
+
+        def undo() -> bool:
+            QuerySet(shop.Customer).filter(pk=5000 + number).delete()
+            self.oracle.rows[shop.Customer].remove(taker)
+            return True
+
+        self.quarrels.append(undo)
+
+    @rule(data=st.data())
+    def take_key(self, data: Any) -> None:
+        """A row comes to have the primary key of one that is gone."""
+        gone = [row.truth["id"] for row in self.oracle.rows[shop.Visit] if row.gone]
+        free = [key for key in gone if not QuerySet(shop.Visit).filter(pk=key).exists()]
+        if not free:
+            return
+        key = pick(data, free)
+        self.quarrel(f"the application gives a visit the key {key}")
+        taker = Row(shop.Visit, {"id": key, "customer_id": 4999, "text": "another visit"})
+        QuerySet(shop.Visit).bulk_create([shop.Visit(**taker.truth)])
+        self.oracle.rows[shop.Visit].append(taker)
+
+        def undo() -> bool:
+            QuerySet(shop.Visit).filter(pk=key)._raw_delete(using="default")
+            self.oracle.rows[shop.Visit].remove(taker)
+            return True
+
+        self.quarrels.append(undo)
+
+    @rule(data=st.data())
+    def lose(self, data: Any) -> None:
+        """A row of which a column is hidden is deleted."""
+        rows = [row for row in self.oracle.present(shop.Quote) if row.layers.get("text")]
+        rows = [row for row in rows if all(each.person != "the application" for _, each in row.all_layers())]
+        if not rows:
+            return
+        row = pick(data, rows)
+        values = row.visible()
+        self.quarrel(f"the application deletes {row!r}")
+        QuerySet(shop.Quote).filter(pk=row.key)._raw_delete(using="default")
+        row.gone = Gone({"the application": set()})
+
+        def undo() -> bool:
+            QuerySet(shop.Quote).bulk_create([shop.Quote(**values)])
+            row.gone = None
+            return True
+
+        self.quarrels.append(undo)
+
+    def quarrel(self, story: str) -> None:
+        note(story)
+        self.latest = None
+
+    @rule(number=numbers)
+    def make_up(self, number: int) -> None:
+        if self.quarrels:
+            self.latest = None
+            undo = self.quarrels[number % len(self.quarrels)]
+            if undo():
+                self.quarrels.remove(undo)
+
+    def make(self, *args: Any, **kwargs: Any) -> None:
+        """No new rows: they would get into further quarrels."""
+
+    def reveal_one(self, person: Inhabitant, receipt: str, crash: int | None = None) -> bool:
+        """All or nothing first, where that is asked for."""
+        if crash is None and len(receipt) % 2:
+            before = edna_dump()
+            with person.unlock() as unlocked, transaction.atomic(), contextlib.suppress(RevealRefused):
+                assert edna.reveal(receipt, unlocked, allow_partial=False).complete
+                transaction.set_rollback(True)
+            assert edna_dump() == before
+        return super().reveal_one(person, receipt, crash)
+
+    def reveal_everything(self) -> None:
+        super().reveal_everything(finish=False)
+        while self.quarrels:
+            left = len(self.quarrels)
+            self.quarrels = [undo for undo in reversed(self.quarrels) if not undo()]
+            assert len(self.quarrels) < left
+            self.latest = None
+            super().reveal_everything(finish=False)
+        super().reveal_everything()
+
+
+class Gallery(Habitat):
+    """Files go and come with the rows that name them; sometimes the process dies between the commit and the storage."""
+
+    principal = studio.Artist
+    tables = studio.MODELS
+    made = (studio.Work, studio.Sketch, studio.LegacyNote)
+    disguises = (
+        studio_specs.Close,
+        studio_specs.Anonymise,
+        studio_specs.Leave,
+        studio_specs.BurnFiles,
+        studio_specs.Redact,
+    )
+    fill = {(studio.Sketch, "image"): lambda self, draw: self.file(draw)}
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        shutil.rmtree(settings_of_django.MEDIA_ROOT, ignore_errors=True)
+        super().__init__()
+
+    def file(self, draw: Callable[[list[Any]], Any]) -> Any:
+        """A new file, or one that another visible sketch names already, or none."""
+        known = {row.value("image") for row in self.oracle.present(studio.Sketch)} - {None, ""}
+        kind = draw(["new", "new", "none", "known"])
+        if kind == "none" or (kind == "known" and not known):
+            return None
+        if kind == "known":
+            return draw(sorted(known))
+        name = f"sketches/needle-{next(self.numbers)}.txt"
+        default_storage.save(name, ContentFile(self.content(name)))
+        return name
+
+    @staticmethod
+    def content(name: str) -> bytes:
+        return f"needle: what is in {name} \0".encode() * 3
+
+    def may_be_deleted(self, row: Row) -> bool:
+        # The application would leave the file behind, and nobody would know whose it is.
+        return row.model is not studio.Sketch and super().may_be_deleted(row)
+
+    def survive(self, work: Callable[[], Any], crash: int | None) -> Any:
+        """The example never commits: what waits for that happens now, or never."""
+        connection.run_on_commit.clear()
+        result = super().survive(work, crash)
+        waiting = [function for _, function, _ in connection.run_on_commit]
+        connection.run_on_commit.clear()
+        if result is not None and crash is not None and crash % 2:
+            self.interrupted = self.interrupted or bool(waiting)
+            note("the process dies right after the commit")
+            return result
+        for function in waiting:
+            function()
+        return result
+
+    @rule()
+    def finish(self) -> None:
+        """What `manage.py edna_files` does."""
+        connection.run_on_commit.clear()
+        assert edna.finish_files().left == []
+        self.interrupted = False
+
+    def reveal_everything(self, *, finish: bool = True) -> None:
+        self.finish()
+        super().reveal_everything(finish=finish)
+        self.finish()
+        self.files_are_where_their_rows_are()
+
+    @invariant()
+    def files_are_where_their_rows_are(self) -> None:
+        """Each as it was, and no others. After a crash there may be too many or too few, until it is finished."""
+        root = Path(settings_of_django.MEDIA_ROOT)
+        found = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        named = {row.value("image") for row in self.oracle.present(studio.Sketch)} - {None, ""}
+        if not self.interrupted:
+            assert found == {name: self.content(name) for name in named}
+
+
+def _update_all(model: Any, change: Callable[[str], str]) -> None:
+    for key, text in list(QuerySet(model).values_list("pk", "text")):
+        QuerySet(model).filter(pk=key).update(text=change(text))
+
+
+def shout(text: str) -> str:
+    return text + "!"
+
+
+class Moving(Habitat):
+    """Migrations change the data of tables, and the rules that go with them what is sealed."""
+
+    principal = shop.Customer
+    tables = shop.MODELS
+    made = (shop.Purchase, shop.Quote, shop.Slot)
+    disguises = (shop_specs.Hush, shop_specs.Forget, shop_specs.RestoreReferences, shop_specs.Erase, shop_specs.Detach)
+    fill = {
+        (shop.Slot, "number"): lambda self, draw: next(self.numbers),
+        (shop.Customer, "notes"): lambda self, draw: "",
+    }
+
+    def __init__(self) -> None:
+        migrations.go_to(0)
+        self.stage = 0
+        super().__init__()
+
+    @precondition(lambda self: self.stage < migrations.LAST)
+    @rule()
+    def migrate(self) -> None:
+        self.stage += 1
+        migrations.go_to(self.stage)
+        note(f"migration {self.stage}")
+        for model in migrations.CHANGED[self.stage]:
+            self.write(lambda model=model: _update_all(model, shout))
+            for row in self.oracle.rows[model]:
+                row.truth["text"] = shout(row.truth["text"])
+                for layer in row.layers.get("text", ()):
+                    layer.value = shout(layer.value)
+
+
+HABITATS = (Town, Court, Library, Studio, Shop, Guests, Quarrels, Moving, Gallery)
+
+
+def profile() -> Profile:
+    """As many examples as there is time for: more on SQLite than on servers, many in `make test-deep`, which draws new ones each
+    time. The others are the same each time."""
+    usual = 150 if connection.vendor == "sqlite" else 8
+    return Profile(
+        max_examples=int(os.environ.get("EDNA_ZOO_EXAMPLES") or usual),
+        stateful_step_count=int(os.environ.get("EDNA_ZOO_STEPS") or 14),
+        derandomize=not os.environ.get("EDNA_ZOO_RANDOM"),
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        print_blob=False,
+        phases=[Phase.generate] if os.environ.get("EDNA_ZOO_SHRINK") == "no" else list(Phase),
+    )
+
+
+@pytest.mark.parametrize("habitat", HABITATS, ids=lambda cls: cls.__name__.lower())
+def test_everybody_sees_what_they_should(
+    zoo: Any,  # noqa: F811
+    history: None,  # noqa: F811
+    tmp_path: Path,
+    settings: Any,
+    habitat: type[Habitat],
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    run_state_machine_as_test(habitat, settings=profile())

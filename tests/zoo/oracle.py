@@ -1,0 +1,657 @@
+"""What everybody should see: a model in memory of rows, and of who has hidden what of them under which receipt.
+
+A row has its *truth*: what it would be if nobody had ever disguised anything. Over each of its columns lie *layers*, one for
+each record that replaced a value; the row may be *gone* under a record that removed it. What is visible is the topmost layer,
+or the truth. A reveal takes the layers of one receipt away, wherever in the stack they lie: that is all that the order of
+reveals should mean.
+
+Which rows a disguise means is asked of Django with the specification's own paths and conditions; nothing here is edna's but
+the specification and the names of the policies.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from django.contrib.contenttypes.fields import GenericForeignKey
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.db.models import SET_NULL, ForeignKey, GeneratedField, Model, Q, QuerySet
+
+from edna.placeholders import Placeholder, as_placeholder
+from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove
+
+UNKNOWN: Final = object()
+
+Values = dict[str, Any]
+#: Model -> visible primary key -> column -> value.
+Snapshot = dict[type[Model], dict[Any, Values]]
+
+
+@dataclass(eq=False, repr=False)
+class Layer:
+    """One record over one column: ``value`` stands where what is below it stood. ``receipts``: the bag that it is in, or those
+    that it may have been moved to."""
+
+    person: Any
+    receipts: set[str]
+    value: Any
+    #: What the specification says about the value: a placeholder, or which rows get the same pseudoprincipal.
+    placeholder: Placeholder | None = None
+    group: Any = None
+
+    def __repr__(self) -> str:
+        return f"<{self.person}: {self.value!r}>"
+
+
+@dataclass(eq=False, repr=False)
+class Gone:
+    """Who can bring a removed row back, by which receipts. ``shared``: others who can, by the receipt that gave it to these
+    pseudoprincipals of theirs."""
+
+    holders: dict[Any, set[str]]
+    shared: dict[Any, set[Any]] = field(default_factory=dict)
+    #: Several principals owned the row, be they one person's pseudoprincipals.
+    together: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class Row:
+    model: type[Model]
+    truth: Values
+    layers: dict[str, list[Layer]] = field(default_factory=dict)
+    gone: Gone | None = None
+    #: The person that this row of the principal model is a placeholder for.
+    stands_for: Any = None
+    #: A pseudoprincipal that stays for good: something was left on it.
+    retained: bool = False
+
+    def value(self, name: str) -> Any:
+        stack = self.layers.get(name)
+        return stack[-1].value if stack else self.truth[name]
+
+    def visible(self) -> Values:
+        return {name: self.value(name) for name in self.truth}
+
+    @property
+    def key(self) -> Any:
+        names = [each.attname for each in key_fields(self.model)]
+        return self.value(names[0]) if len(names) == 1 else tuple(map(self.value, names))
+
+    def all_layers(self) -> Iterator[tuple[str, Layer]]:
+        return ((name, layer) for name, stack in self.layers.items() for layer in stack)
+
+    def __repr__(self) -> str:
+        return f"<{self.model.__name__} {self.key}{' gone' if self.gone else ''} {sorted(self.layers)}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a disguise does to one row, for one target."""
+
+    kind: str  # remove, empty, modify, decorrelate
+    row: Row
+    target: int
+    columns: Mapping[str, Placeholder | None] = field(default_factory=dict)
+    group: Any = None
+    #: For a removal: further targets, and persons whose pseudoprincipals own the row too.
+    targets: tuple[int, ...] = ()
+    shared: Mapping[Any, set[Any]] = field(default_factory=dict)
+    on_paper: bool = False
+
+
+#: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
+Waiting = tuple[Row, str, set[str], Callable[[], list[Row | None]]]
+
+
+# Models
+
+
+def key_fields(model: type[Model]) -> list[Any]:
+    return list(getattr(model._meta, "pk_fields", None) or [model._meta.pk])
+
+
+def columns_of(model: type[Model]) -> list[Any]:
+    """The columns of the model's own table that are not computed by the database."""
+    return [each for each in model._meta.local_concrete_fields if not isinstance(each, GeneratedField)]
+
+
+@functools.cache
+def unique_columns(model: type[Model]) -> tuple[str, ...]:
+    return tuple(each.attname for each in columns_of(model) if each.unique and not each.primary_key)
+
+
+def references_of(model: type[Model]) -> list[Any]:
+    return [each for each in columns_of(model) if isinstance(each, ForeignKey)]
+
+
+@functools.cache
+def _reading(model: type[Model]) -> tuple[list[str], list[int], Any, str, Any]:
+    """How to read a table as the application sees it, worked out once: the machines do little else."""
+    names = [each.attname for each in columns_of(model)]
+    keys = [names.index(each.attname) for each in key_fields(model)]
+    compiler = QuerySet(model).order_by().values_list(*names).query.get_compiler("default")
+    sql, _ = compiler.as_sql()
+    return names, keys, compiler, sql, compiler.get_converters([each for each, _, _ in compiler.select])
+
+
+def snapshot(models: Iterable[type[Model]]) -> Snapshot:
+    found: Snapshot = {}
+    for model in models:
+        names, keys, compiler, sql, converters = _reading(model)
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+            read = cursor.fetchall()
+        rows = found[model] = {}
+        for row in compiler.apply_converters(read, converters) if converters else read:
+            rows[row[keys[0]] if len(keys) == 1 else tuple(row[i] for i in keys)] = dict(zip(names, row, strict=True))
+    return found
+
+
+def bound(condition: Q, params: Mapping[str, Any]) -> Q:
+    """The condition with values in place of its parameters."""
+    copy = condition.copy()
+    copy.children = [
+        bound(child, params)
+        if isinstance(child, Q)
+        else (child[0], params[child[1].name] if isinstance(child[1], Param) else child[1])
+        for child in condition.children
+    ]
+    return copy
+
+
+class Oracle:
+    def __init__(self, principal: type[Model], models: Iterable[type[Model]]) -> None:
+        self.principal = principal
+        self.models = tuple(models)
+        self.rows: dict[type[Model], list[Row]] = {model: [] for model in self.models}
+        owners = {
+            model: {each.attname: each.target_field.attname for each in columns_of(model) if self.is_owner(each)}
+            for model in self.models
+        }
+        self.owners = {model: columns for model, columns in owners.items() if columns}
+        self.named_by = {target for columns in self.owners.values() for target in columns.values()}
+        #: Receipts that are not revealed yet, by the person who can.
+        self.outstanding: dict[Any, set[str]] = {}
+        #: All receipts, oldest first.
+        self.order: list[str] = []
+        #: Pseudoprincipals in removed rows: nobody outside can tell which is in which.
+        self.hidden: set[Any] = set()
+
+    # What is visible
+
+    def all_rows(self) -> Iterator[Row]:
+        return (row for rows in self.rows.values() for row in rows)
+
+    def present(self, model: type[Model]) -> list[Row]:
+        """The model's visible rows. A pseudoprincipal exists as long as it stands for somebody somewhere."""
+        model = model._meta.concrete_model  # type: ignore[assignment]
+        rows = [row for row in self.rows[model] if row.gone is None]
+        if model is not self.principal:
+            return rows
+        used = self.in_use()
+        return [
+            row
+            for row in rows
+            if row.stands_for is None or row.retained or any((name, row.truth[name]) in used for name in self.named_by)
+        ]
+
+    def in_use(self) -> set[tuple[str, Any]]:
+        """What names pseudoprincipals: their columns that are referred to, with the values there."""
+        return {
+            (target, layer.value)
+            for model, columns in self.owners.items()
+            for row in self.rows[model]
+            for name, target in columns.items()
+            for layer in row.layers.get(name, ())
+        }
+
+    def owner_columns(self, model: type[Model]) -> dict[str, str]:
+        """Columns that refer to principals, and the columns of the principal that they refer to."""
+        return self.owners.get(model, {})
+
+    def is_owner(self, column: Any) -> bool:
+        related = column.related_model if isinstance(column, ForeignKey) else None
+        return related is not None and related._meta.concrete_model is self.principal
+
+    def expected(self) -> Snapshot:
+        return {model: {row.key: row.visible() for row in self.present(model)} for model in self.models}
+
+    def unknown(self) -> int:
+        """How many pseudoprincipals nobody has seen yet, because the rows that name them are gone."""
+        return sum(layer.value is UNKNOWN for row in self.all_rows() for _, layer in row.all_layers())
+
+    def person_of(self, key: Any) -> Any:
+        """The person behind a principal's primary key, None where there is no such row."""
+        for row in self.rows[self.principal]:
+            if row.truth[self.principal._meta.pk.attname] == key:
+                return key if row.stands_for is None else row.stands_for
+        return None
+
+    def pseudoprincipals_of(self, person: Any) -> set[Any]:
+        name = self.principal._meta.pk.attname
+        return {row.truth[name] for row in self.present(self.principal) if row.stands_for == person}
+
+    # What the application does
+
+    def adopt(self, after: Snapshot, changed: Mapping[Row, Iterable[str]] | None = None) -> None:
+        """The application has made rows, or changed columns of rows: that is the truth now."""
+        for model, rows in after.items():
+            expected = {row.key for row in self.present(model)}
+            for key, values in rows.items():
+                if key not in expected and key not in self.hidden:
+                    self.rows[model].append(Row(model, dict(values)))
+        for row, names in (changed or {}).items():
+            now = after[row.model][row.key]
+            for name in names:
+                assert not row.layers.get(name)
+                row.truth[name] = now[name]
+
+    def is_free(self, row: Row) -> bool:
+        """Nothing is hidden of the row, and no other row refers to it, neither visibly nor in truth."""
+        if row.gone or any(row.layers.values()):
+            return False
+        for other in self.all_rows():
+            for reference in (each for each in columns_of(other.model) if isinstance(each, ForeignKey)):
+                if reference.related_model._meta.concrete_model is row.model:
+                    value = row.truth[reference.target_field.attname]
+                    if value in (other.truth[reference.attname], other.value(reference.attname)):
+                        return False
+        return True
+
+    # What a disguise does
+
+    def predict(self, disguise: type[Disguise], params: Mapping[str, Any], targets: list[set[Any]]) -> list[Effect]:
+        """``targets``: the primary keys that each principal to disguise stands for."""
+        who = {key: number for number, keys in enumerate(targets) for key in keys}
+        removals: dict[Row, Effect] = {}
+        stays: list[Effect] = []
+        changes: list[Effect] = []
+        for step in disguise.steps():
+            if isinstance(step, Remove):
+                for row, target, holders in self.matched(step, params, who):
+                    if row not in removals and not any(each.row is row for each in stays):
+                        effects = self.removal(step, row, target, holders, who)
+                        removals.update((row, each) for each in effects if each.kind == "remove")
+                        stays += [each for each in effects if each.kind != "remove"]
+                        stays += [Effect("stays", row, target)]
+        self.add_families(removals)
+        for relation, target_model in set_null_relations(disguise):
+            for row in self.present(relation.model):
+                value = row.value(relation.attname)
+                for gone in removals.values():
+                    named = gone.row.model is target_model and gone.row.value(relation.target_field.attname) == value
+                    if named and value is not None and row not in removals:
+                        changes.append(Effect("empty", row, gone.target, {relation.attname: None}))
+        changes += [each for each in stays if each.kind != "stays"]
+        for step in disguise.steps():
+            if isinstance(step, Remove):
+                continue
+            for row, target, holders in self.matched(step, params, who):
+                if row in removals:
+                    continue
+                if isinstance(step, Modify):
+                    columns = {name: as_placeholder(value) for name, value in step.set.items()}
+                    changes.append(Effect("modify", row, target, columns))
+                else:
+                    changes.append(self.decorrelation(step, row, target, holders))
+        return [*changes, *removals.values()]
+
+    def add_families(self, removals: dict[Row, Effect]) -> None:
+        """Rows of several tables that are one object go together."""
+        links = [
+            (model, column)
+            for model in self.models
+            for column in columns_of(model)
+            if isinstance(column, ForeignKey) and column.remote_field.parent_link
+        ]
+        waiting = list(removals.values())
+        while waiting:
+            effect = waiting.pop()
+            for child, link in links:
+                parent = link.related_model
+                if effect.row.model is child:
+                    found = [row for row in self.present(parent) if row.key == effect.row.value(link.attname)]
+                elif effect.row.model is parent:
+                    found = [row for row in self.present(child) if row.value(link.attname) == effect.row.key]
+                else:
+                    continue
+                for row in found:
+                    if row not in removals:
+                        removals[row] = replace(effect, row=row)
+                        waiting.append(removals[row])
+
+    def matched(
+        self, step: Any, params: Mapping[str, Any], who: Mapping[Any, int]
+    ) -> Iterator[tuple[Row, int, list[Any]]]:
+        """Rows that the step means, the first owner that is meant, and all owners in the order of the paths."""
+        paths = [f"{path}__pk" for path in step.owners] or ["pk"]
+        query = QuerySet(step.model)
+        if step.where is not None:
+            query = query.filter(bound(step.where, params))
+        mine = functools.reduce(operator.or_, (Q(**{f"{path}__in": list(who)}) for path in paths))
+        groups = step.group_paths if isinstance(step, Decorrelate) else ()
+        seen: set[Row] = set()
+        by_key = {row.key: row for row in self.present(step.model)}
+        for found in query.filter(mine).order_by("pk").values_list("pk", *paths, *groups):
+            row = by_key[found[0]]
+            holders = list(found[1 : len(paths) + 1])
+            if row not in seen:
+                seen.add(row)
+                target = next(who[holder] for holder in holders if holder in who)
+                self._groups = found[len(paths) + 1 :]
+                yield row, target, holders
+
+    def removal(self, step: Remove, row: Row, target: int, holders: list[Any], who: Mapping[Any, int]) -> list[Effect]:
+        if len(step.owners) < 2:
+            return [Effect("remove", row, target, targets=(target,))]
+        rows = {each.truth[self.principal._meta.pk.attname]: each for each in self.present(self.principal)}
+        others = [rows[holder] for holder in holders if holder not in who and holder in rows]
+        natural = [each for each in others if each.stands_for is None]
+        mine = [(path, holder) for path, holder in zip(step.owners, holders, strict=True) if holder in who]
+        targets = tuple(dict.fromkeys(who[holder] for _, holder in mine))
+        shared: dict[Any, set[Any]] = {}
+        for each in others:
+            if each.stands_for is not None:
+                shared.setdefault(each.stands_for, set()).add(each.key)
+        alone = not natural and not shared and len(targets) == 1
+        effects = []
+        for path, holder in mine:
+            # Others can bring a row back that goes: what it says of an owner is that owner's to give back.
+            if "__" not in path and not alone:
+                name = row.model._meta.get_field(path).attname
+                effects.append(Effect("decorrelate", row, who[holder], {name: None}, object(), on_paper=not natural))
+        if not natural:
+            effects.append(Effect("remove", row, target, targets=targets, shared=shared))
+        return effects
+
+    def decorrelation(self, step: Decorrelate, row: Row, target: int, holders: list[Any]) -> Effect:
+        name = row.model._meta.get_field(step.column).attname
+        if step.group_by is ALL:
+            group: Any = ("all", id(step))
+        else:
+            group = ("by", id(step), *self._groups) if step.group_paths else ("row", id(step), row)
+        return Effect("decorrelate", row, target, {name: None}, (target, holders[0], group))
+
+    def apply(self, effects: Iterable[Effect], receipts: list[str], persons: list[Any], after: Snapshot) -> None:
+        """The disguise has run: ``receipts`` and natural ``persons`` by target. Learn what nobody could predict."""
+        new: list[tuple[Row, str, Layer]] = []
+        for effect in effects:
+            person, receipt = persons[effect.target], receipts[effect.target]
+            if effect.kind == "remove":
+                if effect.row.stands_for is not None and effect.row.key in after[self.principal]:
+                    continue  # spared: others, or records of its own, need it; nobody can tell which from outside
+                holders = {}
+                for target in effect.targets:
+                    holders.setdefault(persons[target], set()).add(receipts[target])
+                assert effect.row.gone is None
+                together = bool(effect.shared) or len(effect.targets) > 1
+                effect.row.gone = Gone(holders, dict(effect.shared), together)
+                continue
+            for name, placeholder in effect.columns.items():
+                layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
+                effect.row.layers.setdefault(name, []).append(layer)
+                if layer.value is UNKNOWN:
+                    new.append((effect.row, name, layer))
+        for person, receipt in zip(persons, receipts, strict=True):
+            self.outstanding.setdefault(person, set()).add(receipt)
+            self.order.append(receipt)
+        self.learn(after)
+
+    def learn(self, after: Snapshot) -> None:
+        """Values that were drawn at random, and pseudoprincipals, as soon as they can be seen."""
+        pk = self.principal._meta.pk.attname
+        known = {row.truth[pk] for row in self.rows[self.principal]}
+        fresh = {key: values for key, values in after[self.principal].items() if key not in known}
+        by_group: dict[Any, Any] = {}
+        for model in self.models:
+            for row in self.rows[model]:
+                for name, stack in row.layers.items():
+                    layer = stack[-1] if stack else None
+                    if layer is None or layer.value is not UNKNOWN or row.gone is not None:
+                        continue
+                    key = self._key_without(row, name)
+                    value = next((v[name] for k, v in after[model].items() if key(k, v)), UNKNOWN)
+                    assert value is not UNKNOWN, f"{row.model.__name__}.{name}: the row is not there"
+                    layer.value = value
+                    if layer.placeholder is not None:
+                        self.check_placeholder(row, name, layer)
+                        if len(stack) > 1 and stack[-2].person != layer.person and stack[-2].value == value:
+                            stack.pop()  # somebody else had put the very same there: nothing was changed
+                        continue
+                    # A pseudoprincipal: a new one for each group, and no two groups share one.
+                    target = self.owner_columns(model)[name]
+                    made = [each for each in fresh.values() if each[target] == value]
+                    assert made, f"{row!r}.{name} was not re-pointed to a new pseudoprincipal: {value}"
+                    assert by_group.setdefault(("group", layer.group), value) == value, f"{row!r}.{name}: another group"
+                    assert by_group.setdefault(("value", value), layer.group) == layer.group, f"{row!r}.{name}: shared"
+                    if all(each.truth[pk] != made[0][pk] for each in self.rows[self.principal]):
+                        self.rows[self.principal].append(Row(self.principal, made[0], stands_for=layer.person))
+        # Whoever was made for a row that is gone cannot be told from the others.
+        self.hidden = {key for key in fresh if all(row.truth[pk] != key for row in self.rows[self.principal])}
+
+    @staticmethod
+    def _key_without(row: Row, name: str) -> Callable[[Any, Values], bool]:
+        """Finds the row in a snapshot, although its key may have changed together with ``name``."""
+        names = [each.attname for each in key_fields(row.model)]
+        if name not in names:
+            key = row.key
+            return lambda k, v: k == key
+        others = {each: row.value(each) for each in names if each != name}
+        return lambda k, v: bool(others) and all(v[each] == value for each, value in others.items())
+
+    def check_placeholder(self, row: Row, name: str, layer: Layer) -> None:
+        column = row.model._meta.get_field(name)
+        placeholder = layer.placeholder
+        assert placeholder is not None
+        if placeholder.name in ("constant", "null", "blank"):
+            assert layer.value == placeholder.make(column, None), f"{row!r}.{name}: {layer.value!r}"
+        elif placeholder.unique:
+            others = [each.value(name) for each in self.rows[row.model] if each is not row]
+            assert layer.value not in others
+            assert layer.value != row.truth[name]
+
+    # What a reveal does
+
+    def reveal(
+        self, person: Any, receipt: str, after: Snapshot, said: set[tuple[str, Any]]
+    ) -> tuple[set[tuple[Row, str]], set[Row]]:
+        """Take away what lay under the receipt; ``said`` is what the outcome said is held.
+
+        Returns what other people stand in the way of (with a word why), and the rows of which something waits for another
+        disguise of the same person.
+        """
+        layers = {
+            (row, name, layer)
+            for row in self.all_rows()
+            for name, layer in row.all_layers()
+            if layer.person == person and receipt in layer.receipts
+        }
+        for row, name, layer in list(layers):
+            if len(layer.receipts) > 1 and self._stands(row, name, layer, after):
+                # It had been moved into one of several bags, and it was not this one.
+                layer.receipts.discard(receipt)
+                layers.discard((row, name, layer))
+        given = {layer.value for row, name, layer in layers if name in self.owner_columns(row.model)}
+        pending = {
+            row
+            for row in self.all_rows()
+            if row.gone and (receipt in row.gone.holders.get(person, ()) or row.gone.shared.get(person, set()) & given)
+        }
+        while True:
+            back = self._can_return(person, pending)
+            for row in back:
+                row.gone = None
+            pending -= back
+            done = {each for each in layers if self._take_away(person, *each)}
+            layers -= done
+            if not back and not done:
+                break
+        held: set[tuple[Row, str]] = set()
+        deferred: set[Row] = set()
+        waiting: list[Waiting] = []
+        for row in pending:
+            holders = row.gone.holders.get(person, {receipt})  # type: ignore[union-attr]
+            waiting.append((row, "reference", holders, lambda row=row: self._missing_of(person, row) or [None]))
+        for row, name, layer in layers:
+            if row.gone is not None:
+                waiting.append((row, "row", layer.receipts, functools.partial(list, [row])))
+            elif row.layers[name][-1] is not layer:
+                held.add((row, "changed"))
+            else:
+                missing = functools.partial(self._in_the_way, person, row, name, self._below(row, name, layer))
+                waiting.append((row, "reference", layer.receipts, missing))
+        # What waits for something that waits for another disguise waits for that disguise, too.
+        while moved := [each for each in waiting if self._defer(person, receipt, each, said)]:
+            deferred |= {each[0] for each in moved}
+            waiting = [each for each in waiting if each not in moved]
+        held |= {(row, why) for row, why, receipts, _ in waiting if receipts == {receipt}}
+        if not held:
+            self.outstanding[person].discard(receipt)
+        return held, deferred
+
+    def _stands(self, row: Row, name: str, layer: Layer, after: Snapshot) -> bool:
+        """Whether the layer is still there, as far as can be seen."""
+        found = after[row.model].get(row.key)
+        if found is not None:
+            return bool(found[name] == layer.value)
+        target = self.owner_columns(row.model).get(name)
+        return target is not None and any(each[target] == layer.value for each in after[self.principal].values())
+
+    @staticmethod
+    def _defer(person: Any, receipt: str, waiting: Waiting, said: set[tuple[str, Any]]) -> bool:
+        """Whether other disguises of the same person are in the way; then it is theirs from now on. Where other people are, too,
+        it may be either."""
+        row, _, receipts, blockers = waiting
+        own: set[str] = set()
+        others = False
+        for blocker in blockers():
+            if blocker is None or blocker.gone is None or person not in blocker.gone.holders:
+                others = True
+            else:
+                own |= blocker.gone.holders[person]
+        if not own - {receipt} or (others and (row.model._meta.label_lower, row.key) in said):
+            return False
+        receipts.clear()
+        receipts |= own - {receipt}
+        return True
+
+    def _can_return(self, person: Any, pending: set[Row]) -> set[Row]:
+        """Of removed rows, those whose references will all point at something, counting the others that return."""
+        back = set(pending)
+        while True:
+            stay = {
+                row
+                for row in back
+                if self._taken(row) or any(blocker not in back for blocker in self._missing_of(person, row))
+            }
+            if not stay:
+                return back
+            back -= stay
+
+    def _taken(self, row: Row) -> bool:
+        """Whether another row has the row's primary key, or a value that only one may have."""
+        return any(
+            other is not row and (other.key == row.key or any(other.value(name) == row.value(name) for name in names))
+            for names in [unique_columns(row.model)]
+            for other in self.present(row.model)
+        )
+
+    def _missing_of(self, person: Any, row: Row) -> list[Row | None]:
+        missing = [
+            blocker
+            for each in references_of(row.model)
+            for blocker in self._missing(person, row, each.attname, row.value(each.attname))
+        ]
+        for key in (each for each in row.model._meta.private_fields if isinstance(each, GenericForeignKey)):
+            # As without a constraint: it may point at nothing, but waits for what the same person has taken away.
+            target = ContentType.objects.get_for_id(row.value(f"{key.ct_field}_id")).model_class()
+            for other in self.rows[target]:
+                if other.key == row.value(key.fk_field) and other.gone and person in other.gone.holders:
+                    missing.append(other)
+        return missing
+
+    def _missing(self, person: Any, row: Row, name: str, value: Any) -> list[Row | None]:
+        """The row that ``value`` of a column would refer to and that is not there (None where nothing is known of it)."""
+        column = next(each for each in columns_of(row.model) if each.attname == name)
+        if value is None or value is UNKNOWN or not isinstance(column, ForeignKey):
+            return []
+        target = column.target_field.attname
+        model = column.related_model._meta.concrete_model
+        if model not in self.rows:
+            return []
+        rows = [each for each in self.rows[model] if value in (each.value(target), each.truth[target])]
+        if any(each.gone is None and each.value(target) == value for each in rows):
+            return []
+        if not column.db_constraint:
+            # It may point at nothing; but not at somebody whose own account is still under the same person's disguise.
+            return [each for each in rows if each.gone and person in each.gone.holders]
+        return list(rows) or [None]
+
+    def _in_the_way(self, person: Any, row: Row, name: str, value: Any) -> list[Row | None]:
+        return self._missing(person, row, name, value) or [None]
+
+    @staticmethod
+    def _below(row: Row, name: str, layer: Layer) -> Any:
+        stack = row.layers[name]
+        position = stack.index(layer)
+        return stack[position - 1].value if position else row.truth[name]
+
+    def _take_away(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
+        """Restore the value below, or fold the record into what covers it; whether that was possible."""
+        stack = row.layers[name]
+        position = stack.index(layer)
+        if layer.value == self._below(row, name, layer):
+            stack.remove(layer)  # it changed nothing, whatever has become of the row
+            return True
+        if position + 1 < len(stack):
+            if stack[position + 1].person != person:
+                return False
+            stack.remove(layer)
+            return True
+        if row.gone is not None:
+            alone = not row.gone.together
+            mine = person in row.gone.holders or person in row.gone.shared
+            if (alone and mine) or (mine and name not in self.owner_columns(row.model)):
+                stack.remove(layer)
+                return True
+            if person in row.gone.holders:
+                # Somebody else may bring the row back while this person's removal lasts, and must not see a name.
+                layer.receipts = set(row.gone.holders[person])
+                return True
+            return False
+        below = self._below(row, name, layer)
+        if self._missing(person, row, name, below):
+            return False
+        others = self.present(row.model) if name in unique_columns(row.model) else []
+        if any(other is not row and other.value(name) == below for other in others):
+            return False
+        stack.remove(layer)
+        return True
+
+
+def set_null_relations(disguise: type[Disguise]) -> list[tuple[Any, type[Model]]]:
+    """Foreign keys that empty themselves when what they point at is removed, and that no step deals with."""
+    from django.apps import apps
+
+    removed = {step.model: step for step in disguise.steps() if isinstance(step, Remove)}
+    kept = {(step.model, step.field) for step in disguise.transformations if isinstance(step, Keep)}
+    found = []
+    for model in apps.get_app_config("zoo").get_models(include_auto_created=True):
+        for column in columns_of(model) if not model._meta.proxy else ():
+            if not isinstance(column, ForeignKey) or column.remote_field.on_delete is not SET_NULL:
+                continue
+            target = column.related_model._meta.concrete_model
+            covered = any(
+                step.model is model
+                and step.where is None
+                and any(owner.split("__")[0] == column.name for owner in step.owners)
+                for step in disguise.steps()
+            )
+            if target in removed and not covered and (model, column.name) not in kept:
+                found.append((column, target))
+    return found
