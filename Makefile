@@ -33,8 +33,12 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
 	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest $(PYTEST)
 
-test-quick: $(VENV)/.dev ## Run the suite on SQLite only, without the tests marked slow or browser: under a minute
-	@EDNA_ZOO_EXAMPLES=5 $(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(PYTEST)
+# What takes its time: every schema, every order, every step of every operation.
+THOROUGH = tests/faults tests/properties tests/migrating tests/integration/schemas tests/integration/test_zoo.py \
+	tests/acceptance/test_behaviours_1_to_17.py tests/acceptance/test_behaviours_18_to_33.py tests/acceptance/test_review_findings.py
+
+test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(THOROUGH:%=--ignore=%) $(PYTEST)
 
 test-deep: $(VENV)/.dev ## Tell thousands of new stories about the zoo (tests/properties/test_zoo_model.py) on SQLite: about an hour
 	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_ZOO_RANDOM=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)
