@@ -34,7 +34,7 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest $(PYTEST)
 
 # What takes its time: every schema, every order, every step of every operation.
-THOROUGH = tests/faults tests/properties tests/migrating tests/integration/schemas tests/integration/test_zoo.py \
+THOROUGH = tests/unit/test_benchmarks.py tests/unit/test_records_values.py tests/integration/test_files.py tests/faults tests/properties tests/migrating tests/integration/schemas tests/integration/test_zoo.py \
 	tests/acceptance/test_behaviours_1_to_17.py tests/acceptance/test_behaviours_18_to_33.py tests/acceptance/test_review_findings.py
 
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
