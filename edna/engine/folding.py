@@ -13,11 +13,9 @@ from typing import Any
 
 from edna.engine.journal import Opened, pointing_at
 from edna.engine.moving import Moves, key_columns
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import CHANGES, DiffBatch, Operation
 from edna.records.locator import Locator
 from edna.rows import Row
-
-CHANGES = frozenset({Operation.MODIFY, Operation.DECORRELATE})
 
 
 @dataclass(frozen=True)

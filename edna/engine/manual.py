@@ -3,7 +3,7 @@
 Each call does its work at once, in the transaction of the whole block, and remembers the records; at the end of the block they are
 sealed as those of any disguise are, so that nothing of revealing is different. Invariants: what fails changes nothing; a session
 takes nothing from other principals, neither their row nor their ownership; a row that is still referred to is not removed.
-Statements depend on the calls and the tables, not on the rows of a call.
+Statements depend on the calls and the tables, not on the rows of a call. Long because all that a session can do is here.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from edna import rows as raw
 from edna.coverage import Relation
 from edna.engine import blobs, pseudoprincipals, transactions
 from edna.engine import disguise as disguising
-from edna.engine.disguise import Moved, Records, SharedRows
+from edna.engine.disguise import Moved
+from edna.engine.mentions import mentioned_by
 from edna.engine.objects import Given, Objects, column_of, given, keys_in, plain, refresh
 from edna.engine.ordering import deletion_order, relations_to
-from edna.engine.plan import emptied, mentioned_by, with_families
+from edna.engine.plan import emptied, with_families
 from edna.engine.planned import Plan, PlannedStep, Target
+from edna.engine.recording import Records, SharedRows, mention, record
 from edna.engine.references import key_of, reference_of
 from edna.errors import ConstraintRefused, NotYours, SessionClosed, SpecError
 from edna.records.diff import Operation
@@ -198,8 +200,8 @@ class Session:
         disguising.unlink(steps, using=self._using)
         for step in steps:
             raw.delete(step.table, step.primary_keys(), using=self._using)
-            self._done.shared += disguising.mention(plan, step, [self._done.records])
-            disguising.record(step, step.columns, step.rows, [self._done.records])
+            self._done.shared += mention(plan, step, [self._done.records])
+            record(step, step.columns, step.rows, [self._done.records])
         self._done.removals += steps
 
     def _mentioning(self, steps: Sequence[PlannedStep]) -> Plan:
@@ -248,7 +250,7 @@ class Session:
                 there = keys_in(owner, model, keys, using=self._using)
                 step = self._planned(Operation.MODIFY, table, columns, there, Modify(owner, set=changed))
                 disguising.modify(step, [self._done.records], using=self._using)
-                self._done.shared += disguising.mention(self._mentioning([step]), step, [self._done.records])
+                self._done.shared += mention(self._mentioning([step]), step, [self._done.records])
                 self._done.changes.append(step)
 
     def _decorrelate(self, given: Given, name: str, to: Model | None) -> Moved:

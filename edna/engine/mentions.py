@@ -4,22 +4,85 @@ A row that carl removes, or changes, may name a pseudoprincipal of bea, in a col
 that pseudoprincipal goes, and carl's bag, which her key does not open, would name nobody. So a *mention* is sealed for both when the
 row is disguised: a shared bag that says "this one is now that one" and nothing else. Bea's reveal rewrites it, carl's reads it.
 Invariant: as long as a sealed record names somebody by a mention, its bag points at it, whichever bag it has moved to.
-Knows records and the plan; reads no application tables.
+Knows records and steps of a plan; reads no application tables, in at most one statement for each principal model.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import Model
+
+from edna import registry
+from edna.engine import sharing
 from edna.engine.journal import Journal, Opened, pointers
-from edna.engine.plan import principal_columns
+from edna.engine.ordering import relations_to
 from edna.engine.planned import PlannedStep
+from edna.engine.references import reference_of
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator
-from edna.rows import Row
+from edna.rows import Row, table_of
 from edna.store import Entry
+
+
+def mentioned_by(
+    steps: Sequence[PlannedStep], owners: Mapping[str, int], *, model: type[Model], lock: bool, using: str
+) -> dict[Any, Entry]:
+    """Pseudoprincipals that rows to remove or modify name, and that are not their owners. No statement where none is named.
+
+    ``owners`` are the references that the disguise is for, with their targets.
+    """
+    found: dict[Any, Entry] = {}
+    for principals in registry.principal_models():
+        principals = table_of(principals).model
+        own = owners if principals is table_of(model).model else {}
+        strangers = _strangers(steps, own, principals)
+        if strangers:
+            found |= sharing.pseudoprincipals_among(strangers, model=principals, lock=lock, using=using)
+    return found
+
+
+def _strangers(steps: Sequence[PlannedStep], owners: Mapping[str, int], model: type[Model]) -> set[Any]:
+    """Values of rows that name principals of this model, each in a row of another target than theirs."""
+    columns = _columns_of(model)
+    whose: dict[Any, int | None] = {None: None}
+    found: set[Any] = set()
+    for step in steps:
+        names = columns.get(step.table.label, ()) if step.operation is not Operation.DECORRELATE else ()
+        for position in (step.columns.index(name) for name in names if name in step.columns):
+            for row, target in zip(step.rows, step.targets, strict=True):
+                value = row[position]
+                if value not in whose:
+                    whose[value] = owners.get(reference_of(model, value))
+                if value is not None and whose[value] != target:
+                    found.add(value)
+    return found
+
+
+def principal_columns() -> dict[str, set[str]]:
+    """By table, the columns that hold primary keys of principals of any model."""
+    return _columns_of_all(tuple(registry.principal_models()))
+
+
+@functools.cache
+def _columns_of_all(models: tuple[type[Model], ...]) -> dict[str, set[str]]:
+    columns: dict[str, set[str]] = {}
+    for model in models:
+        for label, names in _columns_of(table_of(model).model).items():
+            columns.setdefault(label, set()).update(names)
+    return columns
+
+
+@functools.cache
+def _columns_of(model: type[Model]) -> dict[str, set[str]]:
+    columns: dict[str, set[str]] = {}
+    for relation in relations_to(model):
+        if relation.field.target_field.primary_key:
+            columns.setdefault(table_of(relation.model).label, set()).add(relation.field.name)
+    return columns
 
 
 def positions(step: PlannedStep) -> list[int]:

@@ -7,7 +7,6 @@ principals of the plan together. Raw values throughout; nothing is sealed here.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,14 +18,14 @@ from edna import coverage, registry
 from edna import rows as raw
 from edna.engine import families, sharing
 from edna.engine.compiling import CompiledStep, compiled_disguise, owner_keys
-from edna.engine.ordering import deletion_order, relations_to
+from edna.engine.mentions import mentioned_by
+from edna.engine.ordering import deletion_order
 from edna.engine.planned import Plan, PlannedStep, Target
 from edna.engine.references import key_of, reference_of
 from edna.engine.selection import Selection
 from edna.records.diff import Operation
 from edna.rows import Row, Table, table_of
 from edna.spec import ALL, Decorrelate, Disguise, Remove
-from edna.store import Entry
 
 # Who
 
@@ -110,9 +109,9 @@ def build(
     nulled = [emptied(relation, removed, lock=lock, using=using) for relation in prepared.emptied]
     changes = [_without(step, removed) for step in steps if step.operation is not Operation.REMOVE]
     ordered = tuple(removed[model] for model in deletion_order(list(removed)))
-    changed = [*nulled, *changes]
+    changed = (*nulled, *changes)
     mentioned = {} if everyone else mentioned_by([*ordered, *changed], owners, model=model, lock=lock, using=using)
-    return Plan(disguise, params, model, tuple(targets), ordered, tuple(nulled) + tuple(changes), mentioned)
+    return Plan(disguise, params, model, tuple(targets), ordered, changed, mentioned)
 
 
 def _spare_pseudoprincipals(
@@ -130,63 +129,6 @@ def _spare_pseudoprincipals(
     kept = [position for position, (key,) in enumerate(step.primary_keys()) if reference_of(model, key) not in spared]
     step.rows = [step.rows[position] for position in kept]
     step.targets = [step.targets[position] for position in kept]
-
-
-def mentioned_by(
-    steps: Sequence[PlannedStep], owners: Mapping[str, int], *, model: type[Model], lock: bool, using: str
-) -> dict[Any, Entry]:
-    """Pseudoprincipals that rows to remove or modify name, and that are not their owners. No statement where none is named.
-
-    ``owners`` are the references that the disguise is for, with their targets.
-    """
-    found: dict[Any, Entry] = {}
-    for principals in registry.principal_models():
-        principals = table_of(principals).model
-        own = owners if principals is table_of(model).model else {}
-        strangers = _strangers(steps, own, principals)
-        if strangers:
-            found |= sharing.pseudoprincipals_among(strangers, model=principals, lock=lock, using=using)
-    return found
-
-
-def _strangers(steps: Sequence[PlannedStep], owners: Mapping[str, int], model: type[Model]) -> set[Any]:
-    """Values of rows that name principals of this model, each in a row of another target than theirs."""
-    columns = _columns_of(model)
-    whose: dict[Any, int | None] = {None: None}
-    found: set[Any] = set()
-    for step in steps:
-        names = columns.get(step.table.label, ()) if step.operation is not Operation.DECORRELATE else ()
-        for position in (step.columns.index(name) for name in names if name in step.columns):
-            for row, target in zip(step.rows, step.targets, strict=True):
-                value = row[position]
-                if value not in whose:
-                    whose[value] = owners.get(reference_of(model, value))
-                if value is not None and whose[value] != target:
-                    found.add(value)
-    return found
-
-
-def principal_columns() -> dict[str, set[str]]:
-    """By table, the columns that hold primary keys of principals of any model."""
-    return _columns_of_all(tuple(registry.principal_models()))
-
-
-@functools.cache
-def _columns_of_all(models: tuple[type[Model], ...]) -> dict[str, set[str]]:
-    columns: dict[str, set[str]] = {}
-    for model in models:
-        for label, names in _columns_of(table_of(model).model).items():
-            columns.setdefault(label, set()).update(names)
-    return columns
-
-
-@functools.cache
-def _columns_of(model: type[Model]) -> dict[str, set[str]]:
-    columns: dict[str, set[str]] = {}
-    for relation in relations_to(model):
-        if relation.field.target_field.primary_key:
-            columns.setdefault(table_of(relation.model).label, set()).add(relation.field.name)
-    return columns
 
 
 def _once(step: PlannedStep, found: Sequence[Row]) -> list[Row]:

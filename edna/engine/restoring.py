@@ -92,7 +92,7 @@ def _insert(
         unclear = bad + [row for row in unclear if key_of(row) in taken]
     refused = [row for row in refused if key_of(row) in reasons] + unclear
     gone = {key_of(row) for row in refused}
-    done = [row for row in rows if key_of(row) not in gone]
+    done = [row for row in rows if key_of(row) not in gone] if gone else rows
     why: dict[tuple[Reason, str | None], list[Row]] = {}
     for row in refused:
         changed = overridden(table, batch.columns, row, overrides, using=using)

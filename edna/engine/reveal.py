@@ -20,7 +20,7 @@ from edna.engine import journal as journals
 from edna.engine.bags import Sealed, seal_records, seal_shared
 from edna.engine.catching_up import catch_up, hold_stuck
 from edna.engine.conflicts import Outcome
-from edna.engine.folding import CHANGES, Folding
+from edna.engine.folding import Folding
 from edna.engine.journal import Holder, Journal, Opened
 from edna.engine.letting_go import LetGo, let_go
 from edna.engine.newkeys import Given, give_keys, without_keys
@@ -29,7 +29,7 @@ from edna.engine.references import reference_of
 from edna.engine.restoring import insert_removed, undo
 from edna.engine.unlocked import Unlocked
 from edna.errors import RevealRefused, SpecError
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import CHANGES, DiffBatch, Operation
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, Receipt, seal_locator
 from edna.rows import Row
 from edna.store import Entry
@@ -76,8 +76,9 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     known = {
         reference: bytes(voice.public_key)
         for opened in (current, *journal.others)
+        for model in [apps.get_model(opened.head.principal_model)]
         for voice in opened.speaks_for
-        for reference in [reference_of(apps.get_model(opened.head.principal_model), voice.principal)]
+        for reference in [reference_of(model, voice.principal)]
     }
     released = let_go(journal, progress, using=using)
     _settle_files(journal, coming, progress, using=using)

@@ -56,7 +56,7 @@ class DiffBatch:
         """The field name behind each position of a row."""
         if self.operation is Operation.REMOVE:
             return self.columns
-        if self.operation in _CHANGES:
+        if self.operation in CHANGES:
             return self.key + self.columns + self.columns
         return self.key + self.columns
 
@@ -116,8 +116,8 @@ class DiffBatch:
 
 
 _OPERATIONS = frozenset(Operation)
-_CHANGES = frozenset({Operation.MODIFY, Operation.DECORRELATE})
-_ROWS = _CHANGES | {Operation.REMOVE}
+CHANGES = frozenset({Operation.MODIFY, Operation.DECORRELATE})
+_ROWS = CHANGES | {Operation.REMOVE}
 
 
 def _read(payload: Value) -> DiffBatch | None:
