@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PORT ?= 8000
 PYTEST ?=
 BENCH ?=
+APP ?= websubmit
 DATABASES ?= sqlite,mariadb,postgres
 EXAMPLES ?= 1000
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
@@ -20,10 +21,10 @@ help: ## List the targets
 	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve; PYTEST='-k reveal' and BENCH='--quick' add arguments;"
 	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
 
-demo: $(VENV)/.site ## Show in the terminal what edna does, on embedded SQLite (needs only Python 3.11 or newer)
-	@$(BIN)/python manage.py demo
+demo: $(VENV)/.site ## Show in the terminal what edna does: APP=websubmit, lobsters or hotcrp, on embedded SQLite (needs only Python)
+	@$(BIN)/python manage.py demo $(APP)
 
-serve: $(VENV)/.site ## Serve the sample site with its admin on http://localhost:8000/, seeded if it has no data yet
+serve: $(VENV)/.site ## Serve the three sample applications and their admin on http://localhost:8000/, seeded if they have no data yet
 	@exec env PORT=$(PORT) BIN=$(BIN) .ci/serve
 
 venv: $(VENV)/.mariadb ## Make or renew .venv with everything that developing takes
@@ -35,7 +36,10 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 
 # What takes its time: every schema, every order, every step of every operation.
 THOROUGH = tests/unit/test_benchmarks.py tests/unit/test_records_values.py tests/integration/test_files.py tests/faults tests/properties tests/migrating tests/integration/schemas tests/integration/test_zoo.py \
-	tests/acceptance/test_behaviours_1_to_17.py tests/acceptance/test_behaviours_18_to_33.py tests/acceptance/test_review_findings.py
+	tests/acceptance/test_behaviours_1_to_17.py tests/acceptance/test_behaviours_18_to_33.py tests/acceptance/test_review_findings.py tests/acceptance/test_chunks.py \
+	tests/integration/test_several_principal_models.py apps/lobsters_sim/tests/test_composition.py apps/lobsters_sim/tests/test_disguises.py \
+	apps/lobsters_sim/tests/test_seed.py apps/lobsters_sim/tests/test_leaving.py apps/lobsters_sim/tests/test_others.py apps/hotcrp_sim/tests/test_disguises.py \
+	apps/hotcrp_sim/tests/test_visibility.py apps/hotcrp_sim/tests/test_pages.py apps/showcase/tests/test_several_applications.py
 
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(THOROUGH:%=--ignore=%) $(PYTEST)

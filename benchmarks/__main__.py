@@ -1,6 +1,7 @@
-"""Measure the operations of WebSubmit with edna and by hand, on a private MariaDB and on SQLite, in the library and over HTTP.
+"""Measure what people wait for, with edna and by hand: WebSubmit in the library and over HTTP, Lobsters and HotCRP in the library.
 
-`make bench` runs this at the paper's scale; `make bench QUICK=1` or --quick at a small one, to see that it works.
+Each on a private database server (WebSubmit on SQLite, too). `make bench` runs this at the published scales; `make bench QUICK=1`
+or --quick at small ones, to see that it works.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,73 +18,105 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import websubmit
-from benchmarks.timing import Result, ratios, table
-from tests.servers import ServerError, private_mariadb
+from benchmarks.measure import APPS, add_arguments, module_of
+from benchmarks.reporting import report
+from benchmarks.timing import Result
+from tests.servers import ServerError, in_memory, private_mariadb
 
 DATABASES = ("mariadb", "sqlite")
-MEMORY = Path("/dev/shm")
-NEEDED_BYTES = 2 * 1024**3
-QUICK = {"users": 60, "lectures": 5, "samples": 15, "http_samples": 5, "slow_samples": 3, "growth": 800}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--databases", default=",".join(DATABASES), help="comma-separated, of: %(default)s")
-    parser.add_argument("--quick", action="store_true", help="small scale, few samples")
-    websubmit.add_arguments(parser)
-    if os.environ.get("QUICK", "0") not in ("", "0") or "--quick" in sys.argv:
-        parser.set_defaults(**QUICK)
-    arguments = parser.parse_args()
-    databases = arguments.databases.split(",")
-    if unknown := set(databases) - set(DATABASES):
-        parser.error(f"unknown database: {', '.join(sorted(unknown))}")
-    parent, kind = _place()
-    print(
-        f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores; data in {parent} ({kind})"
+    parser.add_argument("--apps", default=",".join(APPS), help="comma-separated, of: %(default)s")
+    parser.add_argument(
+        "--databases", help=f"comma-separated, of: {','.join(DATABASES)} (default: those that the application is for)"
     )
+    parser.add_argument("--quick", action="store_true", help="small scale, few samples")
+    add_arguments(parser)
+    if os.environ.get("QUICK", "0") not in ("", "0") or "--quick" in sys.argv:
+        for app in APPS:
+            parser.set_defaults(**module_of(app).QUICK)
+    arguments = parser.parse_args()
+    apps = _chosen(parser, arguments.apps, APPS)
+    databases = _chosen(parser, arguments.databases, DATABASES) if arguments.databases else None
+    parent, kind = _place()
+    print(f"python -m benchmarks {' '.join(sys.argv[1:])}".rstrip())
+    print(f"{_machine()}; data in {parent} ({kind})", flush=True)
     results: list[Result] = []
-    failed = []
-    for name in databases:
-        try:
-            results += _measure(name, arguments, parent)
-        except ServerError as error:
-            print(f"error: {error}", file=sys.stderr)
-            failed.append(name)
-        except subprocess.CalledProcessError as error:
-            print(f"error: {name} ended with status {error.returncode}; what it said is above.", file=sys.stderr)
-            failed.append(name)
+    failed, missing = [], set()
+    for app in apps:
+        for database in databases or module_of(app).DATABASES:
+            if database in missing:
+                continue
+            try:
+                results += _measure(app, database, arguments, parent)
+            except ServerError as error:
+                print(f"error: {error}", file=sys.stderr)
+                missing.add(database)
+            except subprocess.CalledProcessError as error:
+                print(
+                    f"error: {app} on {database} ended with status {error.returncode}; why is above.", file=sys.stderr
+                )
+                failed.append(database)
     if not results:
         return 1
-    print(table(results), ratios(results), sep="\n\n")
+    print(report(results))
+    lines = kept_lines(arguments.output, results) + [result.as_dict() for result in results]
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(json.dumps([result.as_dict() for result in results], indent=1) + "\n")
+    arguments.output.write_text(json.dumps(lines, indent=1) + "\n")
     print(f"\n{len(results)} results are in {arguments.output}")
-    return 1 if failed else 0
+    return 1 if failed or missing else 0
+
+
+def _chosen(parser: argparse.ArgumentParser, given: str, known: tuple[str, ...]) -> list[str]:
+    chosen: list[str] = given.split(",")
+    if unknown := set(chosen) - set(known):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return chosen
+
+
+def _machine() -> str:
+    model = ""
+    if (cpus := Path("/proc/cpuinfo")).exists():
+        names = [
+            line.partition(":")[2].strip() for line in cpus.read_text().splitlines() if line.startswith("model name")
+        ]
+        model = f" ({names[0]})" if names else ""
+    return f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores{model}"
 
 
 def _place() -> tuple[Path, str]:
     """Where the data goes: into memory if there is room, for a disk's moods are no property of edna."""
-    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
-        return MEMORY, "tmpfs: a commit waits for no disk"
+    if (memory := in_memory()) is not None:
+        return memory, "tmpfs: a commit waits for no disk"
     return Path(tempfile.gettempdir()), "no room in /dev/shm, so this may be a disk"
 
 
-def _measure(name: str, arguments: argparse.Namespace, parent: Path) -> list[Result]:
-    """One database in a process of its own, for Django's settings are read once."""
+def _measure(app: str, name: str, arguments: argparse.Namespace, parent: Path) -> list[Result]:
+    """One application and database in a process of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="edna-bench-", dir=parent) as directory,
         _url(name, directory, parent) as url,
     ):
         output = Path(directory) / "results.json"
-        given = {key: value for key, value in vars(arguments).items() if key not in ("databases", "quick", "output")}
+        others = ("apps", "databases", "quick", "output")
+        given = {key: value for key, value in vars(arguments).items() if key not in others}
         options = [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]
-        subprocess.run(
-            [sys.executable, "-m", "benchmarks.websubmit", f"--database={name}", f"--output={output}", *options],
-            env={**_environment(), "EDNA_DATABASE_URL": url, "EDNA_VAR": f"{directory}/var"},
-            check=True,
-        )
+        command = [sys.executable, "-m", "benchmarks.measure", f"--app={app}", f"--database={name}"]
+        environment = {**_environment(), "EDNA_DATABASE_URL": url, "EDNA_VAR": f"{directory}/var"}
+        subprocess.run([*command, f"--output={output}", *options], env=environment, check=True)
         return [_result(line) for line in json.loads(output.read_text())]
+
+
+def kept_lines(output: Path, results: list[Result]) -> list[dict[str, Any]]:
+    """What an earlier run wrote about applications and databases that this one did not measure."""
+    measured = {(result.app, result.database) for result in results}
+    try:
+        lines = json.loads(output.read_text())
+        return [line for line in lines if (line["app"], line["database"]) not in measured]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
 
 
 def _environment() -> dict[str, str]:

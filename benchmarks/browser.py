@@ -52,9 +52,11 @@ def _errors(text: str) -> str:
 
 
 class Browser:
-    """``count``: ask the site how many statements each request took; ``statements`` adds up the answers."""
+    """``root`` is where the application's addresses begin. ``count``: ask the site how many statements each request took;
+    ``statements`` adds up the answers."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, root: str = "/") -> None:
+        self._root = root.rstrip("/")
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         self.cookies: dict[str, str] = {}
         self.count = False
@@ -75,7 +77,7 @@ class Browser:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         if self.count:
             headers[ASK] = "1"
-        self._connection.request(method, path, body=body, headers=headers)
+        self._connection.request(method, self._root + path, body=body, headers=headers)
         response = self._connection.getresponse()
         text = response.read().decode()
         self.statements += int(response.headers.get(ANSWER, 0))

@@ -1,4 +1,4 @@
-"""Times pieces of work, counts their statements, and says what came out: percentiles, records, tables.
+"""Times pieces of work, counts their statements, and says what came out: percentiles and records.
 
 Knows no Django and no database: whoever wants statements counted hands over how.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -32,7 +34,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """One line of build/bench.json. ``n`` samples; ``statements`` and ``rows`` of one execution, None where not counted."""
+    """One line of build/bench.json. ``n`` samples; ``statements`` and ``rows`` of one execution, None where not counted.
+
+    Where executions differ, the most statements, and the median of the rows.
+    """
 
     app: str
     operation: str
@@ -71,7 +76,7 @@ class Clock:
         self._mode = "time"
         self.samples: dict[Key, list[float]] = {}
         self.statements: dict[Key, set[int]] = {}
-        self.rows: dict[Key, int] = {}
+        self.rows: dict[Key, list[int]] = {}
 
     def __call__(self, key: Key, work: Callable[[], Outcome], *, rows: int) -> Outcome:
         """Do the work. Only what happens inside counts: prepare before, and clear up after."""
@@ -79,13 +84,15 @@ class Clock:
             with self._counting() as statements:
                 outcome = work()
             self.statements.setdefault(key, set()).add(statements())
-            self.rows[key] = rows
+            if key not in self.rows:
+                self.rows[key] = [rows]
             return outcome
         began = perf_counter_ns()
         outcome = work()
         elapsed = perf_counter_ns() - began
         if self._mode == "time":
             self.samples.setdefault(key, []).append(elapsed / 1e6)
+            self.rows.setdefault(key, []).append(rows)
         return outcome
 
     def rounds(self, items: Iterable[Item], *, warm_up: int = WARM_UP, counted: int = COUNTED) -> Iterator[Item]:
@@ -115,7 +122,7 @@ class Clock:
                 p50_ms=round(percentile(samples, 50), 4),
                 p95_ms=round(percentile(samples, 95), 4),
                 statements=max(self.statements[key]) if key in self.statements else None,
-                rows=self.rows.get(key),
+                rows=round(percentile(self.rows[key], 50)) if key in self.rows else None,
                 extra=extra.get(key, {}),
                 **common,
             )
@@ -142,57 +149,9 @@ def _collector_off() -> Iterator[None]:
             gc.enable()
 
 
-def table(results: Sequence[Result]) -> str:
-    """Every operation with its baseline beside it, for one database and level after the other."""
-    lines = []
-    for database, level in dict.fromkeys((result.database, result.level) for result in results):
-        here = [result for result in results if (result.database, result.level) == (database, level)]
-        lines += ["", f"{here[0].app} on {database}, {level}, {here[0].scale} (ms)", _HEAD, "-" * len(_HEAD)]
-        manual = {result.operation: result for result in here if result.variant == "manual"}
-        for result in here:
-            if result.variant == "edna":
-                lines.append(_line(result, manual.pop(result.operation, None)))
-    return "\n".join(lines)
+_began = time.monotonic()
 
 
-_HEAD = (
-    f"{'operation':<32}{'password':>9}{'n':>6} |{'p5':>10}{'p50':>10}{'p95':>10}{'stmts':>7}{'rows':>9} |"
-    f"{'manual p5':>10}{'p50':>10}{'p95':>10}{'stmts':>7} |{'ratio':>7}"
-)
-
-
-def _line(edna: Result, manual: Result | None) -> str:
-    def times(result: Result) -> str:
-        return "".join(f"{value:>10.2f}" for value in (result.p5_ms, result.p50_ms, result.p95_ms))
-
-    def number(value: int | None) -> str:
-        return "-" if value is None else f"{value:,}"
-
-    line = f"{edna.operation:<32}{'derived' if edna.derivation else '':>9}{edna.n:>6} |"
-    line += f"{times(edna)}{number(edna.statements):>7}{number(edna.rows):>9} |"
-    if manual is None:
-        return f"{line}{'-':>10}{'-':>10}{'-':>10}{'-':>7} |{'-':>7}"
-    return f"{line}{times(manual)}{number(manual.statements):>7} |{edna.p50_ms / manual.p50_ms:>7.1f}"
-
-
-def ratios(results: Sequence[Result]) -> str:
-    """The two ratios that the project watches, from the same run: of medians, and of the undisturbed 5th percentiles."""
-    lines = []
-    for database, level in dict.fromkeys((result.database, result.level) for result in results):
-        here = {
-            (result.operation, result.variant): result
-            for result in results
-            if (result.database, result.level) == (database, level) and not result.derivation
-        }
-        delete, restore = here.get(("delete account", "edna")), here.get(("restore account", "edna"))
-        manual = here.get(("delete account", "manual"))
-        if delete and restore and manual:
-            lines.append(
-                f"{database}, {level}: delete is {_ratio(delete, manual)} times the manual delete, "
-                f"restore {_ratio(restore, delete)} times the delete"
-            )
-    return "\n".join(lines)
-
-
-def _ratio(upper: Result, lower: Result) -> str:
-    return f"{upper.p50_ms / lower.p50_ms:.1f} (p5: {upper.p5_ms / lower.p5_ms:.1f})"
+def say(what: str) -> None:
+    """Tell whoever waits what is going on."""
+    print(f"[{time.monotonic() - _began:5.0f} s] {what}", file=sys.stderr, flush=True)

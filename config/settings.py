@@ -42,24 +42,27 @@ SECRET_KEY = os.environ.get("EDNA_SECRET_KEY") or _generated("secret_key")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *_list("EDNA_ALLOWED_HOSTS")]
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "apps.showcase.admin_site.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "edna",
+    "apps.showcase",
     "apps.websubmit",
+    "apps.lobsters_sim",
+    "apps.hotcrp_sim",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "apps.websubmit.middleware.utf8_only",
+    "apps.showcase.middleware.utf8_only",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.showcase.middleware.AuthenticationMiddleware",
     "edna.middleware.EdnaMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -78,6 +81,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "apps.showcase.views.application",
             ],
         },
     },
@@ -86,7 +90,12 @@ TEMPLATES = [
 DATABASES = {"default": from_url(os.environ.get("EDNA_DATABASE_URL") or f"sqlite:///{VAR}/site.sqlite3", base=BASE_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-AUTH_USER_MODEL = "websubmit.User"
+AUTH_USER_MODEL = "websubmit.User"  # who may log in to the admin site; the other applications have people of their own
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "apps.lobsters_sim.auth.LobstersBackend",
+    "apps.hotcrp_sim.auth.HotcrpBackend",
+]
 LOGIN_URL = "websubmit:login"
 LOGIN_REDIRECT_URL = "websubmit:lectures"
 LOGOUT_REDIRECT_URL = "websubmit:home"
@@ -101,6 +110,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 EDNA: dict[str, Any] = {
+    # Each application has people of its own; an account of one is nothing in the others.
+    "PRINCIPAL_MODELS": ["websubmit.User", "lobsters_sim.User", "hotcrp_sim.ContactInfo"],
     # The first key signs, all of them verify: to rotate, put the new key in front.
     "MAC_KEYS": _list("EDNA_MAC_KEYS") or [_generated("mac_key")],
 }
@@ -115,7 +126,7 @@ WHITENOISE_USE_FINDERS = True  # static files are served without a build step, D
 
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = VAR / "mail"
-DEFAULT_FROM_EMAIL = "WebSubmit <websubmit@example.org>"
+DEFAULT_FROM_EMAIL = "Sample applications of edna <edna@example.org>"
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -4,6 +4,9 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
+    path("", include("apps.showcase.urls")),
     path("admin/", admin.site.urls),
-    path("", include("apps.websubmit.urls")),
+    path("lobsters/", include("apps.lobsters_sim.urls")),
+    path("hotcrp/", include("apps.hotcrp_sim.urls")),
+    path("websubmit/", include("apps.websubmit.urls")),
 ]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         is_registered,
         plan,
         plan_all,
+        principal,
         register_principal,
         register_principals,
         replay,
@@ -54,7 +55,7 @@ _HOMES = {
     "edna.api": (
         "FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
         "Session Unlocked change_password disguise disguise_all finish_files history is_pseudoprincipal is_registered plan plan_all "
-        "register_principal register_principals replay reveal rotate session speak_as speaks_for unlock unregistered"
+        "principal register_principal register_principals replay reveal rotate session speak_as speaks_for unlock unregistered"
     ),
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
@@ -100,6 +101,7 @@ __all__ = [
     "placeholders",
     "plan",
     "plan_all",
+    "principal",
     "record_migration",
     "register",
     "register_principal",

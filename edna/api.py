@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.apps import apps
-from django.db import IntegrityError, router
+from django.db import IntegrityError, connections, router
 from django.db.models import Model
 from django.utils import timezone
 
@@ -23,19 +23,21 @@ from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
 from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
 from edna.custody.recovery import RecoveryCode
+from edna.engine import chunks, filetasks, manual, ownership, replaying, rotation, schema, sessions, transactions
 from edna.engine import disguise as disguising
-from edna.engine import filetasks, manual, ownership, replaying, rotation, schema, sessions, transactions
 from edna.engine import plan as planning
 from edna.engine import reveal as revealing
 from edna.engine.blobs import Revealed
 from edna.engine.conflicts import Held, Outcome, Reason
 from edna.engine.filetasks import FinishedFiles
+from edna.engine.journal import InChunks, chunks_of
 from edna.engine.manual import Session
 from edna.engine.planned import Plan, PlannedTable, Target
 from edna.engine.references import key_of, reference_of, without_row
 from edna.engine.unlocked import Unlocked
 from edna.errors import (
     ConstraintRefused,
+    DatabaseBusy,
     NotYours,
     PrincipalAlreadyRegistered,
     PrincipalError,
@@ -44,7 +46,7 @@ from edna.errors import (
     UnregisteredOwners,
     WrongCredentials,
 )
-from edna.records.bag import Bag, BagKind
+from edna.records.bag import BagKind
 from edna.records.diff import DiffBatch
 from edna.records.locator import Locator, Receipt
 from edna.spec import Disguise, validated_params
@@ -79,6 +81,7 @@ __all__ = [
     "note_activity",
     "plan",
     "plan_all",
+    "principal",
     "register_principal",
     "register_principals",
     "replay",
@@ -165,15 +168,20 @@ def register_principals(principals: Iterable[Model]) -> list[Registration]:
     """
     identities = [_identity(principal) for principal in principals]
     registrations = [Registration(key.public_key, key) for key in generate_key_pairs(len(identities))]
-    public_keys = {
-        reference: registration.public_key
-        for (_, reference, _), registration in zip(identities, registrations, strict=True)
-    }
-    if len(public_keys) < len(identities):
+    # By model: two of them may well have the same primary key.
+    public_keys: dict[type[Model], dict[str, PublicKey]] = {}
+    for (model, reference, _), registration in zip(identities, registrations, strict=True):
+        public_keys.setdefault(model, {})[reference] = registration.public_key
+    if sum(map(len, public_keys.values())) < len(identities):
         raise PrincipalAlreadyRegistered("One principal is named twice; register each principal once.")
+
+    def work() -> None:
+        for model, keys in public_keys.items():
+            _add_principals(model, keys, using=using)
+
     if identities:
-        model, _, using = identities[0]
-        transactions.run(lambda: _add_principals(model, public_keys, using=using), using=using)
+        using = identities[0][2]
+        transactions.run(work, using=using)
     return registrations
 
 
@@ -291,11 +299,9 @@ def _locators_may_be_elsewhere() -> bool:
 
 def _identifier_of(unlocked: Unlocked) -> str:
     """What the unlocked person types beside the password, from their account."""
-    entry = unlocked.entry()
-    model: type[Model] | None = apps.get_model(entry.model) if entry.attached else None
-    found = [] if model is None else model._base_manager.using(unlocked.using).filter(pk=entry.reference)[:1]
-    for principal in found:
-        return _identifier(principal, None)
+    found = principal(unlocked)
+    if found is not None:
+        return _identifier(found, None)
     raise PrincipalError(
         "The account is removed, and with it its user name; pass the identifier= that the person will type."
     )
@@ -340,6 +346,18 @@ def unlock(
     return unlocked
 
 
+def principal(unlocked: Unlocked) -> Model | None:
+    """The row of who is unlocked, read now, with whatever disguises have made of it; None while the account is removed.
+
+    For pages on which people prove who they are by their key alone, because a disguise has changed what they log in with.
+    """
+    entry = unlocked.entry()
+    if not entry.attached:
+        return None
+    model: type[Model] = apps.get_model(entry.model)
+    return model._base_manager.using(unlocked.using).filter(pk=entry.reference).first()
+
+
 def _open_slot(secrets: Iterable[SlotSecret], *, using: str) -> SecretKey:
     for secret in secrets:
         row = store.find_slot(candidate_ids(secret, peppers=conf.mac_keys()), using=using)
@@ -377,7 +395,7 @@ def plan(
 ) -> Plan:
     """What ``disguise`` would do, table by table. Reads only, so what it says may be overtaken by the application."""
     cls = registry.get(name)
-    model, reference, using = _identity(principal)
+    model, reference, using = _identity(principal, cls)
     given = validated_params(cls, params)
     target = _target(model, reference, unlocked, using=using, lock=False)
     return planning.build(cls, [target], params=given, using=using, lock=False)
@@ -391,7 +409,12 @@ def plan_all(name: str, *, params: Mapping[str, Any] | None = None) -> Plan:
 
 
 def disguise(
-    name: str, principal: Model, *, params: Mapping[str, Any] | None = None, unlocked: Unlocked | None = None
+    name: str,
+    principal: Model,
+    *,
+    params: Mapping[str, Any] | None = None,
+    unlocked: Unlocked | None = None,
+    atomic: bool = False,
 ) -> Receipt:
     """Apply a disguise to one principal and return the receipt, which says where its bags are.
 
@@ -399,14 +422,21 @@ def disguise(
     the unlocked principal's own key. In locator mode ``client`` only the receipt leads back: to keep it before the disguise is
     committed, call this inside ``transaction.atomic()``.
 
+    More than ``EDNA["CHUNK_ROWS"]`` rows are disguised in chunks, each in a transaction of its own, the principal's own row in
+    the last. If that is interrupted, the chunks that are done stay disguised: `history` lists them under a receipt of their own, and
+    calling this again disguises the rest. Everything happens in one transaction with ``atomic``, in locator mode ``client``, and
+    inside a transaction of the caller.
+
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused,
-        DatabaseBusy. Nothing was
-        changed then.
+        DatabaseBusy; PrincipalError: the disguise is for another principal model. Nothing was changed then, but by chunks that were
+        done before.
     """
     cls = registry.get(name)
-    model, reference, using = _identity(principal)
+    model, reference, using = _identity(principal, cls)
     given = validated_params(cls, params)
+    # In mode client, chunks whose receipt nobody has got yet must not be there.
+    whole = atomic or (cls.locators or conf.locator_mode()) == "client" or _inside_another_transaction(using)
 
     def work() -> Receipt:
         if unlocked is not None:
@@ -414,13 +444,26 @@ def disguise(
             unlocked.forget_voices()
         target = _target(model, reference, unlocked, using=using, lock=True)
         planning.lock_principals(model, [target], using=using)
-        prepared = planning.build(cls, [target], params=given, using=using, lock=True)
+        most = None if whole or not target.entry.natural else conf.chunk_rows()
+        prepared = planning.build(cls, [target], params=given, using=using, lock=True, most=most)
         return disguising.execute(prepared, now=timezone.now(), using=using)[0]
 
-    receipt = _applied(cls, work, using=using)
+    def in_chunks() -> Receipt:
+        target = _target(model, reference, unlocked, using=using, lock=False)
+        return chunks.disguise(cls, target, params=given, using=using)
+
+    receipt = None
+    with contextlib.suppress(planning.TooManyRows):
+        receipt = _applied(cls, work, using=using)
+    if receipt is None:
+        receipt = _applied(cls, in_chunks, using=None)
     if unlocked is not None:
         unlocked.forget_voices()
     return receipt
+
+
+def _inside_another_transaction(using: str) -> bool:
+    return connections[using].in_atomic_block
 
 
 def disguise_all(
@@ -465,18 +508,27 @@ def disguise_all(
     return _applied(cls, work, using=using)
 
 
+#: What an error in the middle of several transactions says instead of "nothing was changed".
+_STAYS = "The chunks that were done before stay as they are: `edna.history` shows them, and trying again does the rest."
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str) -> Result:
+def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | None) -> Result:
+    """``work()`` in a transaction, or without, if it makes its own: several."""
     try:
-        return transactions.run(work, using=using)
+        return work() if using is None else transactions.run(work, using=using)
     except IntegrityError:
         pass
+    except DatabaseBusy as error:
+        if using is not None:
+            raise
+        raise DatabaseBusy(f"The database was too busy in the middle of {cls.name}. {_STAYS}") from error
     # Outside of the handler: the database's words quote the values of rows, and end up in logs.
     raise ConstraintRefused(
-        f"The database refused {cls.name}: one of its constraints would be broken, and nothing was changed. "
+        f"The database refused {cls.name}: one of its constraints would be broken. "
+        f"{_STAYS if using is None else 'Nothing was changed.'} "
         "Cover every table that refers to what is removed, and give unique columns unique placeholders."
     )
 
@@ -552,27 +604,48 @@ def reveal(
     *,
     overrides: Mapping[str, Any] | None = None,
     allow_partial: bool = True,
+    atomic: bool = False,
 ) -> Outcome:
     """Undo one disguise. What cannot be undone now stays sealed and is listed in ``Outcome.held`` with its reason.
 
     ``overrides`` gives new values for unique columns that somebody else has taken meanwhile: ``{"shop.user.email": "b@x.org"}``.
 
+    A disguise that was applied in chunks comes back chunk by chunk, the last one first. If that is interrupted, what is back is
+    back, and the same receipt leads to the rest. Everything happens in one transaction with ``atomic``, without
+    ``allow_partial``, and inside a transaction of the caller.
+
     Raises:
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
-        CapabilityClosed. Nothing was changed then.
+        CapabilityClosed. Nothing was changed then, but by chunks that came back before.
     """
-    parsed = _receipt(receipt)
+    parsed, using = _receipt(receipt), unlocked.using
+    new_values, whole, several = overrides or {}, atomic or not allow_partial, False
     try:
-        return transactions.run(
-            lambda: revealing.reveal(parsed, unlocked, overrides=overrides or {}, allow_partial=allow_partial),
-            using=unlocked.using,
-        )
+        try:
+            return transactions.run(
+                lambda: revealing.reveal(parsed, unlocked, overrides=new_values, allow_partial=allow_partial),
+                using=using,
+            )
+        except InChunks:
+            pass  # it goes on below: what goes wrong there has nothing to do with this
+
+        def in_chunks() -> Outcome:
+            return chunks.reveal(
+                parsed, unlocked, overrides=new_values, allow_partial=allow_partial, separately=not whole
+            )
+
+        several = not whole
+        return transactions.run(in_chunks, using=using) if whole else in_chunks()
     except IntegrityError:
         pass
+    except DatabaseBusy as error:
+        if not several:
+            raise
+        raise DatabaseBusy(f"The database was too busy in the middle of {parsed.disguise}. {_STAYS}") from error
     # Outside of the handler: the database's words quote the values of rows, and end up in logs.
     raise ConstraintRefused(
         f"The database refused to take back {parsed.disguise}: somebody has just made a row that stands in the way. "
-        "Nothing was changed; try again."
+        f"{_STAYS if several else 'Nothing was changed; try again.'}"
     )
 
 
@@ -604,20 +677,20 @@ def history(unlocked: Unlocked) -> list[HistoryEntry]:
     is missing is left out, and the error is in ``unlocked.damaged``; revealing by its receipt raises it.
     """
     wanted = unlocked.keys_by_locator()
-    by_locator: dict[Locator, list[Bag]] = {}
+    chunked = {locator.chunk(number): locator for locator in wanted for number in chunks_of(locator, wanted.keys())[1:]}
+    found: dict[Locator, HistoryEntry] = {}
     for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
-        by_locator.setdefault(locator, []).append(bag)
-    entries = []
-    for locator, bags in by_locator.items():
-        if unlocked.is_damaged(locator):
-            continue
-        counts: dict[str, int] = {}
-        for batch in (batch for bag in bags for batch in bag.batches if isinstance(batch, DiffBatch)):
+        first = chunked.get(locator, locator)
+        known = found.get(first)
+        counts: dict[str, int] = known.counts if known else {}
+        if known is None or bag.applied_at < known.applied_at:
+            found[first] = HistoryEntry(
+                Receipt(bag.disguise, first), bag.disguise, bag.applied_at, counts, dict(bag.params)
+            )
+        for batch in (batch for batch in bag.batches if isinstance(batch, DiffBatch)):
             counts[batch.model] = counts.get(batch.model, 0) + batch.records
-        head = bags[0]
-        entries.append(
-            HistoryEntry(Receipt(head.disguise, locator), head.disguise, head.applied_at, counts, dict(head.params))
-        )
+    damaged = {chunked.get(locator, locator) for locator in wanted if unlocked.is_damaged(locator)}
+    entries = [entry for first, entry in found.items() if first not in damaged]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)
 
 
@@ -710,9 +783,16 @@ def note_activity(principal: Model, *, today: datetime.date) -> None:
     store.touch_entry(model._meta.label_lower, reference, today=today, using=using)
 
 
-def _identity(principal: Model) -> tuple[type[Model], str, str]:
-    """The principal model, the reference, and the database of a user."""
+def _identity(principal: Model, disguise: type[Disguise] | None = None) -> tuple[type[Model], str, str]:
+    """The principal model, the reference, and the database of a user.
+
+    Raises:
+        PrincipalError: the user is not saved, not of a principal model, or not of the one that ``disguise`` is for.
+    """
     model = registry.principal_model_of(principal)
+    if disguise is not None and model is not (wanted := registry.principal_model_for(disguise)):
+        # Somebody there has the same primary key, and their rows would be disguised.
+        raise PrincipalError(f"{disguise.name} is for {wanted._meta.label}; this is a {model._meta.label}.")
     # Not its own primary key: a multi-table child may have another one.
     key = getattr(principal, model._meta.pk.attname)
     if key is None:

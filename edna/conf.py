@@ -21,7 +21,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PRINCIPAL_MODELS": (),
     "LOCATORS": "server",
     "PSEUDOPRINCIPAL_KEYS": "negative",
-    "CHUNK_ROWS": 10_000,
+    "CHUNK_ROWS": 2_000,
     "COMPRESS": True,
     "RETENTION_DAYS": None,
     "ARGON2_OPSLIMIT": 2,

@@ -139,8 +139,10 @@ class RequestEdna(Visitor):
                 "This request has been answered, and all that it unlocked is closed. Unlock in the view."
             )
         if password is not None and identifier is None:
-            user = getattr(self._request, "user", None)
-            identifier = user.get_username() if user is not None and user.is_authenticated else None
+            user: Any = getattr(self._request, "user", None)
+            # Not every principal model has user names; `edna.unlock` says what is missing.
+            named = getattr(user, "is_authenticated", False) and hasattr(user, "get_username")
+            identifier = user.get_username() if named else None
         unlocked = api.unlock(
             secret_key=api.SecretKey.parse(secret_key) if isinstance(secret_key, str) else secret_key,
             identifier=identifier,

@@ -101,10 +101,10 @@ class SessionLink(models.Model):
 
 
 class Replay(models.Model):
-    """An update that must hold for rows under disguise too, sealed to a key of the server. ``on`` is a date, no finer."""
+    """An update that must hold for rows under disguise too, sealed to a key of the server. ``logged_on`` is a date, no finer."""
 
     id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
-    on = models.DateField(db_index=True)
+    logged_on = models.DateField(db_index=True)
     sealed = models.BinaryField()
 
     def __str__(self) -> str:

@@ -7,7 +7,6 @@ the developer chose ``truncated_date`` or ``call``, which then decide what stays
 
 from __future__ import annotations
 
-import base64
 import datetime
 import secrets
 from collections.abc import Callable
@@ -21,32 +20,36 @@ from django.utils import timezone
 #: 32 letters of 5 bits each: two of them never meet.
 _UNIQUE_LENGTH = 32
 
+#: A letter for each byte, each letter for as many bytes.
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz234567" * 8
+
 source = secrets.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet."""
+    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet; ``fixed``: all are the same."""
 
     name: str
     make: Callable[[Field[Any, Any], Any], Any]
     unique: bool = False
     reads_original: bool = False
+    fixed: bool = False
 
     def __repr__(self) -> str:
         return f"placeholders.{self.name}()"
 
 
 def constant(value: Any) -> Placeholder:
-    return Placeholder("constant", lambda field, original: value)
+    return Placeholder("constant", lambda field, original: value, fixed=True)
 
 
 def null() -> Placeholder:
-    return Placeholder("null", lambda field, original: None)
+    return Placeholder("null", lambda field, original: None, fixed=True)
 
 
 def blank() -> Placeholder:
-    return Placeholder("blank", lambda field, original: "")
+    return Placeholder("blank", lambda field, original: "", fixed=True)
 
 
 def random_string(*, length: int = _UNIQUE_LENGTH) -> Placeholder:
@@ -114,7 +117,7 @@ def call(function: Callable[[], Any], *, unique: bool = False) -> Placeholder:
 
 def _letters(count: int) -> str:
     """``count`` random letters and digits of base32, 5 bits each, from one call to the system's generator."""
-    return base64.b32encode(secrets.token_bytes(count * 5 // 8 + 1)).decode("ascii")[:count].lower()
+    return secrets.token_bytes(count).translate(_LETTERS).decode("ascii")
 
 
 def as_placeholder(value: Any) -> Placeholder:

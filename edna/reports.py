@@ -103,7 +103,7 @@ class Secrets:
             return value
         try:
             return SUBSTITUTE if self.shown_by(repr(value)) else value
-        except Exception:
+        except Exception:  # a `repr` is anybody's code; what cannot be looked at is not shown
             return SUBSTITUTE
 
 
@@ -136,7 +136,7 @@ def scrub(exception: BaseException, request: HttpRequest) -> None:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:
+    except Exception:  # a `__str__` is anybody's code; a log that asks it gets no text either
         return ""
 
 

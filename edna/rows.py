@@ -3,7 +3,8 @@
 Values travel exactly as the database driver hands them over and takes them (no converters, no model instances, no
 signals), so that what was read can be written back to the byte. Each function issues a number of statements that does
 not depend on the number of rows, but for packets that would grow beyond `MAX_STATEMENT_BYTES` or hold more parameters than
-the database binds (SQLite; PostgreSQL with server-side binding). Knows no disguises, bags or keys.
+the database binds (SQLite; PostgreSQL with server-side binding). Knows no disguises, bags or keys. Longer than most modules,
+for all SQL that is not Django's is here.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ Row = tuple[Any, ...]
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
 MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
+#: Values that one statement may mention, each as often as it does: about as many bytes, if they are keys.
+_MOST_MENTIONS: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,19 @@ def read(table: Table, names: Sequence[str], keys: Sequence[Row], *, lock: bool,
 
 
 def read_where(
-    table: Table, names: Sequence[str], column: str, values: Sequence[Any], *, lock: bool, using: str
+    table: Table,
+    names: Sequence[str],
+    column: str,
+    values: Sequence[Any],
+    *,
+    lock: bool,
+    using: str,
+    also: tuple[str, Any] | None = None,
 ) -> list[Row]:
-    """The named columns of the rows whose ``column`` has one of ``values``, in key order."""
-    return _read(table, names, (table.field(column),), [(value,) for value in values], lock=lock, using=using)
+    """The named columns of the rows whose ``column`` has one of ``values``, in key order; with ``also``, of those only that have this
+    value in this column."""
+    wanted = [(value,) for value in values]
+    return _read(table, names, (table.field(column),), wanted, lock=lock, using=using, also=also)
 
 
 def _read(
@@ -89,6 +101,7 @@ def _read(
     *,
     lock: bool,
     using: str,
+    also: tuple[str, Any] | None = None,
 ) -> list[Row]:
     connection = connections[using]
     quote = connection.ops.quote_name
@@ -96,8 +109,11 @@ def _read(
     order = ", ".join([quote(field.column) for field in table.key])
     suffix = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
     found: list[Row] = []
-    for packet in packets(wanted, connection):
+    for packet in packets(wanted, connection, other_parameters=1 if also else 0):
         condition, params = _condition(match, packet, connection)
+        if also is not None:
+            name, value = also
+            condition, params = f"{condition} AND {quote(table.field(name).column)} = %s", [*params, value]
         sql = f"SELECT {columns} FROM {quote(table.model._meta.db_table)} WHERE {condition} ORDER BY {order}{suffix}"
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
@@ -105,7 +121,41 @@ def _read(
     return found
 
 
+def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, using: str) -> set[int]:
+    """The positions of those (table, column) ``places`` that hold any of ``values``.
+
+    In one statement for all places, unless there are very many values. It locks nothing: to look for a few hundred values MariaDB
+    reads all of a small table, and would lock all of it, or wait for whoever has.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    found: set[int] = set()
+    most = min(max(1, _MOST_MENTIONS // max(1, len(places))), _most_parameters(connection))
+    for start in range(0, len(values) if places else 0, most):
+        # Named: the same values are looked for in every place.
+        named = {f"v{position}": value for position, value in enumerate(values[start : start + most])}
+        marks = marks_of(list(named.values()), connection)
+        among = ", ".join([f"{mark[:-2]}%({name})s" for mark, name in zip(marks, named, strict=True)])
+        asked = [
+            f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {quote(table.field(name).column)} IN ({among}))"
+            for table, name in places
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(asked)}", named)
+            found |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
+    return found
+
+
 # Writing
+
+
+def in_one_statement(rows: Sequence[Row], *, using: str) -> bool:
+    """Whether `insert` and `update` write these rows in one statement that the database undoes by itself if it refuses a row.
+
+    PostgreSQL would not go on in the transaction; SQLite takes a statement for each row.
+    """
+    connection = connections[using]
+    return connection.vendor == "mysql" and len(list(packets(rows, connection))) == 1
 
 
 def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> None:
@@ -118,8 +168,40 @@ def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
             cursor.executemany(f"{head}({marks_for(len(names))})", _bindable(table, names, rows))
             return
         for packet in packets(rows, connection):
+            if connection.vendor == "mysql" and len(packet) > 1:
+                values, named = _named(packet, connection)
+                cursor.execute(head + values, named)
+                continue
             values = ", ".join([f"({', '.join(marks_of(row, connection))})" for row in packet])
             cursor.execute(head + values, [value for row in packet for value in row])
+
+
+def _named(rows: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, dict[str, Any]]:
+    """``VALUES`` with a name for each parameter, and one name for what is the same object in all rows.
+
+    MySQL's drivers write parameters into the text of the statement themselves, one Python call each: most of what rows of
+    placeholders cost, which are alike but for a few columns.
+    """
+    first = rows[0]
+    named: dict[str, Any] = {}
+    shared: list[str | None] = []
+    for position, (value, place) in enumerate(zip(first, marks_of(first, connection), strict=True)):
+        same = all(row[position] is value for row in rows)
+        shared.append(f"{place[:-2]}%(s{position})s" if same else None)
+        if same:
+            named[f"s{position}"] = value
+    places = []
+    for number, row in enumerate(rows):
+        marks = []
+        for position, value in enumerate(row):
+            mark = shared[position]
+            if mark is None:
+                name = f"{number}_{position}"
+                named[name] = value
+                mark = f"_binary %({name})s" if type(value) is bytes else f"%({name})s"
+            marks.append(mark)
+        places.append(f"({', '.join(marks)})")
+    return ", ".join(places), named
 
 
 def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> set[Row]:

@@ -77,7 +77,10 @@ def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) 
 
 def entries_by_reference(model: str, references: Iterable[str], *, using: str, lock: bool = False) -> list[Entry]:
     wanted = set(references)
-    found = rows.read_where(_ENTRIES, _ENTRY_COLUMNS, "reference", list(wanted), lock=lock, using=using)
+    # Of this model alone: a lock must not wait for somebody of another model who has the same number.
+    found = rows.read_where(
+        _ENTRIES, _ENTRY_COLUMNS, "reference", list(wanted), lock=lock, using=using, also=("model", model)
+    )
     # Compared here too: to some collations Meg and meg, or 7 and "7 ", are one.
     return [entry for entry in map(_entry, found) if entry.model == model and entry.reference in wanted]
 
@@ -224,17 +227,17 @@ def unlink_sessions_of(owner_tags: Sequence[bytes], *, using: str) -> None:
 # The log of replayed updates
 
 
-def add_replay(sealed: bytes, *, on: datetime.date, using: str) -> None:
-    Replay.objects.using(using).create(on=on, sealed=sealed)
+def add_replay(sealed: bytes, *, logged_on: datetime.date, using: str) -> None:
+    Replay.objects.using(using).create(logged_on=logged_on, sealed=sealed)
 
 
 def replays_since(day: datetime.date, *, using: str) -> list[bytes]:
-    found = Replay.objects.using(using).filter(on__gte=day).values_list("sealed", flat=True)
+    found = Replay.objects.using(using).filter(logged_on__gte=day).values_list("sealed", flat=True)
     return [bytes(sealed) for sealed in found]
 
 
 def delete_replays_before(day: datetime.date, *, using: str) -> None:
-    Replay.objects.using(using).filter(on__lt=day).delete()
+    Replay.objects.using(using).filter(logged_on__lt=day).delete()
 
 
 # Files that are yet to be deleted or written

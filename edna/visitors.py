@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY, load_backend
 from django.contrib.auth.models import AnonymousUser
 from django.db import DatabaseError
 from django.db.models import Model
@@ -20,6 +20,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject, empty
 
 from edna import api, conf, registry
+from edna.coverage import same_table
 from edna.errors import PrincipalError, SpecError
 
 logger = logging.getLogger("edna")
@@ -42,7 +43,7 @@ def log_out(user: Model, request: HttpRequest | None) -> None:
     if request is None:
         return
     session = getattr(request, "session", None)
-    if session is not None and session.get(SESSION_KEY) == user._meta.pk.value_to_string(user):
+    if session is not None and _is_session_of(user, session):
         session.flush()
     nobody = AnonymousUser()
     # All places in which some version of Django keeps a user; from 6.0 on, `login` and `alogin` replace `auser`, too.
@@ -55,6 +56,17 @@ def log_out(user: Model, request: HttpRequest | None) -> None:
             return getattr(request, "user", nobody)  # whom a later login puts there
 
         request.auser = auser
+
+
+def _is_session_of(user: Model, session: Any) -> bool:
+    """Not of a user of another model with the same primary key: only the session's backend knows which model is meant."""
+    if session.get(SESSION_KEY) != user._meta.pk.value_to_string(user):
+        return False
+    try:
+        found = load_backend(session[BACKEND_SESSION_KEY]).get_user(user.pk)
+    except (KeyError, ImportError):
+        return True
+    return not isinstance(found, Model) or same_table(type(found), type(user))
 
 
 def is_principal(user: object) -> bool:
@@ -187,11 +199,19 @@ def _could_be_pseudoprincipal(user: Model) -> bool:
         return True
     if isinstance(user.pk, int) and conf.pseudoprincipal_keys() == "negative":
         return user.pk < 0
-    return any(generator.values.get("is_active") is not False for generator in _generators(type(user)))
+    try:
+        model = registry.principal_model_of(user)
+    except PrincipalError:
+        return False
+    return any(generator.values.get("is_active") is not False for generator in _generators(model))
 
 
 def _generators(model: type[Model]) -> Iterator[Any]:
-    for disguise in registry.disguises().values():
+    """What fills pseudoprincipals of this principal model."""
+    for disguise in (*registry.disguises().values(), *registry.all_by_hand().values()):
+        own = disguise.pseudoprincipal
+        if own is not None and not same_table(own.model, model):
+            continue  # the disguise is for principals of another model
         try:
             yield registry.pseudoprincipal_for(disguise, model)
         except SpecError:

@@ -17,6 +17,7 @@ from django.db import connection
 from django.test.utils import override_settings
 
 import edna
+from edna import conf
 
 
 @contextmanager
@@ -24,7 +25,7 @@ def installed(application: str, *, principals: Sequence[str]) -> Iterator[Any]:
     """The application is installed and its tables exist; its models module is what the block gets."""
     changed = {
         "INSTALLED_APPS": [*settings.INSTALLED_APPS, application],
-        "EDNA": {**settings.EDNA, "PRINCIPAL_MODELS": [settings.AUTH_USER_MODEL, *principals]},
+        "EDNA": {**settings.EDNA, "PRINCIPAL_MODELS": [*conf.principal_models(), *principals]},
     }
     models = import_module(f"{application}.models")
     with override_settings(**changed):
@@ -44,11 +45,20 @@ def installed(application: str, *, principals: Sequence[str]) -> Iterator[Any]:
 def registered(application: str) -> Iterator[Any]:
     """The application's disguises are registered; its specs module is what the block gets."""
     specs = import_module(f"{application}.specs")
-    for cls in specs.ALL:
+    with registering(*specs.ALL):
+        yield specs
+
+
+@contextmanager
+def registering(*specs: Any) -> Iterator[None]:
+    """These disguises and generators are registered."""
+    for cls in specs:
         edna.register(cls)
-    yield specs
-    for cls in specs.ALL:
-        edna.unregister(cls)
+    try:
+        yield
+    finally:
+        for cls in specs:
+            edna.unregister(cls)
 
 
 def forget_relations() -> None:

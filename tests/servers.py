@@ -32,6 +32,8 @@ from urllib.parse import quote
 START_SECONDS = 60
 STOP_SECONDS = 20
 DATABASES = ("sqlite", "mariadb", "postgres")
+MEMORY = Path("/dev/shm")
+NEEDED_BYTES = 4 * 1024**3
 
 _WATCHDOG = """
 import os, shutil, signal, sys
@@ -237,7 +239,7 @@ def database(name: str) -> Iterator[str | None]:
 def _directory(account: str, parent: Path | None) -> Iterator[tuple[Path, str | None]]:
     """A directory for the server, and the account to run it under: both refuse to run as root."""
     user = None
-    directory = Path(tempfile.mkdtemp(prefix="edna-", dir=parent)).resolve()
+    directory = Path(tempfile.mkdtemp(prefix="edna-", dir=parent or in_memory())).resolve()
     try:
         if os.geteuid() == 0:
             user = next((name for name in (account, "nobody") if _known(name)), None)
@@ -247,6 +249,13 @@ def _directory(account: str, parent: Path | None) -> Iterator[tuple[Path, str | 
         yield directory, user
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def in_memory() -> Path | None:
+    """A directory of which no write waits for a disk, if there is one with room: None for the usual place of temporary files."""
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
+        return MEMORY
+    return None
 
 
 def _known(account: str) -> bool:

@@ -6,24 +6,13 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from apps.showcase.accounts_admin import AccountAdmin, NoHistory
+
 from .models import Answer, Lecture, Question, User
 
 
-class NoHistory(admin.ModelAdmin):
-    """Writes no history: a history entry names the row it is about, and would outlive a person's deleted rows."""
-
-    def log_addition(self, *args: Any) -> None:
-        pass
-
-    def log_change(self, *args: Any) -> None:
-        pass
-
-    def log_deletions(self, *args: Any) -> None:
-        pass
-
-
 @admin.register(User)
-class UserAdmin(NoHistory):
+class UserAdmin(AccountAdmin):
     """Accounts. The e-mail address is fixed: a student's password opens their key only together with it."""
 
     fields = ("email", "is_admin", "is_active")
@@ -31,12 +20,6 @@ class UserAdmin(NoHistory):
     list_display = ("email", "is_admin", "is_active", "joined_on")
     list_filter = ("is_admin", "is_anon")
     search_fields = ("email",)
-
-    def has_add_permission(self, request: Any) -> bool:
-        return False  # only registering makes a key and shows its recovery code
-
-    def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
-        return False  # deleting here would bypass the disguise: the student could never return
 
 
 class QuestionInline(admin.TabularInline):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -66,7 +65,7 @@ def check_step(disguise: type[Disguise], step: Transformation) -> list[CheckMess
     if isinstance(step, Decorrelate):
         found += _decorrelated(disguise, step, what, obj)
     if isinstance(step, Remove) and len(step.owners) > 1:
-        for field in filter(None, (_column(step.model, owner) for owner in step.owners)):
+        for field in filter(None, (column_of(step.model, owner) for owner in step.owners)):
             # While another owner keeps the row, the column of the one who leaves is re-pointed.
             found += _referred_to(disguise, field, what, obj)
     found += _key_of_several(step, what, obj)
@@ -219,7 +218,7 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
         return
     columns: dict[Field[Any, Any], Any] = {}
     for name in step.set:
-        field = _column(step.model, name)
+        field = column_of(step.model, name)
         if field is None:
             yield Error(
                 f"{what}: {step.model._meta.label} has no column {name!r} that could be set, so the disguise cannot "
@@ -246,7 +245,7 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
 
 
 def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: str) -> Iterator[CheckMessage]:
-    field = _column(step.model, step.column) if step.owners else None
+    field = column_of(step.model, step.column) if step.owners else None
     if field is not None and refers_to_principal(field):
         yield from _referred_to(disguise, field, what, obj)
     else:
@@ -301,27 +300,9 @@ def _referred_to(disguise: type[Disguise], field: Field[Any, Any], what: str, ob
         )
 
 
-def _column(model: type[Model], name: str) -> Field[Any, Any] | None:
+def column_of(model: type[Model], name: str) -> Field[Any, Any] | None:
     """The column that can be written under this very name: no relation's ``author_id``, nothing that the database computes."""
     for field in model._meta.concrete_fields:
         if field.name == name and not getattr(field, "generated", False):
             return field
     return None
-
-
-def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
-    """Two steps on one column: nobody ever sees what the first puts into a row that both match."""
-    changes: Counter[tuple[type[Model], str]] = Counter()
-    for step in usable_steps(disguise):
-        names = [step.column] if isinstance(step, Decorrelate) else list(step.set) if isinstance(step, Modify) else []
-        fields = (_column(step.model, name) for name in names)
-        changes.update((field.model, field.name) for field in fields if field)
-    for (model, name), count in changes.items():
-        if count > 1:
-            yield Warning(
-                f"{count} steps change {model._meta.label}.{name}: in a row that more than one of them matches, only the "
-                "value of the last one is ever visible.",
-                hint="Make sure that their `where`s exclude each other, or merge the steps.",
-                obj=name_of(disguise),
-                id="edna.W114",
-            )

@@ -74,16 +74,18 @@ class News:
             _after_commit(lambda: _send_rows(name, found, using=using), using=using)
 
 
-def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, using: str) -> None:
-    """Tell what executing ``plan`` did; ``moved`` are rows whose primary key it has changed, by the former one."""
+def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, whole: bool, using: str) -> None:
+    """Tell what executing ``plan`` did, and if that was the ``whole`` disguise, to whom; ``moved`` are rows whose primary key it
+    has changed, by the former one."""
     news = News()
     if any(signal.receivers for signal in _KINDS.values()):
         for step in plan.steps:
             if step.operation in _KINDS and step.rows and not step.on_paper:
                 _note(news, step, moved.get(step.table.model, {}))
     news.send(plan.disguise.name, using=using)
-    people = [str(target.entry.reference) for target in plan.targets if target.entry.natural]
-    _tell_whom(signals.disguised, plan.principal_model, plan.disguise.name, people, using=using)
+    if whole:
+        people = [str(target.entry.reference) for target in plan.targets if target.entry.natural]
+        _tell_whom(signals.disguised, plan.principal_model, plan.disguise.name, people, using=using)
 
 
 def _note(news: News, step: PlannedStep, moved: Mapping[Row, Row]) -> None:
@@ -97,10 +99,10 @@ def _note(news: News, step: PlannedStep, moved: Mapping[Row, Row]) -> None:
     news.note(signals.rows_removed, table, table.key_names, [key for key in keys if key in moved])
 
 
-def revealed(news: News, name: str, label: str, unlocked: Unlocked) -> None:
-    """Tell what a reveal did, and for whom: nobody, if that person has no row (yet)."""
+def revealed(news: News, name: str, label: str, unlocked: Unlocked, *, whole: bool) -> None:
+    """Tell what a reveal did, and, once the ``whole`` disguise is undone, for whom: nobody, if that person has no row (yet)."""
     news.send(name, using=unlocked.using)
-    if signals.revealed.receivers:
+    if signals.revealed.receivers and whole:
         entry = unlocked.entry()
         people = [str(entry.reference)] if entry.attached else []
         _tell_whom(signals.revealed, apps.get_model(label), name, people, using=unlocked.using)
@@ -130,5 +132,5 @@ def _send(signal: Announcement, sender: type[Model], name: str, keys: Iterable[A
     try:
         signal.send_robust(sender=sender, name=name, keys=tuple(keys))
     except Exception as error:
-        # Not Django's own words for it, which are those of the error.
+        # It is committed: a receiver, or what Django does around it, fails nobody. Not Django's own words, which are the error's.
         logger.error("A signal of edna could not be sent: %s.", type(error).__name__)

@@ -37,10 +37,10 @@ def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) ->
                 held = Held(stuck.batch.model, key[0] if len(key) == 1 else key, stuck.reason, stuck.field)
                 progress.outcome.held.append(held)
     for stuck in (*current.stuck, *[stuck for opened in coming for stuck in opened.stuck]):
-        _stays_absent(stuck, progress)
+        stays_absent(stuck, progress)
 
 
-def _stays_absent(stuck: Stuck, progress: Progress) -> None:
+def stays_absent(stuck: Stuck, progress: Progress) -> None:
     """A row that has the key of a removed one now is another one: nothing may be restored below it."""
     table = table_by_label(stuck.batch.model)
     if table is not None and stuck.batch.operation is Operation.REMOVE and stuck.batch.key == table.key_names:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connections
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 
 from edna import coverage, registry
+from edna import rows as raw
 from edna.engine.selection import Selection
 from edna.records.diff import Operation
 from edna.rows import Table, table_of
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field
-
-_SAMPLE_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class CompiledStep:
     inherited: tuple[tuple[str, Table], ...]
     #: How many values of a row behind its columns are meant to be seen; what follows is only watched.
     extras: int
+
+    @property
+    def node(self) -> type[Model]:
+        """The table whose rows the step is about; with multi-table inheritance, ``table`` may be a parent's."""
+        return table_of(self.transformation.model).model
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,25 @@ def owner_keys(step: Transformation, principal: type[Model]) -> list[str]:
     return [registry.owner_key(step.model, owner, principal=principal) for owner in step.owners or (None,)]
 
 
+def among(
+    compiled: CompiledStep, keys: Collection[Any], disguise: type[Disguise], *, using: str, lock: bool
+) -> CompiledStep:
+    """The step for those of its rows that have one of these raw primary keys."""
+    step = compiled.transformation
+    principal = registry.principal_model_for(disguise)
+    values = raw.python_values(compiled.table.key[0], keys, using=using)
+    return _compile(step, compiled.table, principal=principal, using=using, lock=lock, everyone=False, keys=values)
+
+
 def _compile(
-    step: Transformation, table: Table, *, principal: type[Model], using: str, lock: bool, everyone: bool
+    step: Transformation,
+    table: Table,
+    *,
+    principal: type[Model],
+    using: str,
+    lock: bool,
+    everyone: bool,
+    keys: Sequence[Any] | None = None,
 ) -> CompiledStep:
     operation, columns = _shape(step, table)
     owners = owner_keys(step, principal)
@@ -80,10 +103,14 @@ def _compile(
     extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
     where = step.where
     if everyone:
-        owned = (Q(**{f"{path}__isnull": False}) for path in owners)
+        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
+        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
+        owned = (Q(**{f"{path}__in": everybody}) for path in owners)
         where = (where or Q()) & functools.reduce(operator.or_, owned)
     joins = step.where is not None or not {*columns, *extra} <= {*table.names, "pk"}
     joins = joins or table is not table_of(step.model)
+    if keys is not None:
+        where = Q(pk__in=keys) & (where or Q())
     lock = lock and connections[using].features.has_select_for_update
     watched: tuple[tuple[str, int], ...] = ()
     extras = len(extra)

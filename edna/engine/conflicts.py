@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import DataError, IntegrityError, transaction
 
-from edna.rows import Row
+from edna.rows import Row, in_one_statement
 
 
 class Reason(enum.StrEnum):
@@ -62,6 +62,14 @@ class Outcome:
         if rows:
             self.deferred[model] = self.deferred.get(model, 0) + rows
 
+    def include(self, other: Outcome) -> None:
+        """Add what another part of the same reveal did."""
+        for model, rows in other.restored.items():
+            self.add(model, rows)
+        for model, rows in other.deferred.items():
+            self.defer(model, rows)
+        self.held += other.held
+
     def as_dict(self) -> dict[str, Any]:
         held = [{"model": h.model, "pk": h.pk, "reason": str(h.reason), "field": h.field} for h in self.held]
         return {
@@ -75,7 +83,9 @@ class Outcome:
 def fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str) -> bool:
     """Write all of ``rows`` in one go, or none if the database refuses any."""
     try:
-        if rows:
+        if in_one_statement(rows, using=using):
+            write(rows)  # a savepoint would be two statements more
+        elif rows:
             with transaction.atomic(using=using):
                 write(rows)
     except (IntegrityError, DataError):

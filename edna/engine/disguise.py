@@ -31,28 +31,39 @@ from edna.records.diff import Operation
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.records.speaksfor import SpeaksFor
 from edna.rows import Row
-from edna.spec import Decorrelate, Modify
+from edna.spec import Modify
 from edna.store import Entry
 
 
-def execute(plan: Plan, *, now: datetime.datetime, using: str) -> list[Receipt]:
-    """Apply ``plan`` and return a receipt for each of its targets, in their order. Runs inside a transaction."""
+def execute(
+    plan: Plan,
+    *,
+    now: datetime.datetime,
+    using: str,
+    locators: Sequence[Locator] = (),
+    more_to_come: bool = False,
+) -> list[Receipt]:
+    """Apply ``plan`` and return a receipt for each of its targets, in their order. Runs inside a transaction.
+
+    A chunk of a larger disguise brings its ``locators``; nobody is told whom was disguised while there is ``more_to_come``.
+    """
     records = [Records() for _ in plan.targets]
     shared: list[SharedRows] = []
     changed: set[tuple[type[Model], str]] = set()
     moved: Moved = {}
     # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
-    for step in sorted(plan.changes, key=_changes_key):
+    changes = sorted(plan.changes, key=_changes_key)
+    for step, made in zip(changes, _pseudoprincipals(plan, changes, using=using), strict=True):
         step = _where_now(step, moved)
         if step.on_paper:
-            decorrelate(plan, step, records, moved, using=using)
+            decorrelate(plan, step, records, moved, made, using=using)
             continue
         columns = {(step.table.model, name) for name in step.columns[len(step.table.key) :]}
         if columns & changed:
             step = _read_again(step, using=using)
         changed |= columns
-        if isinstance(step.transformation, Decorrelate):
-            decorrelate(plan, step, records, moved, using=using)
+        if step.gives_away:
+            decorrelate(plan, step, records, moved, made, using=using)
         else:
             modify(step, records, using=using)
             shared += mention(plan, step, records)
@@ -67,7 +78,7 @@ def execute(plan: Plan, *, now: datetime.datetime, using: str) -> list[Receipt]:
             step = replace(step, rows=[step.rows[i] for i in own], targets=[step.targets[i] for i in own])
         shared += mention(plan, step, records)
         record(step, step.columns, step.rows, records)
-    return finish(plan, records, shared, moved, now=now, using=using)
+    return finish(plan, records, shared, moved, now=now, using=using, locators=locators, more_to_come=more_to_come)
 
 
 def finish(
@@ -78,15 +89,18 @@ def finish(
     *,
     now: datetime.datetime,
     using: str,
+    locators: Sequence[Locator] = (),
+    more_to_come: bool = False,
 ) -> list[Receipt]:
     """Seal what was recorded while ``plan`` was executed, and tell the application once it is committed."""
     shared = _with_files(records, shared, now=now, using=using)
-    receipts, entries = _write_bags(plan, records, shared, now=now, using=using)
+    locators = locators or [Locator.new() for _ in plan.targets]
+    receipts, entries = _write_bags(plan, records, shared, locators, now=now, using=using)
     gone = _entries_of_removed(plan)
     entries |= {entry.id: entries.get(entry.id, entry).detached() for entry in gone}
     store.save_entries(list(entries.values()), using=using)
     sessions.end([entry for entry in gone if entry.natural], using=using)
-    announcing.disguised(plan, moved, using=using)
+    announcing.disguised(plan, moved, whole=not more_to_come, using=using)
     return receipts
 
 
@@ -200,19 +214,31 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
     return list(zip(*columns, strict=True))
 
 
-def decorrelate(
-    plan: Plan, step: PlannedStep, records: list[Records], moved: Moved, *, using: str, to: Any = None
-) -> None:
-    """Re-point the step's column to new pseudoprincipals, one for each of its groups, or to the value ``to``."""
-    groups = {
-        group: position for position, group in enumerate(dict.fromkeys(zip(step.targets, step.groups, strict=True)))
-    }
+def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:
+    """New pseudoprincipals for each step, one for each of its groups; made all at once, so that steps cost no statements."""
+    if not any(step.gives_away for step in steps):
+        return [[] for _ in steps]
+    wanted = [(len(step.numbered_groups()), step.refers_to) if step.gives_away else (0, None) for step in steps]
     generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
+    return pseudoprincipals.make_for_all(generator, plan.principal_model, wanted, using=using)
+
+
+def decorrelate(
+    plan: Plan,
+    step: PlannedStep,
+    records: list[Records],
+    moved: Moved,
+    made: Sequence[Made] | None = None,
+    *,
+    using: str,
+    to: Any = None,
+) -> None:
+    """Re-point the step's column to ``made`` pseudoprincipals, one for each of its groups, or to the value ``to``."""
+    groups = step.numbered_groups()
+    if made is None:
+        [made] = _pseudoprincipals(plan, [step], using=using) if to is None else [[]]
     width = len(step.table.key)
     (name,) = step.columns[width:]
-    refers_to: str = step.table.field(name).target_field.name  # type: ignore[attr-defined]
-    count = len(groups) if to is None else 0
-    made = pseudoprincipals.make(generator, plan.principal_model, count, using=using, refers_to=refers_to)
     new = [made[groups[group]].value if made else to for group in zip(step.targets, step.groups, strict=True)]
     changed = [(*row, value) for row, value in zip(step.rows, new, strict=True)]
     if step.on_paper:
@@ -259,13 +285,19 @@ def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) 
 
 
 def _write_bags(
-    plan: Plan, records: Sequence[Records], shared: Sequence[SharedRows], *, now: datetime.datetime, using: str
+    plan: Plan,
+    records: Sequence[Records],
+    shared: Sequence[SharedRows],
+    locators: Sequence[Locator],
+    *,
+    now: datetime.datetime,
+    using: str,
 ) -> tuple[list[Receipt], dict[int, Entry]]:
     """Seal and store everything; return the receipts, and the entries whose list of locators has grown."""
     receipts, sealed, listed = [], [], {}
     mode = plan.disguise.locators or conf.locator_mode()
-    for target, own in zip(plan.targets, records, strict=True):
-        locator, recipient = Locator.new(), PublicKey(target.entry.public_key)
+    for target, own, locator in zip(plan.targets, records, locators, strict=True):
+        recipient = PublicKey(target.entry.public_key)
         # A pseudoprincipal has nobody to keep a receipt for it, and must not be let go of while a bag waits for its key.
         listing = mode == "server" or not target.entry.natural
         head = Bag(

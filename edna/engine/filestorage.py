@@ -65,7 +65,7 @@ def stored_pieces(storage: Storage, name: str, *, what: str) -> Iterator[bytes]:
                 begun = True
                 yield piece
         return
-    except Exception as error:
+    except Exception as error:  # each storage has errors of its own: a cloud's client, a decoder, an OSError
         if begun or not (isinstance(error, _ABSENT) or not _may_exist(storage, name)):
             failure = type(error).__name__
     # Outside of the handler: the storage's words quote the file's name, and end up in logs.
@@ -89,7 +89,7 @@ def _filled(file: Any) -> bytes:
 def _may_exist(storage: Storage, name: str) -> bool:
     try:
         return storage.exists(name)
-    except Exception:
+    except Exception:  # a storage that does not answer, in whatever words, does not say that the file is missing
         return True
 
 

@@ -83,7 +83,7 @@ def _finish_quietly(ids: Sequence[int], *, using: str) -> None:
             [*ids, *(old for old in store.file_task_ids(using=using, most=_OLD_TASKS) if old not in ids)], using=using
         )
     except Exception as error:
-        # Not the error's own words: they may quote names.
+        # After the commit nothing may fail the caller, who holds a receipt. Not the error's own words: they may quote names.
         logger.error("Files could not be deleted or written (%s); run manage.py edna_files.", type(error).__name__)
         return
     if done.left:
@@ -167,7 +167,7 @@ def _try(work: Any) -> Any:
         return f"bag_unreadable ({type(error).__name__})"
     except StorageFailed:
         return "storage_failed"
-    except Exception as error:
+    except Exception as error:  # each storage has errors of its own; the task stays, and is tried again
         return f"storage_failed ({type(error).__name__})"
 
 

@@ -54,18 +54,21 @@ def with_references(
         refers_to = column.target_field.name
         constrained = getattr(column, "db_constraint", True)
         while True:
-            known = progress.present.get((target.model, refers_to), set())
+            # What was found before is still there, unless it was taken back; but it may turn out to be another row.
+            absent = progress.absent.get((target.model, refers_to), set())
+            seen = progress.seen.setdefault((target.model, refers_to), set())
+            known = progress.present.get((target.model, refers_to), set()) | (seen - absent)
             if target.model is table.model and refers_to in names:
                 known = known | {row[names.index(refers_to)] for row in rows}
             wanted = {row[position] for row in rows if row[position] is not None} - known
-            missing = wanted & progress.under_disguise(target, refers_to)
+            # Whatever has the key of a row that is yet to come back is another row.
+            away = missing = wanted & (progress.under_disguise(target, refers_to) | absent)
             if constrained or missing:
-                # A key without a constraint may point at nothing, but not at a row that is yet to come back.
                 found = raw.read_where(target, (refers_to,), refers_to, list(wanted), lock=False, using=using)
                 there = {value for (value,) in found}
-                missing = (wanted - there if constrained else missing - there) | wanted & progress.absent.get(
-                    (target.model, refers_to), set()
-                )
+                seen |= there - away
+                # A key without a constraint may point at nothing, but not at a row that is yet to come back.
+                missing = (wanted - there if constrained else set()) | away
             if not missing:
                 break
             # A row of a tree that is held holds back those below it: look again without it.
@@ -94,15 +97,11 @@ def _with_generic_references(
                 continue
             target = table_of(model)
             (refers_to,) = target.key_names
-            away = {str(value) for value in progress.under_disguise(target, refers_to)}
+            # Whatever has the key of a row that is yet to come back is another row.
+            back = progress.present.get((target.model, refers_to), set())
+            away = {str(value) for value in progress.under_disguise(target, refers_to) - back}
             waiting = [row for row in rows if row[kind] == content_type and str(row[number]) in away]
             if waiting:
-                absent = {str(value) for value in progress.absent.get((target.model, refers_to), ())}
-                found = raw.read_where(
-                    target, (refers_to,), refers_to, [row[number] for row in waiting], lock=False, using=using
-                )
-                there = {str(value) for (value,) in found} - absent
-                waiting = [row for row in waiting if str(row[number]) not in there]
                 gone = {id(row) for row in waiting}
                 rows = [row for row in rows if id(row) not in gone]
                 waiting = progress.move(batch, waiting, target, refers_to, number)

@@ -226,7 +226,7 @@ class _Walk:
                     found = [(rule.apply(each) if rule.concerns(each.model) else [each]) for each in records]
                     records = [each for part in found for each in part]
                 rows = [Moving.place(each, moving) for each in records]
-            except Exception as error:
+            except Exception as error:  # a rule is the application's code; where it fails, its record waits
                 self._failed(moving.model, source, error)
                 continue
             for signature, empty, row in rows:
@@ -286,12 +286,12 @@ class _Walk:
         try:
             return moving.rows()
         except Exception:
-            # A rule has set a value that the column cannot have, in some of the rows.
+            # A rule has set a value that the column cannot have, in some of the rows; a field may refuse it with any error.
             whole, moving.stored, sources, moving.sources = moving.stored, [], moving.sources, []
         for source, row in zip(sources, whole, strict=True):
             try:
                 replace(moving, stored=[row], sources=[source]).rows()
-            except Exception as error:
+            except Exception as error:  # this is one of those rows
                 self._failed(moving.model, source, error)
             else:
                 moving.stored.append(row)

@@ -8,7 +8,8 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connections
@@ -72,15 +73,42 @@ class Holder:
     items: dict[Locator, bytes]
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """One of the transactions of a large disguise: its number, counted from 0, and the locator of the first."""
+
+    first: Locator
+    number: int
+    tell: bool = False
+
+    @property
+    def locator(self) -> Locator:
+        return self.first.chunk(self.number)
+
+    @property
+    def earlier(self) -> set[Locator]:
+        return {self.first.chunk(number) for number in range(self.number)}
+
+
+class InChunks(Exception):
+    """The receipt names several chunks: the caller has to ask for one after the other."""
+
+
 @dataclass(eq=False)
 class Journal:
-    """What was opened: ``current`` is what the receipt names, ``others`` the rest, oldest first."""
+    """What was opened: ``current`` is what the receipt names, ``others`` the rest, oldest first.
+
+    Of a disguise in chunks, ``current`` is one, and earlier ones were not read; ``later`` are those of ``others`` that came after it
+    and are held, ``tell`` says that the application is to be told for whom.
+    """
 
     current: Opened
     others: list[Opened]
     holders: dict[bytes, Holder]
     #: Public keys of those whose list has a bag that does not open: they must not be let go of.
     damaged: set[bytes] = field(default_factory=set)
+    later: tuple[Opened, ...] = ()
+    tell: bool = True
 
     @property
     def own(self) -> Holder:
@@ -100,16 +128,18 @@ class Everything:
     refused: dict[Locator, BagError]
 
 
-def read(receipt: Receipt, unlocked: Unlocked) -> Journal:
-    """Open everything, the receipt's bags among it.
+def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) -> Journal:
+    """Open everything, the receipt's bags among it; those of one ``chunk`` of it without those of earlier ones, which know nothing
+    of what was made later.
 
     Raises:
+        InChunks: the receipt's disguise was done in several, and none was asked for.
         ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
         BagError: a bag of the receipt was changed, moved or forged.
         ConfigurationError: it was made on another kind of database.
     """
-    reader = _Reader(receipt, unlocked)
-    reader.follow()
+    reader = _Reader(receipt if chunk is None else Receipt(receipt.disguise, chunk.locator), unlocked)
+    reader.follow(without=chunk.earlier if chunk else (), all_at_once=chunk is None)
     current = reader.current()
     if current.head.disguise != receipt.disguise:
         raise ReceiptMalformed(
@@ -126,7 +156,7 @@ def read(receipt: Receipt, unlocked: Unlocked) -> Journal:
         )
     assert current.holder is not None
     holder = reader.holders[current.holder.public_key]
-    if current.head.listed and receipt.locator not in holder.items:
+    if current.head.listed and current.locator not in holder.items:
         # Somebody with access to the database has put back a bag that was revealed before.
         raise BagMisplaced(
             "This bag was revealed before and has been put back: it is not among its principal's disguises. Nothing was changed."
@@ -139,7 +169,11 @@ def read(receipt: Receipt, unlocked: Unlocked) -> Journal:
         for opened in reader.opened.values()
         if opened.holder and opened.head.database != vendor
     }
-    return Journal(current, others, reader.holders, reader.damaged)
+    if chunk is None:
+        return Journal(current, others, reader.holders, reader.damaged)
+    numbers = [number for number in chunks_of(chunk.first, holder.items) if number > chunk.number]
+    later = [reader.opened[locator] for locator in map(chunk.first.chunk, numbers) if locator in reader.opened]
+    return Journal(current, others, reader.holders, reader.damaged, tuple(later), tell=chunk.tell)
 
 
 def read_all(unlocked: Unlocked) -> Everything:
@@ -152,6 +186,9 @@ def read_all(unlocked: Unlocked) -> Everything:
     reader.follow()
     return Everything(list(reader.opened.values()), reader.holders, reader.refused)
 
+
+#: So many chunks in a row may be gone (given up in a rotation, for example) without those behind them being lost.
+MOST_DAMAGED_CHUNKS = 8
 
 #: Kind, sequence number and sealed bytes of one stored part of a bag.
 Segment = tuple[BagKind, int, bytes]
@@ -170,12 +207,14 @@ class _Reader:
         self.refused: dict[Locator, BagError] = {}
         self._found = False
 
-    def follow(self) -> None:
+    def follow(self, *, without: Collection[Locator] = (), all_at_once: bool = False) -> None:
         own = self._hold(self.unlocked.entry(lock=True), self.unlocked.secret_key)
+        if all_at_once and self._current is not None and len(chunks_of(self._current, own.items)) > 1:
+            raise InChunks
         given = [self._current] if self._current is not None else []
         # With everybody in whose list it is: anybody may have put it there, and only one of them can open it.
-        wanted = {locator: [own] for locator in (*self.unlocked.locators, *given, *own.items)}
-        asked: set[Locator] = set()
+        wanted = {locator: [own] for locator in (*self.unlocked.locators, *given, *own.items) if locator not in without}
+        asked: set[Locator] = set(without)
         while wanted:
             asked |= set(wanted)
             pointers, voices = self._open_level(wanted)
@@ -301,6 +340,24 @@ def _pointers(opened: Opened) -> Iterator[Locator]:
     for batch in opened.diffs:
         if batch.operation is Operation.SHARE:
             yield from (Locator(bytes(row[0])) for row in batch.rows)
+
+
+def chunks_of(locator: Locator, listed: Collection[Locator]) -> list[int]:
+    """The numbers of the chunks that are left of a disguise whose first this is. There are no gaps but for what was damaged."""
+    found = [0]
+    if len(listed) > 1:
+        for number in itertools.count(1):
+            if locator.chunk(number) in listed:
+                found.append(number)
+            elif number - found[-1] > MOST_DAMAGED_CHUNKS:
+                break
+    return found
+
+
+def followed(listed: Collection[Locator]) -> set[Locator]:
+    """Those of the listed that are chunks, but for the last of each disguise: an empty one marks the way to the next."""
+    chains = [(locator, chunks_of(locator, listed)) for locator in listed]
+    return {locator.chunk(number) for locator, numbers in chains for number in numbers[:-1]}
 
 
 def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:

@@ -53,12 +53,13 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     aliases = Aliases(model, people, journal.others, using=using)
     free, adopted = _candidates(journal, progress, aliases, model)
     owners = _owners(free)
+    referring = _referring(model, free, owners, aliases, using=using)
     for relation in relations_to(model):
         if free:
             policy = reference_policy(current.head.disguise, relation)
             label = table_of(relation.model).label
             values = aliases.owners(label, relation.field.name, {q: owners[q] for q in free})
-            needed = settle(relation, policy, values, progress, using=using)
+            needed = settle(relation, policy, values, progress, using=using) if relation in referring else set()
             if policy == "retain":
                 needed |= _sealed_mentions(relation, journal.others, values)
             for key in aliases.keys(relation, needed):
@@ -78,6 +79,26 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
 
 
+def _referring(
+    model: type[Model], free: Mapping[Any, SpeaksFor], owners: Mapping[Any, Any], aliases: Aliases, *, using: str
+) -> set[coverage.Relation]:
+    """The relations by which a row refers to one of those who could go: few, so all are asked at once.
+
+    If one comes into being after this, the foreign key refuses the deletion, and so the reveal: it can be tried again.
+    """
+    by_values: dict[tuple[Any, ...], list[coverage.Relation]] = {}
+    # Without a foreign key, nothing would refuse: there a look that locks, and waits for whoever writes now, is needed.
+    found = {relation for relation in relations_to(model) if not relation.is_enforced}
+    for relation in (each for each in relations_to(model) if each not in found):
+        label = table_of(relation.model).label
+        known_as = tuple(aliases.owners(label, relation.field.name, {q: owners[q] for q in free}))
+        by_values.setdefault(known_as, []).append(relation)
+    for known_as, relations in by_values.items():
+        places = [(table_of(relation.model), relation.field.name) for relation in relations]
+        found |= {relations[position] for position in raw.holding(places, known_as, using=using)}
+    return found
+
+
 def _candidates(
     journal: Journal, progress: Progress, aliases: Aliases, model: type[Model]
 ) -> tuple[dict[Any, SpeaksFor], list[Adopted]]:
@@ -85,9 +106,10 @@ def _candidates(
     still_used = {
         key for batch in progress.kept if batch.operation is Operation.DECORRELATE for key in aliases.owners_in(batch)
     }
+    # By the oldest bag that needs it: of a disguise in chunks, that is the one that is revealed last.
     needed = {
         key: opened
-        for opened in journal.others
+        for opened in reversed(journal.others)
         for batch in opened.diffs
         if batch.operation is Operation.DECORRELATE
         for key in aliases.owners_in(batch)
@@ -197,7 +219,7 @@ def _rewrite(journal: Journal, model: type[Model], owners: Mapping[Any, Any], al
     principals = table_of(model)
     for opened in journal.others:
         if mentions.is_mention(opened):
-            mentions.follow(opened, owners)
+            mentions.follow(opened, owners, label=principals.label)
             continue
         for number, batch in enumerate(opened.diffs):
             followed = {name: names[batch.model][name] for name in doomed.get(batch.model, ())}
@@ -245,12 +267,13 @@ def _adopt(
     references = {reference_of(model, key): reference_of(model, owner) for key, owner in owners.items()}
     others = {voice.principal for opened in journal.others for voice in opened.speaks_for}
     others |= {voice.principal for voice in journal.current.speaks_for if voice.principal not in owners}
+    names = {(table_of(model).label, key) for key in others}
     noted = {opened.locator: opened for opened in journal.others if mentions.is_mention(opened)}
     for voice in voices:
         # A mention is to be followed further, if the next one may go as well.
         items = holder.items if (holder := journal.held_by(voice)) else ()
         followed = [noted[locator] for locator in items if locator in noted]
-        adopted += [(opened, None) for opened in followed if mentions.names(opened) & others]
+        adopted += [(opened, None) for opened in followed if mentions.names(opened) & names]
         for opened in by_holder.get(bytes(voice.public_key), ()):
             principal = references.get(str(opened.head.principal), opened.head.principal)
             opened.head = replace(opened.head, principal=principal)

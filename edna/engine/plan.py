@@ -8,7 +8,8 @@ principals of the plan together. Raw values throughout; nothing is sealed here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import connections
@@ -17,7 +18,7 @@ from django.db.models import Model
 from edna import coverage, registry
 from edna import rows as raw
 from edna.engine import families, sharing
-from edna.engine.compiling import CompiledStep, compiled_disguise, owner_keys
+from edna.engine.compiling import CompiledStep, among, compiled_disguise, owner_keys
 from edna.engine.mentions import mentioned_by
 from edna.engine.ordering import deletion_order
 from edna.engine.planned import Plan, PlannedStep, Target
@@ -26,6 +27,16 @@ from edna.engine.selection import Selection
 from edna.records.diff import Operation
 from edna.rows import Row, Table, table_of
 from edna.spec import ALL, Decorrelate, Disguise, Remove
+
+#: Of some tables, the raw primary keys that are meant, or None for all rows.
+Part = Mapping[type[Model], Collection[Any] | None]
+#: Of some tables, the rows that have been dealt with, by their keys.
+Finished = Mapping[type[Model], Collection[Row]]
+
+
+class TooManyRows(Exception):
+    """There are more rows than the caller wants to deal with in one transaction."""
+
 
 # Who
 
@@ -65,14 +76,19 @@ def build(
     lock: bool,
     everyone: bool = False,
     first_owner_only: bool = False,
+    part: Part | None = None,
+    finished: Finished | None = None,
+    most: int | None = None,
 ) -> Plan:
     """The plan for ``targets``; for everybody at once (a preview) where ``everyone`` is set.
 
     ``first_owner_only`` says that ``targets`` are a part of everybody: a row with several owners is then modified only for the
-    first of them, in whichever part they are.
+    first of them, in whichever part they are. Only rows of ``part`` are planned for. In a plan for what is left, no row of
+    ``finished`` tables is modified again, and steps with a ``where`` are done.
 
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
+        TooManyRows: the steps find more rows than ``most``.
     """
     model = registry.principal_model_for(disguise)
     owners: dict[str, int] = {}
@@ -80,13 +96,23 @@ def build(
         owners |= {str(entry.reference): position for entry in target.owners if entry.attached}
     keys = [key_of(model, reference, using=using) for reference in owners]
     steps = []
+    count = 0
     prepared = compiled_disguise(disguise, using, lock, everyone)  # type: ignore[arg-type]  # classes are hashable
     for compiled in prepared.steps:
         step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
         steps.append(step)
+        if part is None and finished and compiled.node in finished and compiled.transformation.where is not None:
+            continue  # its rows were found before the others were changed; what it would find now is another question
+        if part is not None:
+            keys_of_part = part.get(compiled.node, ())
+            if keys_of_part is not None:
+                compiled = among(compiled, keys_of_part, disguise, using=using, lock=lock)
         selection = compiled.selection
         if selection is not None and (keys or everyone):
             found = selection.run(owners=None if everyone else keys, params=params, using=using)
+            count += len(found)
+            if most is not None and count > most:
+                raise TooManyRows
             if compiled.keys_only:
                 found = _locked(compiled, found, using=using)
             shared = len(compiled.transformation.owners) > 1 and not everyone
@@ -108,6 +134,7 @@ def build(
     removed = with_families(merged, lock=lock, using=using)
     nulled = [emptied(relation, removed, lock=lock, using=using) for relation in prepared.emptied]
     changes = [_without(step, removed) for step in steps if step.operation is not Operation.REMOVE]
+    changes = [_unfinished(step, finished or {}) for step in changes]
     ordered = tuple(removed[model] for model in deletion_order(list(removed)))
     changed = (*nulled, *changes)
     mentioned = {} if everyone else mentioned_by([*ordered, *changed], owners, model=model, lock=lock, using=using)
@@ -306,6 +333,15 @@ def _without(step: PlannedStep, removed: Mapping[type[Model], PlannedStep]) -> P
         step.targets = [step.targets[position] for position in kept]
         step.groups = [step.groups[position] for position in kept] if step.groups else []
     return step
+
+
+def _unfinished(step: PlannedStep, finished: Finished) -> PlannedStep:
+    """Without rows that an earlier chunk has modified: unlike others, they are found again."""
+    done = finished.get(step.table.model)
+    if not done or step.operation is not Operation.MODIFY:
+        return step
+    kept = [position for position, key in enumerate(step.primary_keys()) if key not in done]
+    return replace(step, rows=[step.rows[i] for i in kept], targets=[step.targets[i] for i in kept])
 
 
 def emptied(

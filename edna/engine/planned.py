@@ -14,7 +14,7 @@ from edna.engine.sharing import Share
 from edna.records import values
 from edna.records.diff import Operation
 from edna.rows import Row, Table
-from edna.spec import Disguise, Transformation
+from edna.spec import Decorrelate, Disguise, Transformation
 from edna.store import Entry
 
 _SAMPLE_ROWS = 100
@@ -56,6 +56,22 @@ class PlannedStep:
         positions = [self.columns.index(name) for name in self.table.key_names]
         return [tuple(row[position] for position in positions) for row in self.rows]
 
+    @property
+    def gives_away(self) -> bool:
+        """Whether the rows get pseudoprincipals for owners, one for each group."""
+        return self.on_paper or isinstance(self.transformation, Decorrelate)
+
+    @property
+    def refers_to(self) -> str:
+        """Of a decorrelation: the column of the principals' table by which its foreign key names them."""
+        name: str = self.table.field(self.columns[-1]).target_field.name  # type: ignore[attr-defined]
+        return name
+
+    def numbered_groups(self) -> dict[tuple[int, Any], int]:
+        """Each (target, group) of a decorrelation, numbered in the order of the rows."""
+        groups = dict.fromkeys(zip(self.targets, self.groups, strict=True))
+        return {group: number for number, group in enumerate(groups)}
+
 
 @dataclass(frozen=True)
 class PlannedTable:
@@ -76,8 +92,8 @@ class Plan:
     targets: tuple[Target, ...]
     removals: tuple[PlannedStep, ...]
     changes: tuple[PlannedStep, ...]
-    #: Pseudoprincipals that rows of others mention, by raw key.
-    mentioned: Mapping[Any, Entry] = field(default_factory=dict, repr=False)
+    #: Pseudoprincipals that rows of others mention, by the label of their model and raw key.
+    mentioned: Mapping[tuple[str, Any], Entry] = field(default_factory=dict, repr=False)
 
     @property
     def steps(self) -> tuple[PlannedStep, ...]:

@@ -30,6 +30,8 @@ class Progress:
     #: Values that this reveal has brought back, by the column that others refer to.
     present: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
     came_back: list[Any] = field(default_factory=list)
+    #: Values that were found in the database, by column, so that they need not be looked for again; until a row is taken back.
+    seen: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
     #: Keys of removed rows that were held: a row that has the same key now is another one.
     absent: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
     #: The principal's other bags, which may hold what a record waits for.

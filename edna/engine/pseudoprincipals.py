@@ -7,7 +7,9 @@ Primary keys are random and never touch the table's auto-increment (docs/decisio
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from django.db import connections
@@ -50,21 +52,34 @@ def make(
     Raises:
         SpecError: the generator does not say how to fill a column, or the primary key cannot be random.
     """
-    if not count:
-        return []
-    keys = _insert_rows(generator, model, count, using=using)
+    (made,) = make_for_all(generator, model, [(count, refers_to)], using=using)
+    return made
+
+
+def make_for_all(
+    generator: type[Pseudoprincipal], model: type[Model], wanted: Sequence[tuple[int, str | None]], *, using: str
+) -> list[list[Made]]:
+    """As `make` does it, for each of several (count, refers_to), in as few statements as for one."""
+    total = sum(count for count, _ in wanted)
+    if not total:
+        return [[] for _ in wanted]
+    keys = _insert_rows(generator, model, total, using=using)
     table = table_of(model)
-    values = dict(zip(keys, keys, strict=True))
-    if refers_to not in (None, *table.key_names):
-        names = (*table.key_names, str(refers_to))
-        values |= dict(raw.read(table, names, [(key,) for key in keys], lock=False, using=using))
-    pairs = pool.take(count)
+    values: dict[str | None, dict[Any, Any]] = {}
+    for name in {refers_to for count, refers_to in wanted if count} - {None, *table.key_names}:
+        names = (*table.key_names, str(name))
+        values[name] = dict(raw.read(table, names, [(key,) for key in keys], lock=False, using=using))
+    pairs = pool.take(total)
     label = model._meta.label_lower
     new = [
         (bytes(pair.public_key), label, reference_of(model, key), False) for key, pair in zip(keys, pairs, strict=True)
     ]
-    entries = add_entries(new, using=using)
-    return [Made(key, pair, values[key], entry) for key, pair, entry in zip(keys, pairs, entries, strict=True)]
+    made = zip(keys, pairs, add_entries(new, using=using), strict=True)
+    return [
+        [Made(key, pair, values[refers_to][key] if refers_to in values else key, entry) for key, pair, entry in part]
+        for count, refers_to in wanted
+        for part in [islice(made, count)]
+    ]
 
 
 def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Any]:
@@ -75,17 +90,22 @@ def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: in
             f"{model._meta.label}: pseudoprincipals need a model with one table and one primary key column."
         )
     key, *others = sorted(table.fields, key=lambda column: column is not table.key[0])
-    columns = {}
-    for column in others:
-        placeholder = filler(generator, column)
-        columns[column] = [placeholder.make(column, None) for _ in range(count)]
+    fillers = {column: filler(generator, column) for column in others}
     if conf.pseudoprincipal_keys() == "sequence" and isinstance(key, IntegerField):
-        return _insert_in_sequence(model, columns, count, using=using)
-    columns = {key: _random_keys(key, count, table, using=using), **columns}
-    prepared = [[column.get_db_prep_save(value, connection) for value in values] for column, values in columns.items()]
+        drawn = {
+            column: [placeholder.make(column, None) for _ in range(count)] for column, placeholder in fillers.items()
+        }
+        return _insert_in_sequence(model, drawn, count, using=using)
+    keys = _random_keys(key, count, table, using=using)
+    prepared = [[key.get_db_prep_save(value, connection) for value in keys]]
+    for column, placeholder in fillers.items():
+        # What is the same in every row is prepared once, and the very same object in all of them: `rows.insert` sends it once.
+        draws = 1 if placeholder.fixed else count
+        values = [column.get_db_prep_save(placeholder.make(column, None), connection) for _ in range(draws)]
+        prepared.append(values * count if placeholder.fixed else values)
     # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
     rows = sorted(zip(*prepared, strict=True), key=lambda row: row[0])
-    raw.insert(table, [column.name for column in columns], rows, using=using)
+    raw.insert(table, [column.name for column in (key, *fillers)], rows, using=using)
     # As the driver will read them: MariaDB's takes a UUID and answers with text.
     return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared[0]]
 

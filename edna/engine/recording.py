@@ -39,7 +39,7 @@ class SharedRows:
 
 def mention(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
     """Mentions of pseudoprincipals of others in rows that one target owns alone; the target's records point at them."""
-    places = mentions.positions(step) if plan.mentioned else []
+    places = mentions.places_in(step) if plan.mentioned else []
     by_target: dict[int, list[Row]] = {}
     for row, target in zip(step.rows, step.targets, strict=True) if places else ():
         by_target.setdefault(target, []).append(row)
@@ -53,11 +53,16 @@ def mention(plan: Plan, step: PlannedStep, records: list[Records]) -> list[Share
 
 
 def _notes(
-    rows: Sequence[Row], places: Sequence[int], mentioned: Mapping[Any, Entry], *, own: Collection[int], label: str
+    rows: Sequence[Row],
+    places: mentions.Places,
+    mentioned: Mapping[mentions.Name, Entry],
+    *,
+    own: Collection[int],
+    label: str,
 ) -> tuple[list[DiffBatch], list[SharedRows]]:
     notes = [
         SharedRows(locator, (batch,), (entry,))
-        for locator, batch, entry in mentions.note(rows, places, mentioned, own=own, label=label)
+        for locator, batch, entry in mentions.note(rows, places, mentioned, own=own)
     ]
     return [mentions.pointer([each.locator for each in notes], label=label)] if notes else [], notes
 
@@ -80,7 +85,7 @@ def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedR
         locator = Locator.new()
         own = {entry.id for entry in owners[who].others}
         own |= {entry.id for target in owners[who].targets for entry in plan.targets[target].owners}
-        pointer, notes = _notes(rows, mentions.positions(step), plan.mentioned, own=own, label=step.table.label)
+        pointer, notes = _notes(rows, mentions.places_in(step), plan.mentioned, own=own, label=step.table.label)
         batches = (batch_of(step, step.columns, rows), *pointer)
         shared += [SharedRows(locator, batches, (*owners[who].others, *voices[who])), *notes]
         for target in owners[who].targets:

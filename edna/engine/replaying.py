@@ -76,7 +76,9 @@ def perform(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any]
     # After the update, which may have waited for a disguise of the same rows: then it is later than that, too.
     now = datetime.datetime.now(datetime.UTC)
     payload = [_VERSION, table.label, schema.newest(table.model._meta.app_label), now, kept, made]
-    store.add_replay(seal(values.encode(payload), recipients=(_keys()[0].public_key,)), on=now.date(), using=using)
+    store.add_replay(
+        seal(values.encode(payload), recipients=(_keys()[0].public_key,)), logged_on=now.date(), using=using
+    )
     retention = conf.retention_days()
     if retention is not None:
         store.delete_replays_before(now.date() - datetime.timedelta(days=retention) - _MONTH, using=using)

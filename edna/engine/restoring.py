@@ -7,7 +7,7 @@ of one row holds back that row, and those below it, only. Knows records and tabl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,21 +106,24 @@ def _insert(
         hold(progress, batch, held, cause, name)
     if refused and table.links_within:
         # Somebody else's row may have the key of one that was refused: it is not the parent that is meant.
-        _note_absent(batch, table, done, progress)
+        note_absent(batch, progress, done=done)
         done = _without_orphans(batch, table, done, progress, later=later, using=using)
     linked = [row for row in done if any(row[position] is not None for position in linking)]
     if linked:
         parents = [tuple(row[position] for position in (*keys, *linking)) for row in linked]
         raw.update(table, links, parents, using=using)
-    _note_absent(batch, table, done, progress)
+    note_absent(batch, progress, done=done)
     _now_present(table, batch.columns, done, progress)
     progress.outcome.add(batch.model, len(done))
     progress.news.note(signals.rows_restored, table, batch.columns, done)
     return done
 
 
-def _note_absent(batch: DiffBatch, table: Table, done: Sequence[Row], progress: Progress) -> None:
-    """The keys of the rows that did not come back."""
+def note_absent(batch: DiffBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
+    """The keys of removed rows that did not come back, all but those that are ``done``: who has one of them now is another row."""
+    table = _table(batch)
+    if table is None or not set(table.key_names) <= set(batch.columns):
+        return
     keys = [batch.columns.index(name) for name in table.key_names]
     kept = {tuple(row[position] for position in keys) for row in done}
     for name, position in zip(table.key_names, keys, strict=True):
@@ -171,6 +174,7 @@ def _took_back(each: _Inserted, progress: Progress, *, using: str) -> bool:
         return False
     keys = [each.batch.columns.index(name) for name in each.table.key_names]
     raw.delete(each.table, [tuple(row[key] for key in keys) for row in orphans], using=using)
+    progress.seen.clear()
     each.done = kept
     for position, name in enumerate(each.batch.columns):
         gone = {row[position] for row in orphans} - {row[position] for row in kept}
@@ -198,6 +202,7 @@ def _without_orphans(
         if not orphans:
             return done
         raw.delete(table, [tuple(row[position] for position in keys) for row in orphans], using=using)
+        progress.seen.clear()
         done = kept
 
 
@@ -218,7 +223,8 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
         return
     width, count = len(batch.key), len(batch.columns)
-    # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since.
+    # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since: row by row here, and
+    # column by column below.
     rows = [row for row in batch.rows if not _same_values(row[width : width + count], row[width + count :])]
     progress.outcome.add(batch.model, len(batch.rows) - len(rows))
     current = {
@@ -239,7 +245,9 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
             continue
         expected = row[width + count :]
         # Both sides as the driver reads them: the record was made from what the database answered.
-        differing = [name for name, now, new in zip(batch.columns, found, expected, strict=True) if now != new]
+        places = [place for place, (now, new) in enumerate(zip(found, expected, strict=True)) if now != new]
+        left = {place for place in places if _same_values(row[width + place : width + place + 1], [expected[place]])}
+        differing = [batch.columns[place] for place in places if place not in left]
         if differing:
             for part in progress.fold(replace(batch, rows=[row]), at_any_time=True):
                 still = next((name for name in differing if name in part.columns), None)
@@ -251,7 +259,7 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
         elif tuple(row[:width]) in overlaid:
             hold(progress, batch, [row], Reason.CHANGED, overlaid[tuple(row[:width])])
         else:
-            free.append(tuple(row))
+            free.append(_left_standing(row, found, left, width=width, count=count))
     names = (*batch.key, *batch.columns)
     free = with_references(batch, table, free, names, progress, using=using)
     back = {row[: width + count]: row for row in free}
@@ -266,6 +274,16 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
     progress.news.note_undone(batch, table, back)
     if progress.folding:
         progress.folding.moves.put_back(batch, list(back.values()))
+
+
+def _left_standing(row: Sequence[Any], found: Row, places: Collection[int], *, width: int, count: int) -> Row:
+    """The record with what stands there now in the columns that the disguise left as they were: they go on as they are."""
+    if not places:
+        return tuple(row)
+    stand = list(row)
+    for place in places:
+        stand[width + place] = stand[width + count + place] = found[place]
+    return tuple(stand)
 
 
 def _followed(

@@ -18,15 +18,15 @@ from edna.crypto.keys import PublicKey
 from edna.engine import announcing, blobs, files, mentions
 from edna.engine import journal as journals
 from edna.engine.bags import Sealed, seal_records, seal_shared
-from edna.engine.catching_up import catch_up, hold_stuck
+from edna.engine.catching_up import catch_up, hold_stuck, stays_absent
 from edna.engine.conflicts import Outcome
 from edna.engine.folding import Folding
-from edna.engine.journal import Holder, Journal, Opened
+from edna.engine.journal import Chunk, Holder, Journal, Opened
 from edna.engine.letting_go import LetGo, let_go
 from edna.engine.newkeys import Given, give_keys, without_keys
 from edna.engine.progress import Overrides, Progress
 from edna.engine.references import reference_of
-from edna.engine.restoring import insert_removed, undo
+from edna.engine.restoring import insert_removed, note_absent, undo
 from edna.engine.unlocked import Unlocked
 from edna.errors import RevealRefused, SpecError
 from edna.records.diff import CHANGES, DiffBatch, Operation
@@ -35,15 +35,19 @@ from edna.rows import Row
 from edna.store import Entry
 
 
-def reveal(receipt: Receipt, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool) -> Outcome:
-    """Open the receipt's bags with what ``unlocked`` holds, and restore what they say.
+def reveal(
+    receipt: Receipt, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool, chunk: Chunk | None = None
+) -> Outcome:
+    """Open the receipt's bags with what ``unlocked`` holds, or those of one of its chunks, and restore what they say.
 
     Raises:
+        InChunks: the disguise was done in several chunks, and none was asked for.
         ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
         BagError: a bag was changed, moved or forged; it stays where it is, as evidence.
         RevealRefused: something is held and ``allow_partial`` is off.
     """
-    outcome = restore(journals.read(receipt, unlocked), unlocked, overrides=overrides, allow_partial=allow_partial)
+    journal = journals.read(receipt, unlocked, chunk=chunk)
+    outcome = restore(journal, unlocked, overrides=overrides, allow_partial=allow_partial)
     unlocked.forget_voices()
     return outcome
 
@@ -65,6 +69,14 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     shared = [batch for opened in coming for batch in opened.diffs]
     for batch in shared:
         progress.shared.setdefault(batch.model, set()).update(batch.primary_keys())
+    pointed = {locator for opened in journal.later for locator in journals.pointers(opened)}
+    for opened in journal.others:
+        if opened in journal.later or (opened.locator in pointed and opened not in coming):
+            for batch in opened.diffs:
+                if batch.operation is Operation.REMOVE:
+                    note_absent(batch, progress)
+            for stuck in opened.stuck:
+                stays_absent(stuck, progress)
     progress.files = files.look([current, *coming], using=using)
     used = mentions.resolve(journal, coming)
     insert_removed([*current.diffs, *shared], progress, overrides=overrides, using=using)
@@ -94,7 +106,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     _attach(journal, progress, entries, known, unlocked)
     store.save_entries(list(entries.values()), using=using)
     head = current.head
-    announcing.revealed(progress.news, head.disguise, head.principal_model, unlocked)
+    announcing.revealed(progress.news, head.disguise, head.principal_model, unlocked, whole=journal.tell)
     return progress.outcome
 
 
@@ -177,15 +189,18 @@ def _erase(journal: Journal, progress: Progress, released: LetGo, given: Given, 
     current.speaks_for = released.remaining
     erased = list(current.indexes)
     gone: set[Locator] = set()
-    if current.empty:
+    # While a later chunk is there, an empty one marks the way to it.
+    if current.empty and not journal.later:
         gone.add(current.locator)
         sealed = []
     else:
         sealed = [(current, _sealed(current, given))]
+    emptied = [opened for opened in journal.others if opened.changed and opened.empty]
+    marks = journals.followed(journal.own.items) if emptied else set()
     for opened in journal.others:
         if opened.changed:
             erased += opened.indexes
-            if opened.empty:
+            if opened.empty and opened.locator not in marks:
                 gone.add(opened.locator)
             else:
                 sealed.append((opened, _sealed(opened, given)))

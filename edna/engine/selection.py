@@ -22,7 +22,14 @@ from django.db.models import F, Lookup, Model, Q, QuerySet
 from edna.rows import Row, marks_of, packets, plain
 from edna.spec import Param
 
-_OWNERS: Final = "__edna_owners__"
+
+class _Owners(str):
+    """The place of the owners. A type of its own: a value in somebody's row may be the same text."""
+
+    __slots__ = ()
+
+
+_OWNERS: Final = _Owners("__edna_owners__")
 
 
 class _OwnedBy(Lookup):  # type: ignore[type-arg]  # no type arguments at run time
@@ -81,7 +88,7 @@ class Selection:
         connection = connections[using]
         if owners is None:
             return self._run((), params, connection)
-        places = self.params.count(_OWNERS)
+        places = sum(isinstance(param, _Owners) for param in self.params)
         parts = packets([(owner,) * places for owner in owners], connection, other_parameters=len(self.params))
         return [row for part in parts for row in self._run([owner for owner, *_ in part], params, connection)]
 
@@ -90,7 +97,7 @@ class Selection:
         for param in self.params:
             if isinstance(param, Param):
                 bound.append(_driver_value(params[param.name], connection))
-            elif isinstance(param, str) and param == _OWNERS:
+            elif isinstance(param, _Owners):
                 bound.extend(owners)
             else:
                 bound.append(param)

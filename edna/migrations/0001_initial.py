@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
             name='Replay',
             fields=[
                 ('id', models.BigIntegerField(default=edna.models.random_primary_key, editable=False, primary_key=True, serialize=False)),
-                ('on', models.DateField(db_index=True)),
+                ('logged_on', models.DateField(db_index=True)),
                 ('sealed', models.BinaryField()),
             ],
         ),

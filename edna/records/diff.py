@@ -38,7 +38,7 @@ class DiffBatch:
     (the key) and how many rows of `model` are in it. A row of FILE points at the sealed content of a file that a row
     names: its locator (the key), the field, the name, the size and a digest. A row of BLOB is a part of one: the blob's
     position, the part's number (together the key), and its bytes; `model` is the name of the disguise. A row of MENTION says
-    of a pseudoprincipal (the key) who stands for it now. `repr` shows no values: they are personal data.
+    of a pseudoprincipal of `model` (the key) who stands for it now. `repr` shows no values: they are personal data.
     """
 
     operation: Operation

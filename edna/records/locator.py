@@ -54,6 +54,15 @@ class Locator(Secret):
         """
         return derive(self.expose(), purpose=b"edna.index.1", data=bytes((kind,)) + int.to_bytes(sequence, 4, "big"))
 
+    def chunk(self, number: int) -> Self:
+        """Return the locator of that chunk of a disguise that was applied in several transactions; of the first, this one.
+
+        `number` counts from 0 to 2**32 - 1. Whoever has a receipt can find all chunks, and from a later chunk no other.
+        """
+        if number == 0:
+            return self
+        return type(self)(derive(self.expose(), purpose=b"edna.chunk.1", data=int.to_bytes(number, 4, "big")))
+
     def shared_key(self) -> SecretKey:
         """The key pair of a shared bag: whoever has its locator, which no receipt ever shows, is one of its owners."""
         return SecretKey(derive(self.expose(), purpose=b"edna.shared.1", data=b""))

@@ -158,15 +158,17 @@ _TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
 
 
 def _holds_timestamp(value: Value) -> bool:
-    pending = [value]
-    while pending:
-        match pending.pop():
-            case msgpack.Timestamp():
+    # By exact types, which msgpack makes: in large bags of random keys the bytes are found by chance, and all of it is looked at.
+    pending: list[Any] = [[value]]
+    for container in pending:
+        for item in container:
+            kind = type(item)
+            if kind is list or kind is tuple:
+                pending.append(item)
+            elif kind is dict:
+                pending += (item.keys(), item.values())
+            elif kind is msgpack.Timestamp:
                 return True
-            case list() | tuple() as items:
-                pending.extend(items)
-            case dict() as mapping:
-                pending.extend((*mapping.keys(), *mapping.values()))
     return False
 
 

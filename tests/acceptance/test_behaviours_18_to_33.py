@@ -324,8 +324,12 @@ def test_27_a_global_disguise_leaves_owners_that_are_nobody(odd_owners: tuple[Co
         Moderation.objects.filter(**{name: other}).count() for name in ("moderator", "user") for other in (0, None)
     ]
 
+    preview = edna.plan_all(ANON)
+    meant = sum(owner != 0 for owner in community.owners())
+
     anon = community.everybody(ANON)
 
+    assert preview.rows == preview.pseudoprincipals == meant
     assert empty == [
         Moderation.objects.filter(**{name: other}).count() for name in ("moderator", "user") for other in (0, None)
     ]

@@ -115,7 +115,9 @@ def agrees(printed: str, shown: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/low-level.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tutorial.md", "docs/low-level.md", "docs/several-principal-models.md"]
+)
 def test_the_code_of_the_page_runs(page: str, project: Project) -> None:
     printed, ran = "", 0
     for language, mark, code in BLOCK.findall((ROOT / page).read_text()):

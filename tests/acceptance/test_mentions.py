@@ -2,59 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db.models import Model
 
 import edna
-from edna import Decorrelate, Disguise, Remove
-from tests.lobsters.community import Community, Member, state
-from tests.lobsters.models import Message, Story, User
+from tests.lobsters.community import Community, state
+from tests.lobsters.models import Message
+from tests.lobsters.specs import CLEAR_OUTBOX, DISOWN_STORIES
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
-
-
-class DisownStories(Disguise):
-    name = "mentions.disown-stories"
-    transformations = [Decorrelate(Story, owner="user", group_by=edna.ALL)]
-
-
-class ClearOutbox(Disguise):
-    """Messages go with their author; nobody asks the recipient."""
-
-    name = "mentions.clear-outbox"
-    transformations = [Remove(Message, owner="author")]
-
-
-@pytest.fixture(autouse=True)
-def registered(lobsters: None) -> Iterator[None]:
-    for cls in (DisownStories, ClearOutbox):
-        edna.register(cls)
-    yield
-    for cls in (DisownStories, ClearOutbox):
-        edna.unregister(cls)
-
-
-def voice_of(member: Member, obj: Model) -> User:
-    with member.unlock() as unlocked:
-        voice = edna.speak_as(unlocked, obj)
-        assert isinstance(voice, User)
-        return voice
 
 
 @pytest.fixture
 def letter(community: Community) -> tuple[Community, Any, Any, Message]:
     """Bob has written to whoever wrote a story of ann's, and has cleared his outbox: the receipts of both, and the message."""
     story = community.ann.user.stories.get(title="ann 0")
-    [disowned] = community.ann.applies(DisownStories.name)[community.ann.pk]
-    message = Message.objects.create(
-        author=community.bob.user, recipient=voice_of(community.ann, story), body="Nice story"
-    )
+    [disowned] = community.ann.applies(DISOWN_STORIES)[community.ann.pk]
+    message = Message.objects.create(author=community.bob.user, recipient=community.ann.voice(story), body="Nice story")
     tables = edna_dump()
-    [cleared] = community.bob.applies(ClearOutbox.name)[community.bob.pk]
+    [cleared] = community.bob.applies(CLEAR_OUTBOX)[community.bob.pk]
     assert not Message.objects.filter(pk=message.pk).exists()
     assert len(edna_dump()["edna_bag"]) == len(tables["edna_bag"]) + 2
     return community, disowned, cleared, message
@@ -89,11 +57,11 @@ def test_the_mentioned_one_comes_back_last(letter: tuple[Community, Any, Any, Me
 def test_through_several_pseudoprincipals(letter: tuple[Community, Any, Any, Message]) -> None:
     """The one who is named is disguised again meanwhile, and let go of by and by."""
     community, disowned, cleared, message = letter
-    edna.disguise_all(DisownStories.name)
+    edna.disguise_all(DISOWN_STORIES)
     community.ann.reveal(disowned)
     for member in community.members:
         for entry in member.history():
-            if entry.name == DisownStories.name:
+            if entry.name == DISOWN_STORIES:
                 assert member.reveal(entry.receipt).complete
     assert community.bob.reveal(cleared).complete
     assert recipient_of(message) == community.ann.pk
@@ -123,7 +91,7 @@ def test_the_one_who_removed_the_row_learns_nothing_but_the_name(letter: tuple[C
     with community.ann.unlock() as unlocked:
         with pytest.raises(edna.errors.ReceiptForeign):
             edna.reveal(cleared, unlocked)
-        assert [entry.name for entry in edna.history(unlocked)] == [DisownStories.name]
+        assert [entry.name for entry in edna.history(unlocked)] == [DISOWN_STORIES]
     assert state() == before
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db.models import Model
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, api
 from edna.models import Bag
 from edna.records.bag import BagKind
-from tests.lobsters.community import Community, Member, Round
+from tests.installed import registering
+from tests.lobsters.community import Community, Round
 from tests.lobsters.models import Comment, Message, Moderation, Story, User
-from tests.lobsters.specs import ANON, BY_URL, CLEAR_MESSAGES, DECAY, GDPR, TOPIC
+from tests.lobsters.specs import ANON, BY_URL, CLEAR_MESSAGES, CLEAR_OUTBOX, DECAY, DISOWN_STORIES, GDPR, TOPIC
 from tests.support import flipped, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
@@ -24,21 +24,14 @@ pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
 BY_HAND = "findings.by-hand"
 
 
-class DisownStories(Disguise):
-    name = "findings.disown-stories"
-    transformations = [Decorrelate(Story, owner="user", group_by=edna.ALL)]
-
-
-class ClearOutbox(Disguise):
-    """Messages go with their author; nobody asks the recipient."""
-
-    name = "findings.clear-outbox"
-    transformations = [Remove(Message, owner="author")]
-
-
 class ForgetRecipients(Disguise):
     name = "findings.forget-recipients"
     transformations = [Modify(Message, owner="author", set={"recipient": None})]
+
+
+class BlankMessages(Disguise):
+    name = "findings.blank-messages"
+    transformations = [Modify(Message, owner="author", set={"recipient": None, "body": "[gone]"})]
 
 
 class AnonymiseInbox(Disguise):
@@ -53,7 +46,7 @@ class ClearModerations(Disguise):
     transformations = [Remove(Moderation, owner=["moderator", "user"])]
 
 
-SPECS = (DisownStories, ClearOutbox, ForgetRecipients, AnonymiseInbox, ClearModerations)
+SPECS = (ForgetRecipients, BlankMessages, AnonymiseInbox, ClearModerations)
 
 
 def nothing_to_do(revealed: edna.Revealed) -> None:
@@ -62,12 +55,10 @@ def nothing_to_do(revealed: edna.Revealed) -> None:
 
 @pytest.fixture(autouse=True)
 def registered(lobsters: None) -> Iterator[None]:
-    for cls in SPECS:
-        edna.register(cls)
     edna.on_reveal(BY_HAND)(nothing_to_do)
-    yield
-    for each in (*SPECS, nothing_to_do):
-        edna.unregister(each)
+    with registering(*SPECS):
+        yield
+    edna.unregister(nothing_to_do)
 
 
 @pytest.fixture(params=[None, 3], ids=["whole", "segments"])
@@ -77,19 +68,12 @@ def community(request: Any, settings: Any, lobsters: None) -> Community:
     return Community()
 
 
-def voice_of(member: Member, obj: Model) -> User:
-    with member.unlock() as unlocked:
-        voice = edna.speak_as(unlocked, obj)
-        assert isinstance(voice, User)
-        return voice
-
-
 @pytest.fixture
 def letter(community: Community) -> tuple[Community, Round, User, Message]:
     """Bob has written to whoever wrote a story of ann's: the disguise that made it hers, who that is, and the message."""
     story = community.ann.user.stories.get(title="ann 0")
-    disowned = community.ann.applies(DisownStories.name)
-    voice = voice_of(community.ann, story)
+    disowned = community.ann.applies(DISOWN_STORIES)
+    voice = community.ann.voice(story)
     message = Message.objects.create(author=community.bob.user, recipient=voice, body="Nice story")
     return community, disowned, voice, message
 
@@ -113,7 +97,7 @@ def test_a_mention_of_somebody_whom_the_same_disguise_is_for(
     community, disowned, voice, message = letter
     Message.objects.create(author=voice, recipient=community.cat.user, body="Thank you")
     monkeypatch.setattr(api, "_TARGETS_AT_ONCE", at_once)
-    community.everybody(ClearOutbox.name)
+    community.everybody(CLEAR_OUTBOX)
     community.ann.takes_back(disowned)
     everybody_takes_back_the_rest(community)
     assert between(message) == [(community.bob.pk, community.ann.pk)]
@@ -138,7 +122,7 @@ def test_batches_of_a_global_disguise_keep_what_earlier_ones_listed(
 def test_a_mention_moves_with_the_row(letter: tuple[Community, Round, User, Message]) -> None:
     """Bob takes back his outbox while his account is away: the message waits in the other bag, and the mention with it."""
     community, disowned, _, message = letter
-    cleared = community.bob.applies(ClearOutbox.name)
+    cleared = community.bob.applies(CLEAR_OUTBOX)
     community.bob.applies(GDPR)
     assert community.bob.takes_back(cleared)
     community.ann.takes_back(disowned)
@@ -152,10 +136,10 @@ def test_a_held_row_is_followed_by_the_name_that_it_has_by_now(
     """The mention has been followed once when the row is held, and has to be followed once more."""
     community, disowned, _, first = letter
     first.delete()
-    again = community.everybody(DisownStories.name)
-    second = voice_of(community.ann, Story.objects.get(title="ann 0"))
+    again = community.everybody(DISOWN_STORIES)
+    second = community.ann.voice(Story.objects.get(title="ann 0"))
     message = Message.objects.create(author=community.bob.user, recipient=second, body="Nice")
-    cleared = community.bob.applies(ClearOutbox.name)
+    cleared = community.bob.applies(CLEAR_OUTBOX)
     community.ann.takes_back(again)
     in_the_way = Message.objects.create(pk=message.pk, body="taken")
     assert len(community.bob.tries_to_take_back(cleared)) == 1
@@ -209,7 +193,7 @@ def test_a_disguise_inside_a_session_is_not_lost(community: Community) -> None:
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("last", [GDPR, DECAY])
-@pytest.mark.parametrize("first", [BY_URL, DisownStories.name])
+@pytest.mark.parametrize("first", [BY_URL, DISOWN_STORIES])
 def test_nobody_s_bag_is_given_to_a_pseudoprincipal(
     community: Community, first: str, last: str, order: tuple[int, int, int]
 ) -> None:
@@ -236,7 +220,7 @@ def test_receipts_from_the_history_unlock(community: Community, settings: Any) -
         assert {entry.receipt for entry in edna.history(unlocked)} == set(found)
         for each in found:
             assert edna.reveal(each, unlocked).complete
-    theirs = edna.disguise(DisownStories.name, community.cat.user)
+    theirs = edna.disguise(DISOWN_STORIES, community.cat.user)
     with community.ann.unlock(receipts=[theirs]) as unlocked, pytest.raises(edna.errors.ReceiptForeign):
         edna.history(unlocked)
 
@@ -279,12 +263,12 @@ def test_what_is_held_row_by_row_is_asked_for_together(gone: bool) -> None:
 def test_receipts_that_were_not_given_are_not_made_worthless(community: Community, settings: Any) -> None:
     """Ann removes a message of her pseudoprincipal with her key; then she takes back what made it, by that receipt alone."""
     settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
-    disowned = edna.disguise(DisownStories.name, community.ann.user)
+    disowned = edna.disguise(DISOWN_STORIES, community.ann.user)
     with community.ann.unlock(receipts=[disowned]) as unlocked:
         voice = edna.speak_as(unlocked, Story.objects.get(title="ann 0"))
     message = Message.objects.create(author=voice, recipient=community.bob.user, body="Thank you")
     with community.ann.unlock(receipts=[disowned]) as unlocked:
-        cleared = edna.disguise(ClearOutbox.name, community.ann.user, unlocked=unlocked)
+        cleared = edna.disguise(CLEAR_OUTBOX, community.ann.user, unlocked=unlocked)
     assert between(message) == []
     with community.ann.unlock(receipts=[disowned]) as unlocked:
         edna.reveal(disowned, unlocked)
@@ -294,3 +278,43 @@ def test_receipts_that_were_not_given_are_not_made_worthless(community: Communit
         assert between(message) == [(voice.pk, community.bob.pk)]
         assert edna.reveal(disowned, unlocked).complete
     assert between(message) == [(community.ann.pk, community.bob.pk)]
+
+
+@pytest.mark.parametrize("body_changes", [False, True])
+def test_a_column_that_a_disguise_left_as_it_was_is_not_in_the_way(community: Community, body_changes: bool) -> None:
+    """The message had no recipient before and during the disguise, and gets one then: its body comes back, and the recipient stays."""
+    ann, bob = community.ann, community.bob
+    message = Message.objects.create(author=ann.user, recipient=None, body="To whom it may concern")
+    blanked = ann.applies(BlankMessages.name)
+    Message.objects.filter(pk=message.pk).update(recipient=bob.user)
+    if body_changes:
+        Message.objects.filter(pk=message.pk).update(body="[moderated]")
+        for _ in range(2):
+            [held] = ann.tries_to_take_back(blanked)
+            assert (held.pk, held.reason, held.field) == (message.pk, edna.Reason.CHANGED, "body")
+        Message.objects.filter(pk=message.pk).update(body="[gone]", recipient=community.cat.user)
+    assert ann.reveal(blanked[ann.pk][0]).complete
+    message.refresh_from_db()
+    assert (message.body, message.recipient) == (
+        "To whom it may concern",
+        community.cat.user if body_changes else bob.user,
+    )
+    message.delete()
+    assert community.is_as_before()
+
+
+def test_a_column_that_a_disguise_left_as_it_was_follows_later_disguises(community: Community) -> None:
+    """Bob, who has become the recipient, disguises that; whoever comes back first, both find what is theirs."""
+    ann, bob = community.ann, community.bob
+    message = Message.objects.create(author=ann.user, recipient=None, body="To whom it may concern")
+    for ann_first in (True, False):
+        blanked = ann.applies(BlankMessages.name)
+        Message.objects.filter(pk=message.pk).update(recipient=bob.user)
+        anonymous = bob.applies(AnonymiseInbox.name)
+        for member, disguised in ((ann, blanked), (bob, anonymous))[:: 1 if ann_first else -1]:
+            assert member.reveal(disguised[member.pk][0]).complete
+        message.refresh_from_db()
+        assert (message.body, message.recipient) == ("To whom it may concern", bob.user)
+        Message.objects.filter(pk=message.pk).update(recipient=None)
+    message.delete()
+    assert community.is_as_before()

@@ -180,7 +180,7 @@ def test_ednas_tables_have_no_columns_that_link() -> None:
             assert not field.is_relation, field
             assert not isinstance(field, models.DateTimeField | models.TimeField), field
             if isinstance(field, models.DateField):
-                assert field.name in ("expires_on", "last_seen_on", "on")
+                assert field.name in ("expires_on", "last_seen_on", "logged_on")
         assert not any(relation.related_model._meta.app_label != "edna" for relation in model._meta.related_objects)
     assert columns("edna_bag") == ["id", "index", "sealed", "expires_on"]
     assert set(columns("edna_principalentry")) == {

@@ -16,6 +16,7 @@ from edna import Decorrelate, Disguise, Modify, signals
 from edna.engine.announcing import News
 from edna.rows import table_of
 from edna.signals import disguised, revealed, rows_changed, rows_removed, rows_restored
+from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
@@ -23,6 +24,7 @@ from tests.support import (
     Student,
     answer_everything,
     enrol,
+    enrol_in_course,
     enrol_many,
     make_course,
     statements,
@@ -57,11 +59,8 @@ class Twice(Disguise):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for cls in (Prune, Twice):
-        edna.register(cls)
-    yield
-    for cls in (Prune, Twice):
-        edna.unregister(cls)
+    with registering(Prune, Twice):
+        yield
 
 
 class Ears:
@@ -91,10 +90,7 @@ def ears() -> Iterator[Ears]:
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org")
-    answer_everything(student, enrol("carl@example.org"))
-    return student
+    return enrol_in_course("bea@example.org", "carl@example.org")
 
 
 @pytest.fixture

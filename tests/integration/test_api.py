@@ -13,18 +13,17 @@ import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Remove
 from edna.errors import ConfigurationError, NotYours, ReceiptForeign
+from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     DELETE,
     Student,
-    answer_everything,
     application_dump,
     edna_dump,
-    enrol,
+    enrol_in_course,
     finds,
     loot,
-    make_course,
     rows_of,
     secrets_of,
 )
@@ -34,10 +33,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org", password="a long walk home")
-    answer_everything(student, enrol("carl@example.org"))
-    return student
+    return enrol_in_course("bea@example.org", "carl@example.org", password="a long walk home")
 
 
 @pytest.fixture
@@ -65,11 +61,8 @@ class ServerOnly(Disguise):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for cls in (ClientOnly, ServerOnly):
-        edna.register(cls)
-    yield
-    for cls in (ClientOnly, ServerOnly):
-        edna.unregister(cls)
+    with registering(ClientOnly, ServerOnly):
+        yield
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from tests.support import (
     application_dump,
     edna_dump,
     enrol,
+    enrol_in_course,
     execute,
     flipped,
-    make_course,
     nothing_changes,
 )
 
@@ -41,10 +41,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org", password=PASSWORD)
-    answer_everything(student)
-    return student
+    return enrol_in_course("bea@example.org", password=PASSWORD)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from tests.support import (
     answer_everything,
     application_dump,
     enrol,
-    make_course,
+    enrol_in_course,
     nothing_changes,
     statements,
 )
@@ -86,10 +86,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org", password=PASSWORD)
-    answer_everything(student)
-    return student
+    return enrol_in_course("bea@example.org", password=PASSWORD)
 
 
 @pytest.fixture

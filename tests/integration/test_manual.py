@@ -27,11 +27,11 @@ from tests.support import (
     DELETE,
     Person,
     Student,
-    answer_everything,
     application_dump,
     counts,
     edna_dump,
     enrol,
+    enrol_in_course,
     enrol_many,
     finds,
     loot,
@@ -74,10 +74,7 @@ def callback() -> Iterator[Callback]:
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org")
-    answer_everything(student, enrol("carl@example.org"))
-    return student
+    return enrol_in_course("bea@example.org", "carl@example.org")
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ from tests.support import (
     Student,
     answer_everything,
     enrol,
+    enrol_in_course,
     make_course,
     rows_of,
     statements,
@@ -110,9 +111,7 @@ def _this_site(settings: Any) -> None:
 @pytest.fixture
 def bea() -> Student:
     """With anonymised answers, and a password that opens her key, too."""
-    make_course()
-    student = enrol("bea@example.org", password=PASSWORD)
-    answer_everything(student)
+    student = enrol_in_course("bea@example.org", password=PASSWORD)
     edna.disguise_all(ANONYMISE_ALL)
     return student
 

@@ -16,11 +16,10 @@ from tests.support import (
     ANONYMISE_LECTURE,
     DELETE,
     Student,
-    answer_everything,
     application_dump,
     enrol,
+    enrol_in_course,
     finds,
-    make_course,
     nothing_changes,
     statements,
 )
@@ -30,10 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org")
-    answer_everything(student, enrol("carl@example.org"))
-    return student
+    return enrol_in_course("bea@example.org", "carl@example.org")
 
 
 def lines(plan: edna.Plan) -> list[tuple[str, str, int]]:

@@ -50,6 +50,24 @@ def test_those_who_have_no_key_are_found_at_once() -> None:
         edna.unregistered([users[0], User(email="unsaved@example.org")])
 
 
+def test_who_is_unlocked_is_found_as_their_row_is_now(user: User) -> None:
+    """Also when what they log in with was changed meanwhile; nobody, while a disguise has removed them."""
+    made = edna.register_principal(user, password=PASSWORD)
+    User.objects.filter(pk=user.pk).update(email="changed@example.org")
+    with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
+        found = edna.principal(unlocked)
+        assert isinstance(found, User)
+        assert (found.pk, found.email) == (user.pk, "changed@example.org")
+        receipt = edna.disguise(DELETE, user)
+        assert edna.principal(unlocked) is None
+        edna.reveal(receipt, unlocked)
+        assert edna.principal(unlocked) == user
+    with pytest.raises(edna.errors.CapabilityClosed):
+        edna.principal(unlocked)
+    with edna.unlock(secret_key=made.secret_key) as unlocked:
+        assert edna.principal(unlocked) == user
+
+
 @pytest.mark.parametrize(
     ("identifier", "password"),
     [

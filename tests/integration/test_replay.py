@@ -17,12 +17,14 @@ from edna import Decorrelate, Disguise, Modify, Remove
 from edna.engine import replaying
 from edna.errors import BagForged, ConstraintRefused, InvalidParameters
 from edna.models import Replay
+from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
     Student,
     answer_everything,
     enrol,
+    enrol_in_course,
     enrol_many,
     finds,
     loot,
@@ -51,19 +53,13 @@ class Anonymise(Disguise):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for cls in (Redact, Withdraw, Anonymise):
-        edna.register(cls)
-    yield
-    for cls in (Redact, Withdraw, Anonymise):
-        edna.unregister(cls)
+    with registering(Redact, Withdraw, Anonymise):
+        yield
 
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org")
-    answer_everything(student)
-    return student
+    return enrol_in_course("bea@example.org")
 
 
 def texts(student: Student) -> list[str]:
@@ -191,7 +187,7 @@ class TestTheLog:
         edna.replay(User, where={"email": bea.email}, set={"email": "moderated@example.org"})
         assert finds(loot(), {"e-mail": bea.email, "set": "moderated@example.org"}) == []
         [row] = Replay.objects.all()
-        assert row.on == datetime.datetime.now(datetime.UTC).date()
+        assert row.logged_on == datetime.datetime.now(datetime.UTC).date()
 
     def test_all_entries_of_a_small_size_look_alike(self, bea: Student) -> None:
         edna.replay(User, where={"pk": 1}, set={"is_admin": False})
@@ -217,7 +213,7 @@ class TestTheLog:
 
     def test_entries_go_when_no_bag_can_be_as_old(self, bea: Student, settings: Any) -> None:
         edna.replay(User, where={"pk": 1}, set={"is_admin": False})
-        Replay.objects.update(on=timezone.now().date() - datetime.timedelta(days=70))
+        Replay.objects.update(logged_on=timezone.now().date() - datetime.timedelta(days=70))
         with override_settings(EDNA=settings.EDNA | {"RETENTION_DAYS": 30}):
             edna.replay(User, where={"pk": 1}, set={"is_admin": False})
         assert Replay.objects.count() == 1

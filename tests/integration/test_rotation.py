@@ -20,7 +20,7 @@ from edna.records.bag import BagKind
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
 from tests.faults.post.models import Citizen, Letter
 from tests.faults.test_concurrency import at_once
-from tests.installed import installed, registered
+from tests.installed import installed, registered, registering
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -33,6 +33,7 @@ from tests.support import (
     counts,
     edna_dump,
     enrol,
+    enrol_in_course,
     enrol_many,
     finds,
     flipped,
@@ -59,17 +60,13 @@ class EachAlone(Disguise):
 
 @pytest.fixture(autouse=True)
 def each_alone() -> Iterator[None]:
-    edna.register(EachAlone)
-    yield
-    edna.unregister(EachAlone)
+    with registering(EachAlone):
+        yield
 
 
 @pytest.fixture
 def bea() -> Student:
-    make_course()
-    student = enrol("bea@example.org", password=PASSWORD)
-    answer_everything(student)
-    return student
+    return enrol_in_course("bea@example.org", password=PASSWORD)
 
 
 @pytest.fixture

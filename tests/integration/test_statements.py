@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Q
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Modify
+from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -52,17 +54,25 @@ class Redact(Disguise):
     transformations = [Modify(Answer, owner="author", set={"text": "[redacted]"})]
 
 
+class InSteps(Disguise):
+    """Two steps that both make pseudoprincipals."""
+
+    name = "test.in-steps"
+    transformations = [
+        Decorrelate(Answer, owner="author", where=Q(question__number=1)),
+        Decorrelate(Answer, owner="author", where=Q(question__number=2)),
+    ]
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for cls in (ByRow, Redact):
-        edna.register(cls)
-    yield
-    for cls in (ByRow, Redact):
-        edna.unregister(cls)
+    with registering(ByRow, Redact, InSteps):
+        yield
 
 
-def test_delete_and_return_take_as_many_statements_for_8000_answers_as_for_8() -> None:
-    """At most twenty each, the transaction's own included."""
+def test_delete_and_return_take_as_many_statements_for_8000_answers_as_for_8(settings: Any) -> None:
+    """At most twenty each, the transaction's own included; in one segment, as a bag of more takes more."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 10_000}
     make_course(lectures=80, questions=100)
     small, large = enrol_many(2)
     answers(small, 8)
@@ -98,6 +108,28 @@ def test_changes_take_as_many_statements_for_1000_rows_as_for_10(name: str) -> N
     assert len(set(seen.values())) == 1, seen
     assert max(seen[10]) <= MOST, seen
     assert application_dump() == before
+
+
+def test_steps_make_their_pseudoprincipals_together() -> None:
+    make_course(lectures=3, questions=2)
+    (student,) = enrol_many(1)
+    answers(student, 6)
+    sent = statements(lambda: edna.disguise("test.in-steps", student.user))
+    for table in ("websubmit_user", "edna_principalentry"):
+        assert len([sql for sql in sent if f"INSERT INTO {connection.ops.quote_name(table)}" in sql]) == 1
+    assert User.objects.filter(answers__isnull=False).distinct().count() == 6
+
+
+def test_letting_go_asks_all_tables_at_once() -> None:
+    """Rows that refer to a pseudoprincipal are looked for in one statement, however many tables could have some."""
+    make_course(lectures=2, questions=2)
+    (student,) = enrol_many(1)
+    answers(student, 4)
+    receipt = edna.disguise("test.by-row", student.user)
+    with edna.unlock(secret_key=student.secret_key) as unlocked:
+        sent = statements(lambda: edna.reveal(receipt, unlocked))
+    assert len([sql for sql in sent if "EXISTS (SELECT 1 FROM" in sql]) == 1
+    assert not [sql for sql in sent if "django_admin_log" in sql and "EXISTS" not in sql]
 
 
 @pytest.mark.parametrize("name", [ANONYMISE_ALL, "test.by-row"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connection, transaction
 
 from edna import store
 from edna.errors import PrincipalAlreadyRegistered
+from edna.models import PrincipalEntry
 from tests.support import BINARY, edna_dump, rows_of, statements
 
 pytestmark = pytest.mark.django_db
@@ -47,6 +49,29 @@ def test_the_same_reference_in_another_model_is_somebody_else() -> None:
     assert store.entries_by_reference("shop.user", ["7"], using=USING) == [user]
     assert store.entries_by_reference("shop.staff", ["7"], using=USING) == [staff]
     assert not store.is_pseudoprincipal("shop.user", "7", using=USING)
+
+
+@pytest.mark.only_on("mysql", "postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_waits_for_nobody_of_another_model_with_the_same_reference() -> None:
+    """SQLite locks nothing less than the whole file."""
+    add(ONE, "7")
+    staff = add(TWO, "7", model="shop.staff")
+
+    def lock() -> None:
+        try:
+            with transaction.atomic():
+                locked.append(PrincipalEntry.objects.select_for_update(nowait=True).get(pk=staff.id).model)
+        finally:
+            connection.close()
+
+    locked: list[str] = []
+    with transaction.atomic():
+        store.entries_by_reference("shop.user", ["7"], using=USING, lock=True)
+        other = threading.Thread(target=lock)
+        other.start()
+        other.join()
+    assert locked == ["shop.staff"]
 
 
 @pytest.mark.parametrize("reference", ["Meg", "meg", "e\u0301", "x" * 255, " 7", "7 "])

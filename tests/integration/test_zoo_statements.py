@@ -14,7 +14,7 @@ from django.db.models import Model
 import edna
 from tests.support import Person, statements
 from tests.zoo import specs
-from tests.zoo.models import court, library, shop, studio, town
+from tests.zoo.models import court, lending, shop, studio, town
 from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db
@@ -75,12 +75,12 @@ def parties(one: Any, number: int, new: Numbers) -> None:
 
 
 def readers(one: Any, number: int, new: Numbers) -> None:
-    bulk(library.Wish, [library.Wish(reader=one, title="x") for _ in range(number)])
-    bulk(library.Review, [library.Review(reader=one, text="x") for _ in range(number)])
-    bulk(library.Loan, [library.Loan(reader=one, number=n, book="x") for n in range(number)])
-    shelves = bulk(library.Shelf, [library.Shelf(label=f"shelf {new()}", reader=one) for _ in range(number)])
-    bulk(library.Copy, [library.Copy(shelf=shelf, text="x") for shelf in shelves])
-    bulk(library.Card, [library.Card(reader=one, text="x")])
+    bulk(lending.Wish, [lending.Wish(reader=one, title="x") for _ in range(number)])
+    bulk(lending.Review, [lending.Review(reader=one, text="x") for _ in range(number)])
+    bulk(lending.Loan, [lending.Loan(reader=one, number=n, book="x") for n in range(number)])
+    shelves = bulk(lending.Shelf, [lending.Shelf(label=f"shelf {new()}", reader=one) for _ in range(number)])
+    bulk(lending.Copy, [lending.Copy(shelf=shelf, text="x") for shelf in shelves])
+    bulk(lending.Card, [lending.Card(reader=one, text="x")])
 
 
 def artists(one: Any, number: int, new: Numbers) -> None:
@@ -105,7 +105,7 @@ def customers(one: Any, number: int, new: Numbers) -> None:
 HABITATS: dict[str, tuple[Callable[[int], Any], Callable[[Any, int, Numbers], None]]] = {
     "town": (lambda n: person(town.Citizen, email=f"citizen{n}@example.org"), citizens),
     "court": (lambda n: person(court.Party, name=f"party {n}"), parties),
-    "library": (lambda n: person(library.Reader, code=f"reader {n}", email=f"reader{n}@example.org"), readers),
+    "lending": (lambda n: person(lending.Reader, code=f"reader {n}", email=f"reader{n}@example.org"), readers),
     "studio": (lambda n: person(studio.Artist, handle=f"artist {n}"), artists),
     "shop": (lambda n: person(shop.Customer, username=f"customer {n}"), customers),
 }
@@ -133,8 +133,10 @@ def test_as_many_statements_for_1000_rows_as_for_10(
     zoo: Any,  # noqa: F811
     habitat: str,
     monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
 ) -> None:
     """Of every disguise, and of its reveal; two people, one with ten rows of everything and one with a thousand."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 10_000}
     # What servers take in one packet is another matter: a thousand shared rows are a thousand bags.
     monkeypatch.setattr("edna.rows.MAX_STATEMENT_BYTES", 15 * 2**20)
     make, fill = HABITATS[habitat]

@@ -57,6 +57,13 @@ class Member(Person):
         with self.unlock() as unlocked:
             return set(edna.speaks_for(unlocked, User))
 
+    def voice(self, obj: Model) -> User:
+        """Whose row it is, of this member's pseudoprincipals."""
+        with self.unlock() as unlocked:
+            speaker = edna.speak_as(unlocked, obj)
+            assert isinstance(speaker, User)
+            return speaker
+
     def applies(self, name: str, *, with_key: bool = False, **params: Any) -> Round:
         return _round([self], lambda: self.disguise(name, with_key=with_key, **params))
 

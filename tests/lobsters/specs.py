@@ -13,7 +13,8 @@ from edna import Decorrelate, Disguise, Modify, Param, Remove, placeholders
 from .models import Comment, Draft, Message, Moderation, Story, Tagging, User, Vote
 
 ANON, ANON_DELETE, ANON_RETAIN = "lobsters.anon", "lobsters.anon-delete", "lobsters.anon-retain"
-GDPR, DECAY, TOPIC, BY_URL = "lobsters.gdpr", "lobsters.decay", "lobsters.topic", "lobsters.by-url"
+GDPR, DECAY, TOPIC, BY_URL = "lobsters.gdpr", "lobsters.go-dormant", "lobsters.leave-topic", "lobsters.by-url"
+DISOWN_STORIES, CLEAR_OUTBOX = "lobsters.disown-stories", "lobsters.clear-outbox"
 CLEAR_MESSAGES, REDACT_MESSAGES, REDACT_COMMENTS = (
     "lobsters.clear-messages",
     "lobsters.redact-messages",
@@ -99,6 +100,20 @@ class SplitByUrl(Disguise):
     transformations = [Decorrelate(Story, owner="user", group_by=["url"])]
 
 
+class DisownStories(Disguise):
+    """One pseudoprincipal for all stories of a user, and nothing else."""
+
+    name = DISOWN_STORIES
+    transformations = [Decorrelate(Story, owner="user", group_by=edna.ALL)]
+
+
+class ClearOutbox(Disguise):
+    """Messages go with their author; nobody asks the recipient."""
+
+    name = CLEAR_OUTBOX
+    transformations = [Remove(Message, owner="author")]
+
+
 class ClearMessages(Disguise):
     """A message goes when the last of the two who share it has cleared theirs."""
 
@@ -167,6 +182,8 @@ ALL = (
     Decay,
     LeaveTopic,
     SplitByUrl,
+    DisownStories,
+    ClearOutbox,
     ClearMessages,
     RedactMessages,
     RedactComments,

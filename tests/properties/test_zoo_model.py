@@ -33,10 +33,10 @@ from tests.zoo import migrations
 from tests.zoo.fields import Point
 from tests.zoo.machine import Habitat, Inhabitant, _create, edna_dump, numbers, pick
 from tests.zoo.migrations import history  # noqa: F401 - a fixture
-from tests.zoo.models import court, library, shop, studio, town
+from tests.zoo.models import court, lending, shop, studio, town
 from tests.zoo.oracle import Gone, Layer, Row
 from tests.zoo.specs import court as court_specs
-from tests.zoo.specs import library as library_specs
+from tests.zoo.specs import lending as lending_specs
 from tests.zoo.specs import shop as shop_specs
 from tests.zoo.specs import studio as studio_specs
 from tests.zoo.specs import town as town_specs
@@ -95,15 +95,15 @@ class Court(Habitat):
     }
 
 
-class Library(Habitat):
-    principal = library.Reader
-    tables = library.MODELS
+class Lending(Habitat):
+    principal = lending.Reader
+    tables = lending.MODELS
     made = tables[1:]
-    disguises = tuple(cls for cls in library_specs.ALL if hasattr(cls, "transformations"))
+    disguises = tuple(cls for cls in lending_specs.ALL if hasattr(cls, "transformations"))
     fill = {
-        (library.Reader, "code"): lambda self, draw: f"needle-{next(self.numbers)}",
-        (library.Shelf, "label"): lambda self, draw: f"needle-shelf-{next(self.numbers)}",
-        (library.Loan, "number"): lambda self, draw: next(self.numbers),
+        (lending.Reader, "code"): lambda self, draw: f"needle-{next(self.numbers)}",
+        (lending.Shelf, "label"): lambda self, draw: f"needle-shelf-{next(self.numbers)}",
+        (lending.Loan, "number"): lambda self, draw: next(self.numbers),
     }
 
 
@@ -461,7 +461,7 @@ class Moving(Habitat):
                     layer.value = shout(layer.value)
 
 
-HABITATS = (Town, Court, Library, Studio, Shop, Guests, Quarrels, Moving, Gallery)
+HABITATS = (Town, Court, Lending, Studio, Shop, Guests, Quarrels, Moving, Gallery)
 
 
 def profile() -> Profile:

@@ -10,12 +10,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import timing
+from benchmarks.__main__ import kept_lines
 from benchmarks.browser import Page
-from benchmarks.timing import Clock, Key, Result, interleave, percentile, ratios, table
+from benchmarks.reporting import ratios, sizes, storage, table
+from benchmarks.timing import Clock, Key, Result, interleave, percentile
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIELDS = {
@@ -114,9 +116,42 @@ def test_the_table_puts_the_baseline_beside_and_says_the_ratios() -> None:
     (delete,) = [line for line in lines if line.startswith("delete account") and "derived" not in line]
     assert delete.endswith("4.0")
     assert ratios(results) == (
-        "mariadb, library: delete is 4.0 (p5: 4.0) times the manual delete, restore 1.5 (p5: 1.5) times the delete"
+        "websubmit, mariadb, library: delete is 4.0 (p5: 4.0) times the manual delete, restore 1.5 (p5: 1.5) times the delete"
     )
-    assert timing.table([]) == ""
+    assert table([]) == ""
+
+
+def test_the_table_puts_published_medians_beside_only_where_there_are_some() -> None:
+    published = [
+        result("delete account", "edna", 6.0, app="lobsters", extra={"published": [5.2, 13.4]}),
+        result("restore account", "edna", 9.0, app="lobsters", extra={"published": [None, 17.6]}),
+        result("create account", "edna", 1.0, app="lobsters"),
+    ]
+    lines = table(published).splitlines()
+    (delete,) = [line for line in lines if line.startswith("delete account")]
+    (restore,) = [line for line in lines if line.startswith("restore account")]
+    assert delete.split()[-2:] == ["5.2/13.4", "2.6"]
+    assert restore.split()[-2:] == ["-/17.6", "-"]
+    assert "other hardware" in lines[-1]
+    assert "published" not in table([result("delete account", "edna", 6.0)])
+
+
+def test_sizes_and_storage_are_tables_of_their_own() -> None:
+    weighed = {"stored_bytes": 9000, "pseudoprincipals": 12, "longest_transaction_ms": 3.21, "peak_bytes": 3 * 2**20}
+    (*_, line) = sizes([result("delete account", "edna", 6.0, extra=weighed)]).splitlines()
+    assert line.split() == ["delete", "account", "81", "3", "-", "12", "9,000", "-", "3.2", "3.0"]
+    size = {
+        "before_bytes": 1_000_000,
+        "after_bytes": 2_000_000,
+        "rebuilt_bytes": 1_500_000,
+        "before_rows": 1,
+        "after_rows": 2,
+    }
+    left = {"left": 10, "tables": {"users": size}, "notes": ["so it is"]}
+    *_, line, note = storage([result("storage", "edna", 6.0, extra=left)]).splitlines()
+    assert line.split() == ["users", "1.00", "2.00", "+100.0%", "1.50", "+50.0%", "1", "2"]
+    assert note.strip() == "so it is"
+    assert sizes([result("delete account", "edna", 6.0)]) == storage([]) == ""
 
 
 def test_a_page_gives_its_token_and_its_inputs() -> None:
@@ -132,12 +167,24 @@ def test_a_page_gives_its_token_and_its_inputs() -> None:
         page.find("(receipt)")
 
 
+def run_on_sqlite(app: str, tmp_path: Path, *options: str) -> tuple[list[dict[str, Any]], str]:
+    """The lines that a run wrote, and what it printed."""
+    output = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "benchmarks", f"--apps={app}", "--databases=sqlite", f"--output={output}"]
+    done = subprocess.run(
+        [*command, *options], cwd=ROOT, env=_without_test_settings(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = json.loads(output.read_text())
+    assert all(set(line) >= FIELDS for line in lines)
+    return lines, done.stdout
+
+
 @pytest.mark.slow
 def test_a_tiny_run_writes_every_operation(tmp_path: Path) -> None:
     levels = "library,http"
-    output = tmp_path / "bench.json"
-    command = [sys.executable, "-m", "benchmarks", "--databases=sqlite", f"--levels={levels}", f"--output={output}"]
     tiny = [
+        f"--levels={levels}",
         "--users=8",
         "--lectures=2",
         "--questions=2",
@@ -146,12 +193,7 @@ def test_a_tiny_run_writes_every_operation(tmp_path: Path) -> None:
         "--slow-samples=1",
         "--growth=80",
     ]
-    done = subprocess.run(
-        [*command, *tiny], cwd=ROOT, env=_without_test_settings(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    lines = json.loads(output.read_text())
-    assert all(set(line) >= FIELDS for line in lines)
+    lines, _ = run_on_sqlite("websubmit", tmp_path, *tiny)
     operations = {(line["operation"], line["variant"], line["level"]) for line in lines}
     for level in levels.split(","):
         for operation in (
@@ -176,6 +218,66 @@ def test_a_tiny_run_writes_every_operation(tmp_path: Path) -> None:
         if line["operation"].startswith("delete account, ") and line["variant"] == "edna"
     }
     assert len(grown) == 1, "the number of statements depends on the number of rows"
+
+
+@pytest.mark.slow
+def test_a_tiny_run_of_lobsters_measures_every_disguise_for_all_sizes_of_member_and_the_storage(tmp_path: Path) -> None:
+    """The run itself fails if a row is not what it was after a restore."""
+    tiny = ("--lobsters-scale=0.01", "--samples=4", "--slow-samples=2")
+    lines, said = run_on_sqlite("lobsters", tmp_path, *tiny)
+    by_key = {(line["operation"], line["variant"]): line for line in lines}
+    there_and_back = {
+        "delete account": "restore account",
+        "decay": "come back from decay",
+        "anonymise a topic": "reclaim a topic",
+    }
+    for there, back in there_and_back.items():
+        for suffix in ("", ", light", ", median", ", heaviest"):
+            measured = by_key[f"{there}{suffix}", "edna"]
+            assert measured["rows"] == by_key[f"{there}{suffix}", "manual"]["rows"] > 0
+            assert measured["stored_bytes"] > 0
+            assert by_key[f"{back}{suffix}", "edna"]["longest_transaction_ms"] > 0
+        assert (back, "manual") not in by_key
+    left = by_key["storage after 10% left", "edna"]
+    assert left["tables"]["edna_bag"]["after_rows"] == left["bags"] > 0
+    assert left["n"] == left["left"]
+    for expected in ("published", "what is stored and held", "storage after 10% left"):
+        assert expected in said
+
+
+@pytest.mark.slow
+def test_a_tiny_run_of_hotcrp_measures_it_before_and_after_anonymisation(tmp_path: Path) -> None:
+    tiny = ("--hotcrp-users=12", "--hotcrp-pc=10", "--hotcrp-papers=4", "--samples=3", "--slow-samples=2")
+    lines, said = run_on_sqlite("hotcrp", tmp_path, *tiny)
+    operations = {(line["operation"], line["variant"]) for line in lines}
+    by_hand_too = ("create account", "read reviews", "edit a review", "remove account", "anonymise")
+    for operation in (*by_hand_too, "anonymise all (per member of the PC)"):
+        assert {(operation, "edna"), (operation, "manual")} <= operations
+    for operation in ("restore account", "reclaim", "edit an anonymised review"):
+        assert (operation, "edna") in operations
+    for operation in ("remove after anonymise", "restore after anonymise"):
+        assert {
+            (f"{operation}{size}", "edna") for size in ("", ", lightest of the PC", ", heaviest of the PC")
+        } <= operations
+    assert "of whom 10 on the PC" in said
+
+
+def test_results_of_what_was_not_measured_stay_in_the_file(tmp_path: Path) -> None:
+    output = tmp_path / "bench.json"
+    old = [
+        result("delete account", "edna", 1.0, app=app, database=database)
+        for app in ("websubmit", "lobsters")
+        for database in ("mariadb", "sqlite")
+    ]
+    output.write_text(json.dumps([each.as_dict() for each in old]))
+    kept = kept_lines(output, [result("delete account", "edna", 2.0, app="lobsters", database="mariadb")])
+    assert [(line["app"], line["database"]) for line in kept] == [
+        ("websubmit", "mariadb"),
+        ("websubmit", "sqlite"),
+        ("lobsters", "sqlite"),
+    ]
+    output.write_text("not ours")
+    assert kept_lines(output, []) == []
 
 
 def test_a_missing_server_gets_one_sentence(tmp_path: Path) -> None:

@@ -257,6 +257,49 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Modify(Post, "author", {"body": "a"}), Modify(Post, "author", {"body": "b"})),
         spec(Modify(Post, "author", {"body": "a"}), Modify(Post, "author", {"rating": 0})),
     ),
+    "modified twice, where both can be meant": (
+        "W114",
+        spec(
+            Modify(Post, "author", {"body": "a"}, where=Q(rating=1)),
+            Modify(Post, "author", {"body": "b"}, where=Q(rating=2) | Q(code=None)),
+        ),
+        spec(
+            Modify(Post, "author", {"body": "a"}, where=Q(rating=1)),
+            Modify(Post, "author", {"body": "b"}, where=Q(rating=2) & Q(code=None)),
+        ),
+    ),
+    "modified twice, where one condition is the other's opposite": (
+        "W114",
+        spec(
+            Modify(Post, "author", {"body": "a"}, where=Q(published_on=None)),
+            Modify(Post, "author", {"body": "b"}, where=~Q(published_on__isnull=True)),
+        ),
+        spec(
+            Modify(Post, "author", {"body": "a"}, where=Q(published_on=None)),
+            Modify(Post, "author", {"body": "b"}, where=Q(published_on__isnull=False)),
+        ),
+    ),
+    "modified twice, of related rows": (
+        "W114",
+        spec(
+            Modify(Post, "author", {"body": "a"}, where=Q(comment__isnull=True)),
+            Modify(Post, "author", {"body": "b"}, where=Q(comment__isnull=False)),
+        ),
+        spec(
+            Modify(Post, "author", {"body": "a"}, where=Q(stranger__isnull=True)),
+            Modify(Post, "author", {"body": "b"}, where=Q(stranger_id=3)),
+        ),
+    ),
+    "modified three times": (
+        "W114",
+        spec(*(Modify(Post, "author", {"body": "a"}, where=Q(rating=rating)) for rating in (1, 2, 1))),
+        spec(*(Modify(Post, "author", {"body": "a"}, where=Q(rating=rating)) for rating in (1, 2, 3))),
+    ),
+    "modified for two owners": (
+        "W114",
+        spec(Modify(Wallet, "person", {"note": "a"}), Modify(Wallet, "banker", {"note": "b"})),
+        spec(Modify(Wallet, "person", {"note": "a"}, where=Q(banker=None)), Modify(Wallet, "banker", {"note": "b"})),
+    ),
     "applies to": ("E115", spec(LETTERS, applies_to="users"), spec(LETTERS, applies_to="staff")),
     "locators": ("E115", spec(LETTERS, locators="user"), spec(LETTERS, locators="client")),
     "reference misspelt": (

@@ -21,7 +21,7 @@ def test_defaults_hold_without_any_setting() -> None:
         assert conf.locator_mode() == "server"
         assert conf.pseudoprincipal_keys() == "negative"
         assert conf.principal_models() == ["websubmit.User"]
-        assert conf.chunk_rows() == 10_000
+        assert conf.chunk_rows() == 2_000
         assert conf.compress() is True
         assert conf.retention_days() is None
         assert conf.key_pool_size() == 256

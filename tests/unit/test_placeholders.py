@@ -44,6 +44,23 @@ def test_every_letter_is_drawn_about_as_often() -> None:
     assert max(counts) < 2 * min(counts)
 
 
+def test_what_is_the_same_in_every_row_says_so_and_nothing_else_does() -> None:
+    """Such a value is made once for all rows."""
+    for placeholder in (placeholders.constant(7), placeholders.null(), placeholders.blank(), as_placeholder("x")):
+        assert placeholder.fixed
+    for placeholder in (
+        placeholders.random_string(),
+        placeholders.random_email(),
+        placeholders.random_number(minimum=1, maximum=9),
+        placeholders.random_choice(),
+        placeholders.truncated_date(to="year"),
+        placeholders.now(),
+        placeholders.unusable_password(),
+        placeholders.call(lambda: 7),
+    ):
+        assert not placeholder.fixed
+
+
 @pytest.mark.parametrize("limit", [40, 50, 254])
 def test_random_addresses_are_addresses_that_nobody_has(limit: int) -> None:
     values = drawn(placeholders.random_email(), models.EmailField(max_length=limit))

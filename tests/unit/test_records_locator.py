@@ -40,6 +40,15 @@ def test_the_indexes_of_a_locator_have_nothing_in_common() -> None:
     assert LOCATOR.index(BagKind.DIFF, 0) == Locator(LOCATOR.expose()).index(BagKind.DIFF, 0)
 
 
+def test_the_locators_of_chunks_follow_from_the_first_and_not_from_each_other() -> None:
+    chunks = [LOCATOR.chunk(number) for number in range(4)]
+
+    assert chunks[0] == LOCATOR
+    assert len(set(chunks)) == 4
+    assert chunks[1].chunk(1) not in chunks
+    assert Locator.new().chunk(1) not in chunks
+
+
 def test_the_key_of_a_shared_bag_follows_from_its_locator() -> None:
     """Whoever has the locator opens the bag; neither its indexes nor another locator lead there."""
     key = LOCATOR.shared_key()

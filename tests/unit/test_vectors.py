@@ -116,6 +116,11 @@ def run_index(given: dict[str, Any]) -> Any:
     return [locator.index(BagKind(kind), sequence).hex() for kind, sequence in given["kinds_and_sequences"]]
 
 
+def run_chunks(given: dict[str, Any]) -> Any:
+    locator = Locator(bytes.fromhex(given["locator"]))
+    return [locator.chunk(number).expose().hex() for number in given["numbers"]]
+
+
 def run_shared_key(given: str) -> Any:
     secret_key = Locator(bytes.fromhex(given)).shared_key()
     return {"secret_key": secret_key.expose().hex(), "public_key": bytes(secret_key.public_key).hex()}
@@ -137,6 +142,7 @@ OPERATIONS = {
     "public_key": lambda given: bytes(PublicKey(bytes.fromhex(given))).hex(),
     "open_locator": run_open_locator,
     "index": run_index,
+    "chunks": run_chunks,
     "shared_key": run_shared_key,
     "padded_length": lambda given: [padded_length(length) for length in given],
 }

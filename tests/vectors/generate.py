@@ -408,7 +408,7 @@ def bag_cases() -> dict[str, Case]:
     plain = bag(1, DIFF_BATCHES, {"lecture": 3, "since": datetime.date(2024, 1, 1)})
     empty, last = bag(1, [], segments=[1, 0]), bag(1, DIFF_BATCHES, segments=[2**32, 0])
     shared, shared_place = pack(shared_bag(SHARED_BATCHES)), index(3, 0, SHARED_LOCATOR)
-    mention = shared_bag([[7, "websubmit.message", "", ["mentioned"], ["now"], [[-12345, 7]]]])
+    mention = shared_bag([[7, "websubmit.user", "", ["mentioned"], ["now"], [[-12345, 7]]]])
     open_shared = {"locator": SHARED_LOCATOR.hex(), "kind": 3, "secret_key": SHARED.secret.hex()}
     pieces = [[5, "", "", ["offset"], ["content"], [[0, FILE]]]]
     piece = [3, "", AT, "", None, {}, "sqlite", False, [0, 0], pieces]
@@ -752,6 +752,16 @@ def small_cases() -> dict[str, Case]:
             "where bags are stored",
             {"locator": LOCATOR.hex(), "kinds_and_sequences": [[1, 0], [2, 0], [3, 0], [1, 1], [2, 2**32 - 1]]},
             [index(1, 0).hex(), index(2, 0).hex(), index(3, 0).hex(), index(1, 1).hex(), index(2, 2**32 - 1).hex()],
+        ),
+        "chunks": case(
+            "chunks",
+            "the locators of the chunks of a disguise",
+            {"locator": LOCATOR.hex(), "numbers": [0, 1, 2, 2**32 - 1]},
+            [LOCATOR.hex()]
+            + [
+                blake2b(struct.pack(">I", number), purpose=b"edna.chunk.1", key=LOCATOR).hex()
+                for number in (1, 2, 2**32 - 1)
+            ],
         ),
         "shared-key": case(
             "shared_key",

@@ -26,7 +26,7 @@ from edna.crypto.keys import SecretKey
 from edna.errors import NotYours, PrincipalNotRegistered, UnregisteredOwners
 from edna.models import KeySlot, PrincipalEntry
 from edna.spec import Disguise
-from tests.support import EDNA_TABLES, dump_query, finds, loot
+from tests.support import EDNA_TABLES, check_foreign_keys, cut_into_chunks, dump_query, finds, loot
 from tests.zoo.oracle import Oracle, Row, Snapshot, columns_of, key_fields, snapshot
 
 EPOCH = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
@@ -34,6 +34,9 @@ numbers = st.integers(0, 7)
 few = st.integers(0, 3)
 #: Before which statement the process dies; mostly it does not.
 crashes = st.one_of(st.none(), st.none(), st.none(), st.integers(0, 20))
+
+#: Of how many rows the chunks of a disguise are; mostly it has none.
+chunks = st.one_of(st.none(), st.none(), st.sampled_from([1, 3]))
 
 
 class Crash(Exception):
@@ -286,8 +289,8 @@ class Habitat(RuleBasedStateMachine):
     def may_be_deleted(self, row: Row) -> bool:
         return row.model is not self.principal and not row.model._meta.parents and self.oracle.is_free(row)
 
-    @rule(who=few, which=numbers, with_key=st.booleans(), crash=crashes, data=st.data())
-    def disguise(self, who: int, which: int, with_key: bool, crash: int | None, data: Any) -> None:
+    @rule(who=few, which=numbers, with_key=st.booleans(), crash=crashes, chunk=chunks, data=st.data())
+    def disguise(self, who: int, which: int, with_key: bool, crash: int | None, chunk: int | None, data: Any) -> None:
         person = self.someone(who)
         if person is None:
             return
@@ -304,10 +307,13 @@ class Habitat(RuleBasedStateMachine):
             with person.unlock() as unlocked:
                 return [str(edna.disguise(cls.name, user, params=params, unlocked=unlocked))]
 
-        receipts = self.survive(work, crash)
+        # Whoever dies between two chunks leaves a part of a disguise: see tests/acceptance/test_chunks.py.
+        with cut_into_chunks(None if crash is not None else chunk):
+            receipts = self.survive(work, crash)
         if receipts is not None:
+            cut = f", in chunks of {chunk}" if chunk and crash is None else ""
             note(
-                f"{person.pk} disguises, receipt {len(self.oracle.order)}: {cls.name} {'with' if with_key else 'without'} key"
+                f"{person.pk} disguises, receipt {len(self.oracle.order)}: {cls.name} {'with' if with_key else 'without'} key{cut}"
             )
             self.oracle.apply(effects, receipts, [person.pk], self.look())
 
@@ -506,7 +512,7 @@ class Habitat(RuleBasedStateMachine):
 
     @invariant()
     def constraints_hold(self) -> None:
-        connection.check_constraints([model._meta.db_table for model in self.tables])
+        check_foreign_keys([model._meta.db_table for model in self.tables])
 
     @invariant()
     def nothing_is_readable(self) -> None:
@@ -573,7 +579,7 @@ class Habitat(RuleBasedStateMachine):
             assert {table: len(rows) for table, rows in edna_dump().items()} == left
         tables = [model._meta.db_table for model in self.tables]
         found = {table: exact_rows(table) for table in tables}
-        connection.check_constraints()
+        check_foreign_keys()
         for model in reversed(self.tables):
             within = [each.name for each in columns_of(model) if each.null and each.related_model is model]
             QuerySet(model).update(**dict.fromkeys(within)) if within else None

@@ -480,7 +480,13 @@ class Oracle:
         pending = {
             row
             for row in self.all_rows()
-            if row.gone and (receipt in row.gone.holders.get(person, ()) or row.gone.shared.get(person, set()) & given)
+            if row.gone
+            # Who has removed it themselves, as well, brings it back by taking that back, and not by the name of another.
+            and (
+                receipt in row.gone.holders[person]
+                if person in row.gone.holders
+                else row.gone.shared.get(person, set()) & given
+            )
         }
         while True:
             back = self._can_return(person, pending)

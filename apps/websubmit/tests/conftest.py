@@ -83,9 +83,12 @@ def answered(course: list[Lecture], bea: Person, carl: Person) -> list[Lecture]:
 
 
 def _select(model: Any) -> list[tuple[Any, ...]]:
-    key, table = (connection.ops.quote_name(name) for name in (model._meta.pk.column, model._meta.db_table))
+    table, *key = (
+        connection.ops.quote_name(name)
+        for name in (model._meta.db_table, *(column.column for column in model._meta.pk_fields))
+    )
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {table} ORDER BY {key}")
+        cursor.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key)}")
         return cursor.fetchall()
 
 

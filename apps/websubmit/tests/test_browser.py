@@ -201,6 +201,83 @@ def test_the_whole_story(walker: Walker, small_course: list[Lecture], staff: Per
     assert [error for error in walker.errors if "404" not in error] == []
 
 
+def test_pages_beside_the_story(walker: Walker, small_course: list[Lecture], staff: Person, bea: Person) -> None:
+    for question in Question.objects.all():
+        Answer.objects.create(author=bea.user, question=question, text="It depends.")
+
+    # An account that was made without a key
+    User.objects.create_user("dora@example.org", PASSWORD)
+    walker.log_in("dora@example.org")
+    walker.go("account")
+    walker.picture("50-account-without-key")
+    walker.go("delete")
+    walker.picture("51-delete-without-key")
+    walker.go("make-key")
+    walker.picture("52-make-key")
+    walker.fill(password="wrong")
+    walker.press("Make my key")
+    walker.picture("53-make-key-error")
+    walker.fill(password=PASSWORD)
+    walker.press("Make my key")
+    walker.picture("54-key-made")
+
+    # A new password
+    walker.go("change-password")
+    walker.fill(password=PASSWORD, new_password="short", again="shorter")
+    walker.press("Change the password")
+    walker.picture("55-change-password-error")
+    walker.fill(password=PASSWORD, new_password="a short walk out", again="a short walk out")
+    walker.press("Change the password")
+    walker.sees("Your password is changed.")
+    walker.picture("56-password-changed")
+
+    # Staff edit a question, and anonymise twice
+    walker.log_in("staff@example.org")
+    walker.go("staff-question", Question.objects.order_by("pk")[0].pk)
+    walker.picture("57-staff-question")
+    walker.fill(text="")
+    walker.page.evaluate("document.querySelector('main form').noValidate = true")
+    walker.press("Save the question")
+    walker.picture("58-staff-question-error")
+    walker.go("staff-anonymise-lecture", small_course[0].pk)
+    walker.fill(confirmation="Virtual memory")
+    walker.press("Take the names off")
+    walker.go("staff-anonymise-all")
+    walker.picture("59-staff-anonymise-all")
+    walker.fill(confirmation="all lectures")
+    walker.press("Take the names off")
+    walker.sees("are anonymous now")
+
+    # The earlier one is reclaimed before the later one
+    walker.log_in("bea@example.org")
+    walker.go("anonymised")
+    walker.fill(password=PASSWORD)
+    walker.press("Show my anonymised answers")
+    walker.picture("60-anonymised-twice")
+    walker.page.get_by_label(re.compile("Virtual memory")).check()
+    walker.page.locator("#id_reclaim_password").fill(PASSWORD)
+    walker.press("Reclaim, show my name again")
+    walker.sees("once you reclaim the later time, too.")
+    walker.picture("61-reclaimed-later")
+
+    # The address is somebody else's by now
+    walker.go("delete")
+    walker.fill(confirmation="bea@example.org", password=PASSWORD)
+    walker.press("Delete my account")
+    walker.sees("Good-bye")
+    User.objects.create_user("bea@example.org", "another password")
+    walker.go("return")
+    walker.fill(email="bea@example.org", password=PASSWORD)
+    walker.press("Bring my account back")
+    walker.sees("Choose another address")
+    walker.picture("62-return-address-taken")
+    walker.fill(new_email="bea.again@example.org", password=PASSWORD)
+    walker.press("Bring my account back")
+    walker.sees("Welcome back!")
+    walker.picture("63-returned-under-another-address")
+    assert walker.errors == []
+
+
 def test_it_works_without_javascript(chromium: Any, live_server: Any, bea: Person, small_course: list[Lecture]) -> None:
     context = chromium.new_context(java_script_enabled=False)
     walker = Walker(context.new_page(), live_server.url)

@@ -43,6 +43,12 @@ def opened(person: Person, **key: str) -> Any:
     return person.client.post(reverse("websubmit:anonymised"), key or {"password": PASSWORD})
 
 
+def reclaim(person: Person, receipt: str) -> str:
+    """What the page says."""
+    answer = person.client.post(reverse("websubmit:reclaim"), {"receipt": receipt, "password": PASSWORD})
+    return str(answer.content.decode())
+
+
 def edited(person: Person, answer: Answer, text: str, **key: str) -> Any:
     rows = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1"}
     row = {"form-0-answer": str(answer.pk), "form-0-question": str(answer.question_id), "form-0-text": text}
@@ -64,7 +70,7 @@ def test_delete_and_return_leave_every_row_as_it_was(
         assert trace not in thief()
     assert receipt in mail.outbox[0].body
     assert mail.outbox[0].to == ["bea@example.org"]
-    assert "http://testserver/return/" in mail.outbox[0].body
+    assert "http://testserver/websubmit/return/" in mail.outbox[0].body
 
     response = come_back(client, email="bea@example.org", password=PASSWORD, receipt=receipt)
     assert "Welcome back!" in response.content.decode()
@@ -114,6 +120,7 @@ def test_coming_back_under_another_address(answered: list[Lecture], bea: Person,
     assert "has an account with this e-mail address" in refused.content.decode()
     response = come_back(client, email="bea@example.org", password=PASSWORD, **new)
     assert "Welcome back!" in response.content.decode()
+    assert "a new e-mail address: <strong>bea.again@example.org</strong>" in response.content.decode()
     user = User.objects.get(email="bea.again@example.org")
     assert user.answers.count() == 4
     # The password opens the key together with the new address now, and no longer with the old one.
@@ -129,12 +136,28 @@ def test_an_answer_given_again_holds_the_reclaimed_one_back(
     anonymise(staff, answered[0])
     again = Answer.objects.create(author=bea.user, question=answered[0].questions.first(), text="Again.")
     [entry] = opened(bea).context["history"]
-    reclaimed = {"receipt": entry.receipt, "password": PASSWORD}
-    shown = bea.client.post(reverse("websubmit:reclaim"), reclaimed).content.decode()
+    shown = reclaim(bea, entry.receipt)
     assert "Some carry your name again" in shown
     assert "Withdraw that one" in shown
     again.delete()
-    assert "They carry your name again" in bea.client.post(reverse("websubmit:reclaim"), reclaimed).content.decode()
+    assert "They carry your name again" in reclaim(bea, entry.receipt)
+    assert bea.user.answers.count() == 4
+
+
+def test_what_was_anonymised_again_since_is_said_to_wait(answered: list[Lecture], bea: Person, staff: Person) -> None:
+    """The first of two is reclaimed first: nothing of it shows the name yet; with the second, all of it does."""
+    anonymise(staff, answered[0])
+    staff.client.post(reverse("websubmit:staff-anonymise-all"), {"confirmation": "all lectures"})
+    history = opened(bea).context["history"]
+    [first] = [entry for entry in history if answered[0].label in entry.title]
+    shown = reclaim(bea, first.receipt)
+    assert "Not yet" in shown
+    assert "What was made anonymous again since" in shown
+    assert "<li>2 answers</li>" in shown
+    assert "still sealed" not in shown
+    assert not bea.user.answers.exists()
+    for entry in opened(bea).context["history"]:
+        assert "They carry your name again" in reclaim(bea, entry.receipt)
     assert bea.user.answers.count() == 4
 
 

@@ -49,7 +49,7 @@ def test_public_pages(name: str, client: Client) -> None:
 @pytest.mark.parametrize("name", MEMBERS + STAFF)
 def test_strangers_are_sent_to_the_login(name: str, client: Client) -> None:
     url = reverse(f"websubmit:{name}")
-    assert client.get(url).headers["Location"] == f"/login/?next={url}"
+    assert client.get(url).headers["Location"] == f"{reverse('websubmit:login')}?next={url}"
 
 
 @pytest.mark.parametrize("name", MEMBERS)
@@ -86,7 +86,7 @@ def test_an_internal_error_is_in_the_sites_style(client: Client, monkeypatch: py
 
     monkeypatch.setattr("apps.websubmit.views.public.render", broken)
     client.raise_request_exception = False
-    response = client.get("/")
+    response = client.get(reverse("websubmit:home"))
     assert response.status_code == 500
     assert "our fault, not yours" in text_of(response)
 

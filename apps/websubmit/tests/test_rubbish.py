@@ -149,6 +149,6 @@ def test_rubbish_in_an_address(rubbish: str, answered: list[Lecture], staff: Per
     url = reverse("websubmit:staff-answers", args=[answered[0].pk])
     assert staff.client.get(url, {"page": rubbish}).status_code == 200
     assert staff.client.get(reverse("websubmit:staff-users"), {"page": rubbish}).status_code == 200
-    assert staff.client.get(f"/staff/lectures/{quote(rubbish)}/").status_code in (200, 404)
+    assert staff.client.get(f"/websubmit/staff/lectures/{quote(rubbish)}/").status_code in (200, 404)
     headers: Any = {"Authorization": f"Bearer {rubbish}"}
     assert staff.client.get(reverse("websubmit:api-answers"), headers=headers).status_code == 401

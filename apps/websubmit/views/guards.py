@@ -22,7 +22,7 @@ def staff(view: View) -> View:
 
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_admin:
-            raise PermissionDenied("This page is for the course staff.")
+            raise PermissionDenied("Pages under “Staff” are for the course staff only.")
         return view(request, *args, **kwargs)
 
     return member(checked)

@@ -12,6 +12,7 @@ import edna
 
 from ..forms import RegisterForm, ReturnForm
 from ..friendly import address_is_taken, describe_outcome, explain
+from ..keys import deletion, own_receipt
 from ..models import Answer, User
 from .guards import confidential
 
@@ -20,6 +21,8 @@ TAKEN = (
     "Nothing of yours is lost. "
     "Choose another address to come back with, and enter your password once more."
 )
+
+ALREADY_HERE = "Your key is right, but no deleted account belongs to it: it is here already. Just log in."
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -44,7 +47,7 @@ def register(request: HttpRequest) -> HttpResponse:
         except IntegrityError:
             form.add_error("email", "There is an account with this e-mail address already. Log in instead.")
         else:
-            login(request, user)
+            login(request, user, backend="django.contrib.auth.backends.ModelBackend")
             return render(
                 request,
                 "websubmit/recovery_code.html",
@@ -61,17 +64,17 @@ def come_back(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
-            receipt = form.cleaned_data["receipt"] or _deletion(unlocked)
+            given = form.cleaned_data["receipt"]
+            receipt = own_receipt(given) if given else deletion(unlocked)
             if receipt:
                 outcome = _reveal(receipt, unlocked, form.cleaned_data)
                 if not address_is_taken(outcome.held):
-                    return render(request, "websubmit/returned.html", describe_outcome(outcome))
+                    context = {**describe_outcome(outcome), "new_email": _new_address(unlocked, form.cleaned_data)}
+                    return render(request, "websubmit/returned.html", context)
                 form = ReturnForm(request.POST, address_taken=True)
                 form.add_error(None, TAKEN)
             else:
-                form.add_error(
-                    None, "Your key is right, but no deleted account belongs to it: it is here already. Just log in."
-                )
+                form.add_error(None, ALREADY_HERE)
         except edna.errors.EdnaError as error:
             form.add_error(None, explain(error))
     return render(request, "websubmit/return.html", {"form": form})
@@ -92,15 +95,10 @@ def _reveal(receipt: edna.Receipt | str, unlocked: edna.Unlocked, data: dict[str
     return outcome
 
 
-def _deletion(unlocked: edna.Unlocked) -> edna.Receipt | None:
-    """The receipt of the deletion of this key's account, if there was one."""
-    for entry in edna.history(unlocked):
-        if entry.name == "websubmit.delete-account":
-            return entry.receipt
-    # One that cannot be opened may be the deletion: say so, rather than that there was none.
-    for error in unlocked.damaged:
-        raise error
-    return None
+def _new_address(unlocked: edna.Unlocked, data: dict[str, str]) -> str | None:
+    """The other address that was asked for, if the account has come back under it."""
+    user = edna.principal(unlocked) if data.get("new_email") else None
+    return user.email if isinstance(user, User) and user.email == data["new_email"] else None
 
 
 def api_answers(request: HttpRequest) -> HttpResponse:

@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY, get_user_model, load_backend
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
@@ -17,7 +18,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from edna import api, registry
-from edna.errors import PrincipalAlreadyRegistered
+from edna.errors import PrincipalAlreadyRegistered, PrincipalError
 from edna.management.base import EdnaCommand, find_principal, new_private_file, remove_if_empty, usage, write_through
 
 _BATCH: Final = 500
@@ -45,7 +46,8 @@ class Command(EdnaCommand):
             help="With --all: a new file, readable by you only; it gets a line of JSON with the secret key of each user.",
         )
         parser.add_argument(
-            "--model", help="The principal model, if there are several (default: the first, with --all each of them)."
+            "--model",
+            help="The principal model, if there are several (default: each of them; WHO must be in one only).",
         )
         super().add_arguments(parser)
 
@@ -60,10 +62,10 @@ class Command(EdnaCommand):
         if options["everyone"]:
             self._everyone(models, options)
         else:
-            self._one(models[0], options)
+            self._one(_only(models, options["principal"]), options)
 
-    def _one(self, model: type[Model], options: dict[str, Any]) -> None:
-        principal = find_principal(model, options["principal"])
+    def _one(self, principal: Model, options: dict[str, Any]) -> None:
+        model = registry.principal_model_of(principal)
         # Shown before the commit: a key that was registered and not seen by anybody would be lost.
         with transaction.atomic(using=router.db_for_write(model)):
             made = api.register_principal(principal)
@@ -135,6 +137,22 @@ class Command(EdnaCommand):
         return len(made)
 
 
+def _only(models: Sequence[type[Model]], who: str) -> Model:
+    """The one person of whom ``who`` can be said: 7 may be somebody in each of several models."""
+    found, missing = [], None
+    for model in models:
+        try:
+            found.append(find_principal(model, who))
+        except CommandError as error:
+            missing = missing or error
+    if not found and missing is not None:
+        raise missing
+    if len(found) > 1:
+        labels = ", ".join(each._meta.label for each in found)
+        raise usage(f"{who} is somebody in several models; say which with --model: {labels}.")
+    return found[0]
+
+
 def _models(label: str | None) -> list[type[Model]]:
     models = registry.principal_models()
     if label is None:
@@ -157,17 +175,38 @@ def _batches(model: type[Model]) -> Iterator[list[Model]]:
 
 def _link_sessions(models: Sequence[type[Model]]) -> int:
     """Note whose the sessions are that began before edna could: they end when their user is removed."""
-    user_model, engine = get_user_model(), import_module(settings.SESSION_ENGINE).SessionStore
-    if user_model not in models or not issubclass(engine, DatabaseSessions):
+    engine = import_module(settings.SESSION_ENGINE).SessionStore
+    if not issubclass(engine, DatabaseSessions):
         return 0
     linked, model = 0, engine.get_model_class()
+    whose: dict[str | None, type[Model] | None] = {None: get_user_model()}
     sessions = model._base_manager.using(router.db_for_write(model)).filter(expire_date__gt=timezone.now())
     for session in sessions.iterator(chunk_size=_BATCH):
+        content = session.get_decoded()
+        key, backend = content.get(SESSION_KEY), content.get(BACKEND_SESSION_KEY)
+        if key is not None and whose.get(backend) is None:
+            whose[backend] = _model_of(backend, key)
+        users = whose.get(backend)
+        if key is None or users is None or users not in models:
+            continue
         try:
-            user = user_model(pk=user_model._meta.pk.to_python(session.get_decoded().get(SESSION_KEY)))
+            user = users(pk=users._meta.pk.to_python(key))
         except ValidationError:
             continue
-        if user.pk is not None:
-            api.end_sessions_on_removal(user, session.session_key)
-            linked += 1
+        api.end_sessions_on_removal(user, session.session_key)
+        linked += 1
     return linked
+
+
+def _model_of(path: str, key: str) -> type[Model] | None:
+    """Whose sessions this backend makes: where there are several principal models, the same key is somebody else in each."""
+    if path not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    backend = load_backend(path)
+    if isinstance(backend, ModelBackend):
+        return get_user_model()
+    try:
+        user = backend.get_user(get_user_model()._meta.pk.to_python(key))  # as Django asks it
+        return None if user is None else registry.principal_model_of(user)
+    except (PrincipalError, ValidationError):
+        return None

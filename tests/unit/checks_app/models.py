@@ -137,6 +137,7 @@ class Wallet(Table):
 
     person = models.OneToOneField(Person, models.CASCADE, primary_key=True)
     banker = models.ForeignKey(Person, models.CASCADE, null=True, related_name="banked")
+    note = models.CharField(max_length=10, default="")
 
 
 class Coin(Table):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Model
 
-from . import court, library, shop, studio, town
+from . import court, lending, shop, studio, town
 
 #: In an order in which the tables can be made. Neither proxies nor what is swapped out.
-MODELS: tuple[type[Model], ...] = (*town.MODELS, *court.MODELS, *library.MODELS, *studio.MODELS, *shop.MODELS)
+MODELS: tuple[type[Model], ...] = (*town.MODELS, *court.MODELS, *lending.MODELS, *studio.MODELS, *shop.MODELS)

@@ -1,0 +1,1 @@
+"""HotCRP: a conference reviews its submissions, people leave it, and come back."""

@@ -1,0 +1,391 @@
+"""The forms of the pages, with labels and help in the words of authors and reviewers.
+
+Longer than most modules: it is one form after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+
+from . import reviews
+from .auth import identifier
+from .models import (
+    BY_AUTHOR,
+    FOR_AUTHORS,
+    FOR_PC,
+    FOR_REVIEWERS,
+    REVIEW_TEXTS,
+    ContactInfo,
+    Paper,
+    PaperComment,
+    PaperReview,
+    PaperReviewPreference,
+)
+
+LARGEST_KEY = 2**31 - 1
+
+
+class LowercaseEmailField(forms.EmailField):
+    """E-mail addresses are compared, and stored, in lower case."""
+
+    widget = forms.EmailInput(attrs={"autocomplete": "username"})
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"max_length": ContactInfo._meta.get_field("email").max_length, **options})
+
+    def to_python(self, value: Any) -> str:
+        return ContactInfo.objects.normalize_email(super().to_python(value))
+
+
+class BytesField(forms.CharField):
+    """Text for a column of bytes: with the line ends of the database, and no longer in UTF-8 than the column."""
+
+    def __init__(self, *, max_bytes: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._max_bytes = max_bytes
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+    def validate(self, value: str) -> None:
+        super().validate(value)
+        if (size := len(value.encode())) > self._max_bytes:
+            raise ValidationError(f"This is too long: {size:,} bytes, of {self._max_bytes:,} that fit.")
+
+
+def password_field(label: str, autocomplete: str, **options: Any) -> forms.CharField:
+    # Never stripped: a password may begin or end with a space. Never rendered back.
+    return forms.CharField(
+        label=label,
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
+        **options,
+    )
+
+
+class LoginForm(forms.Form):
+    email = LowercaseEmailField(
+        label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
+    )
+    password = password_field("Password", "current-password")
+
+
+class RegisterForm(forms.Form):
+    email = LowercaseEmailField(
+        label="E-mail address",
+        help_text="Papers that name this address become yours, so we first mail a link to it.",
+    )
+
+
+class NewPasswordForm(forms.Form):
+    """A new password, twice."""
+
+    new_password = password_field(
+        "New password", "new-password", help_text="At least 8 characters, not only digits, and nothing common."
+    )
+    again = password_field("The same password again", "new-password")
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        password, again = data.get("new_password"), data.get("again")
+        if password and again and password != again:
+            self.add_error("again", "The two passwords differ.")
+        elif password:
+            try:
+                validate_password(password)
+            except ValidationError as error:
+                self.add_error("new_password", error)
+        return data
+
+
+class NewAccountForm(NewPasswordForm):
+    first_name = BytesField(label="First name", max_bytes=120)
+    last_name = BytesField(label="Last name", max_bytes=120)
+    affiliation = BytesField(label="Affiliation", max_bytes=2048, required=False)
+    field_order = ("first_name", "last_name", "affiliation", "new_password", "again")
+
+
+class PasswordForm(forms.Form):
+    """The account's own password, to confirm that it is still the same person."""
+
+    password = password_field("Your password", "current-password")
+
+    def __init__(self, user: ContactInfo, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._user = user
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if not self._user.check_password(password):
+            raise ValidationError("This is not your password.")
+        return password
+
+
+class ChangePasswordForm(PasswordForm, NewPasswordForm):
+    field_order = ("password", "new_password", "again")
+
+
+class RecoveryCodeField(forms.CharField):
+    def __init__(self, **options: Any) -> None:
+        hints = {"autocomplete": "off", "spellcheck": "false", "placeholder": "XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX"}
+        super().__init__(required=False, max_length=200, widget=forms.TextInput(attrs=hints), **options)
+
+
+class RemoveForm(PasswordForm):
+    everything = forms.BooleanField(
+        required=False,
+        label="Remove what was anonymised earlier, as well",
+        help_text="Your password opens your key, which finds it. Without this, it stays as anonymous as it is.",
+    )
+    recovery_code = RecoveryCodeField(label="Recovery code, if your password does not open your key")
+
+
+class KeyForm(forms.Form):
+    """Two ways to a key: e-mail address with password, or recovery code. Nobody has to be logged in for it."""
+
+    email = LowercaseEmailField(
+        label="Your e-mail address", required=False, help_text="The one that you had. Not needed with a recovery code."
+    )
+    password = password_field("Password", "current-password", required=False)
+    recovery_code = RecoveryCodeField(label="or recovery code")
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if self.errors:
+            return data
+        if not data.get("recovery_code") and not data.get("password"):
+            raise ValidationError("Enter your password or your recovery code.")
+        if not data.get("recovery_code") and not data.get("email"):
+            self.add_error("email", "A password opens your key only together with your e-mail address.")
+        return data
+
+    def credentials(self) -> dict[str, str]:
+        """What to unlock with. A recovery code wins: a browser may have filled in the password unasked."""
+        data = self.cleaned_data
+        if code := data.get("recovery_code"):
+            return {"recovery_code": code}
+        return {"identifier": identifier(data["email"]), "password": data["password"]}
+
+
+class OpenForm(KeyForm):
+    """Prove the key; look at the review of one paper or at all."""
+
+    paper = forms.IntegerField(
+        label="Only the paper with this number (optional)", required=False, min_value=1, max_value=LARGEST_KEY
+    )
+
+
+class ChosenReviewForm(KeyForm):
+    review = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=LARGEST_KEY)
+
+
+class FinishForm(KeyForm):
+    mail = forms.EmailField(
+        label="Mail the receipt to (optional)",
+        required=False,
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+        help_text="Your account has no address any more.",
+    )
+    sure = forms.BooleanField(label="Yes, remove it.", error_messages={"required": "Tick this to go on."})
+
+
+class BringBackForm(KeyForm):
+    """The key, and another address to come back with: asked only of those whose own somebody else has now."""
+
+    new_email = LowercaseEmailField(label="Another e-mail address to come back with", required=False)
+
+    def __init__(
+        self, data: Mapping[str, Any] | None = None, *, address_taken: bool = False, auto_id: str = "id_%s"
+    ) -> None:
+        super().__init__(data, auto_id=auto_id)
+        if not address_taken and "new_email" not in self.data:
+            del self.fields["new_email"]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        if not self.errors and data.get("new_email") and not data["password"]:
+            self.add_error(
+                "password", "To come back under another address, give your password, too: it belongs to the address."
+            )
+        return data
+
+    def address(self) -> dict[str, str]:
+        """What `keys.reveal_all` has to know of another address."""
+        if not self.cleaned_data.get("new_email"):
+            return {}
+        return {"new_email": self.cleaned_data["new_email"], "password": self.cleaned_data["password"]}
+
+
+class ReturnForm(BringBackForm):
+    receipt = forms.CharField(
+        label="Receipt (if you have it at hand)",
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(
+            attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false", "placeholder": "edna1:…"}
+        ),
+        help_text="It was on the good-bye page and in the mail. Without it we look for the account that your key opens.",
+    )
+    field_order = ("email", "password", "recovery_code", "receipt", "new_email")
+
+
+class ReviewForm(forms.Form):
+    """Scores and texts. A draft may leave out what a submitted review must have."""
+
+    def __init__(
+        self, review: PaperReview, data: Mapping[str, Any] | None = None, *, draft: bool = False, **options: Any
+    ) -> None:
+        super().__init__(data, **options)
+        for name in reviews.ASKED:
+            label, words = reviews.SCORES[name]
+            choices = [(0, "(no entry)"), *((value, f"{value}. {word}") for value, word in enumerate(words, start=1))]
+            self.fields[name] = forms.TypedChoiceField(
+                label=label, choices=choices, coerce=int, initial=getattr(review, name)
+            )
+        texts = review.texts
+        for key, label in REVIEW_TEXTS.items():
+            self.fields[key] = BytesField(
+                label=label,
+                max_bytes=reviews.LONGEST_TEXTS,
+                required=False,
+                initial=texts[key],
+                widget=forms.Textarea(attrs={"rows": 10 if key == "t02" else 4}),
+            )
+        self._draft = draft
+        self._kept = {key: text for key, text in texts.items() if key not in self.fields}
+
+    @property
+    def score_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in reviews.ASKED]
+
+    @property
+    def text_fields(self) -> list[forms.BoundField]:
+        return [self[key] for key in REVIEW_TEXTS]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if self.errors:
+            return data
+        size = reviews.size_of({**self._kept, **{key: data[key] for key in REVIEW_TEXTS}})
+        if size > reviews.LONGEST_TEXTS:
+            raise ValidationError(
+                f"The texts together are too long: {size:,} bytes, of {reviews.LONGEST_TEXTS:,} that fit."
+            )
+        if not self._draft:
+            for name in reviews.REQUIRED:
+                if not data[name]:
+                    self.add_error(name, "Choose one before you submit.")
+            if not data["t02"]:
+                self.add_error("t02", "Write something for the authors before you submit.")
+        return data
+
+
+class CommentForm(forms.Form):
+    text = BytesField(
+        label="Your comment",
+        max_bytes=PaperComment._meta.get_field("comment").max_length,
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+    audience = forms.TypedChoiceField(
+        label="Who reads it",
+        coerce=int,
+        choices=[
+            (FOR_REVIEWERS, "Reviewers and committee"),
+            (FOR_PC, "Committee only"),
+            (FOR_AUTHORS, "Authors, too, who do not see your name"),
+        ],
+    )
+
+    def __init__(self, *args: Any, author: bool, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._author = author
+        if author:
+            del self.fields["audience"]
+
+    def comment_type(self) -> int:
+        return BY_AUTHOR | FOR_REVIEWERS if self._author else self.cleaned_data["audience"]
+
+
+class AssignForm(forms.Form):
+    reviewer = forms.ModelChoiceField(ContactInfo.objects.none(), label="Ask for a review")
+
+    def __init__(self, eligible: Any, *args: Any) -> None:
+        super().__init__(*args)
+        self.fields["reviewer"].queryset = eligible
+        self.fields["reviewer"].label_from_instance = lambda contact: contact.name or contact.email
+
+
+class PaperForm(forms.Form):
+    """The number of a paper."""
+
+    paper = forms.IntegerField(
+        label="Number of the paper",
+        min_value=1,
+        max_value=LARGEST_KEY,
+        widget=forms.NumberInput(attrs={"autocomplete": "off"}),
+    )
+
+
+EXPERTISE = ((None, "–"), (2, "Expert"), (1, "Good"), (0, "Some"), (-1, "Little"), (-2, "None"))
+
+
+class PreferencesForm(forms.Form):
+    """A table: for each paper a preference and an expertise."""
+
+    def __init__(
+        self,
+        papers: Iterable[Paper],
+        known: Mapping[int, PaperReviewPreference],
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self._papers = list(papers)
+        for paper in self._papers:
+            row = known.get(paper.pk)
+            self.fields[f"preference_{paper.pk}"] = forms.IntegerField(
+                min_value=-100, max_value=100, required=False, initial=(row.preference or None) if row else None
+            )
+            self.fields[f"expertise_{paper.pk}"] = forms.TypedChoiceField(
+                choices=[("" if value is None else value, word) for value, word in EXPERTISE],
+                coerce=int,
+                empty_value=None,
+                required=False,
+                initial="" if row is None or row.expertise is None else row.expertise,
+            )
+
+    def rows(self) -> list[tuple[Paper, forms.BoundField, forms.BoundField]]:
+        return [(paper, self[f"preference_{paper.pk}"], self[f"expertise_{paper.pk}"]) for paper in self._papers]
+
+    def entered(self) -> dict[int, tuple[int, int | None]]:
+        """Preference and expertise by paper. What was not sent at all is left out."""
+        return {
+            paper.pk: (
+                self.cleaned_data[f"preference_{paper.pk}"] or 0,
+                self.cleaned_data[f"expertise_{paper.pk}"],
+            )
+            for paper in self._papers
+            if f"preference_{paper.pk}" in self.data
+        }
+
+
+class ConfirmForm(forms.Form):
+    """Typing a given phrase, before something that cannot be undone by the one who does it."""
+
+    confirmation = forms.CharField(widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}))
+
+    def __init__(self, phrase: str, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._phrase = phrase
+        self.fields["confirmation"].label = f"Type “{phrase}” to confirm"
+
+    def clean_confirmation(self) -> str:
+        confirmation: str = self.cleaned_data["confirmation"]
+        if confirmation.strip().casefold() != self._phrase.casefold():
+            raise ValidationError(f"Type exactly “{self._phrase}”.")
+        return confirmation

@@ -1,0 +1,86 @@
+"""What somebody's key leads to at this conference.
+
+Other applications of the site have people and disguises, too, and edna opens any key and undoes any disguise that it is given. Here it is
+those of the conference, or none: a key of elsewhere opens nothing here, and it is not said that it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+import edna
+
+from .auth import identifier
+from .models import ContactInfo
+
+REMOVE = "hotcrp.remove-account"
+ANONYMISE = "hotcrp.anonymize-conference"
+_IN_THE_WAY = (edna.Reason.ROW_EXISTS, edna.Reason.UNIQUE_TAKEN, edna.Reason.CONSTRAINT)
+
+
+def belongs_here(receipt: edna.Receipt) -> bool:
+    return receipt.disguise in (REMOVE, ANONYMISE)
+
+
+def history(unlocked: edna.Unlocked, *names: str) -> list[edna.HistoryEntry]:
+    """What is disguised, of this conference; of these disguises, if some are named. The latest first."""
+    return [entry for entry in edna.history(unlocked) if entry.name in (names or (REMOVE, ANONYMISE))]
+
+
+def account_of(unlocked: edna.Unlocked) -> ContactInfo | None:
+    """The account whose key it is; None while it is removed.
+
+    Raises:
+        WrongCredentials: it is the key of nobody at this conference.
+        BagError: what would tell cannot be opened.
+    """
+    found = edna.principal(unlocked)
+    if isinstance(found, ContactInfo):
+        return found
+    if found is None and history(unlocked, REMOVE):
+        return None
+    # A removal that cannot be opened leaves no entry: say so, rather than that there was none.
+    for error in unlocked.damaged:
+        raise error
+    raise edna.errors.WrongCredentials("This key is of nobody at this conference.")
+
+
+@sensitive_variables()
+def reveal_all(
+    receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked, *, new_email: str = "", password: str = ""
+) -> edna.Outcome:
+    """Undo disguises one after the other, all or nothing; one outcome for all. With ``new_email`` the account comes back under that address
+    if its own is taken, and the password opens the key with it.
+
+    A disguise that was applied twice, or after somebody had left, has many receipts: the person's, and one for each placeholder that stood
+    for them. `history` has them in the order in which they are to be undone.
+
+    Raises:
+        RevealRefused: a conflict of interest cannot be put back where it was, so its owner does not come back either: without it they
+            would see the paper. (One whose paper is gone, or that was deleted meanwhile, keeps nobody away.)
+    """
+    together = edna.Outcome()
+    overrides = {"hotcrp_sim.contactinfo.email": new_email} if new_email else {}
+    with transaction.atomic():
+        was_here = ContactInfo.objects.filter(email=new_email).exists()
+        for receipt in receipts:
+            try:
+                outcome = edna.reveal(receipt, unlocked, overrides=overrides)
+            except edna.errors.ReceiptUnknown:
+                if len(receipts) == 1:
+                    raise
+                continue  # one of several, of a placeholder that has gone with an earlier one
+            for label, rows in outcome.restored.items():
+                together.restored[label] = together.restored.get(label, 0) + rows
+            for label, rows in outcome.deferred.items():
+                together.deferred[label] = together.deferred.get(label, 0) + rows
+            together.held += outcome.held
+        if any(row.model == "hotcrp_sim.paperconflict" and row.reason in _IN_THE_WAY for row in together.held):
+            raise edna.errors.RevealRefused("A conflict of interest cannot be put back.", outcome=together)
+        # Only if the account has come back under it: its own address may have been free after all.
+        if new_email and not was_here and ContactInfo.objects.filter(email=new_email).exists():
+            edna.change_password(unlocked, identifier=identifier(new_email), password=password)
+    return together

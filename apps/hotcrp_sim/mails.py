@@ -1,0 +1,71 @@
+"""The mails of the conference. No address in them carries a secret, but for the link that proves whose a new account's address is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from django.core.mail import EmailMessage, get_connection, send_mail
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+
+logger = logging.getLogger(__name__)
+
+
+def _links(request: HttpRequest) -> dict[str, str]:
+    return {
+        f"{name}_link": request.build_absolute_uri(reverse(f"hotcrp:{name}"))
+        for name in ("home", "login", "return", "disguised", "finish")
+    }
+
+
+@sensitive_variables()
+def _send(address: str, subject: str, template: str, context: dict[str, object]) -> bool:
+    """Whether the mail was taken: a mail server that is down must not make a page fail whose work is done."""
+    try:
+        send_mail(subject, render_to_string(f"hotcrp_sim/{template}", context), None, [address])
+    except Exception as error:  # whatever it is: its owner must see what the page says
+        logger.warning("A mail could not be sent: %s", type(error).__name__)
+        return False
+    return True
+
+
+@sensitive_variables()
+def send_receipt(request: HttpRequest, address: str, receipt: str) -> bool:
+    return _send(
+        address,
+        "Your receipt: how to come back to the conference",
+        "removed_mail.txt",
+        {"receipt": receipt, **_links(request)},
+    )
+
+
+@sensitive_variables()
+def send_registration(request: HttpRequest, address: str, *, token: str | None) -> bool:
+    """The link to a new account; without a token, that there is one already."""
+    path = reverse("hotcrp:register-confirm", args=[token]) if token else reverse("hotcrp:login")
+    context: dict[str, object] = {"link": request.build_absolute_uri(path), "new": token is not None}
+    return _send(address, "Your account for the conference", "register_mail.txt", context)
+
+
+def send_anonymised(request: HttpRequest, addresses: Iterable[tuple[str, bool]]) -> tuple[int, list[str]]:
+    """Tell everybody how to take back what is theirs. ``addresses`` come with whether the account is one of the committee, which has lost
+    its address. Returns how many mails were taken, and the addresses of the others."""
+    links, sent, failed = _links(request), 0, []
+    texts = {
+        committee: render_to_string("hotcrp_sim/anonymised_mail.txt", {"committee": committee, **links})
+        for committee in (True, False)
+    }
+    connection = get_connection()
+    for address, committee in addresses:
+        message = EmailMessage("The conference has been anonymised", texts[committee], None, [address])
+        message.connection = connection
+        try:
+            message.send()
+            sent += 1
+        except Exception as error:  # one that cannot be reached must not keep the others from hearing of it
+            logger.warning("A mail could not be sent: %s", type(error).__name__)
+            failed.append(address)
+    return sent, failed

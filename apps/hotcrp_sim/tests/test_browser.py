@@ -1,0 +1,283 @@
+"""The whole story in a browser, with a picture of every page in ``build/screenshots``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.urls import reverse
+
+from apps.hotcrp_sim.models import ContactInfo, PaperReview
+
+from .conftest import PASSWORD
+from .people import Site, make_site
+
+pytestmark = pytest.mark.browser
+
+PICTURES = Path(settings.BASE_DIR) / "build" / "screenshots" / "hotcrp"
+
+
+class Walker:
+    """Somebody with a browser, who takes a picture of every page and minds that it fits a telephone."""
+
+    def __init__(self, page: Any, site: str) -> None:
+        self.page = page
+        self.site = site
+        self.errors: list[str] = []
+        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        PICTURES.mkdir(parents=True, exist_ok=True)
+
+    def go(self, name: str, *args: Any) -> None:
+        self.page.goto(self.site + reverse(f"hotcrp:{name}", args=args))
+
+    def fill(self, **values: str) -> None:
+        for name, value in values.items():
+            self.page.locator(f"[name={name}]:visible").fill(value)
+
+    def choose(self, **values: str) -> None:
+        for name, value in values.items():
+            self.page.locator(f"[name={name}]:visible").select_option(value)
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name, exact=True).click()
+        self.page.wait_for_load_state()
+
+    def sees(self, *texts: str) -> None:
+        shown = self.page.locator("body").inner_text()
+        assert [text for text in texts if text not in shown] == []
+
+    def misses(self, *texts: str) -> None:
+        source = self.page.content()
+        assert [text for text in texts if text in source] == []
+
+    def picture(self, name: str) -> None:
+        for suffix, width, scheme in (("", 1100, "light"), ("-dark", 1100, "dark"), ("-phone", 375, "light")):
+            self.page.set_viewport_size({"width": width, "height": 760})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+                f"{name} is wider than {width} px"
+            )
+            self.page.screenshot(path=PICTURES / f"{name}{suffix}.png", full_page=True)
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size({"width": 1100, "height": 760})
+        unlabelled = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')].filter(e => !e.labels.length).length"
+        assert self.page.evaluate(unlabelled) == 0, f"{name} has a field without a label"
+        twice = "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))"
+        assert self.page.evaluate(twice) == 0, f"{name} has an id twice"
+
+    def log_in(self, email: str) -> None:
+        self.page.context.clear_cookies()
+        self.go("login")
+        self.fill(email=email, password=PASSWORD)
+        self.press("Log in")
+
+
+@pytest.fixture
+def walker(page: Any, live_server: Any) -> Walker:
+    return Walker(page, live_server.url)
+
+
+@pytest.fixture
+def site(transactional_db: None) -> Site:
+    return make_site()
+
+
+def test_a_reviewer_writes_leaves_and_returns(walker: Walker, site: Site) -> None:
+    """The author reads the review all along, and never a name."""
+    walker.go("home")
+    walker.picture("01-home")
+    walker.go("login")
+    walker.fill(email="rae@example.org", password="wrong")
+    walker.press("Log in")
+    walker.picture("02-login-error")
+    walker.log_in("rae@example.org")
+    walker.picture("03-papers")
+    walker.go("home")
+    walker.picture("04-home-reviewer")
+    walker.go("preferences")
+    walker.fill(**{f"preference_{site.quiet.pk}": "12"})
+    walker.press("Save this page")
+    walker.sees("Your preferences are saved.")
+    walker.picture("05-preferences")
+    walker.go("conflicts")
+    walker.picture("06-conflicts")
+    walker.go("pc")
+    walker.picture("07-committee")
+
+    # Write the review
+    walker.page.goto(f"{walker.site}{reverse('hotcrp:papers')}?show=todo")
+    walker.page.get_by_role("link", name="Fair Locks").click()
+    walker.sees("Your review is a draft")
+    walker.picture("08-paper-draft")
+    walker.page.get_by_role("link", name="Change your review").click()
+    walker.choose(over_all_merit="0")
+    walker.press("Submit the review")
+    walker.sees("Choose one before you submit.")
+    walker.picture("09-review-error")
+    walker.choose(over_all_merit="4", novelty="3")
+    walker.fill(t02="A lock that is fair is a queue.\n\nPlease say so.")
+    walker.press("Submit the review")
+    walker.sees("Your review is submitted.", "Rob Example", "Verdict ROB")
+    walker.picture("10-paper-reviewer")
+
+    # The author reads it
+    walker.log_in("adam@example.org")
+    walker.go("paper", site.fair.pk)
+    walker.sees("A lock that is fair is a queue.", "Anonymous reviewer")
+    walker.misses("Rae Example", "Secret RAE")
+    walker.fill(text="Thank you. We will say so.")
+    walker.press("Add the comment")
+    walker.picture("11-paper-author")
+
+    # She leaves
+    walker.log_in("rae@example.org")
+    walker.go("account")
+    walker.picture("12-account")
+    walker.go("change-password")
+    walker.picture("13-change-password")
+    walker.go("remove")
+    walker.picture("14-remove")
+    walker.fill(password=PASSWORD)
+    walker.press("Remove my account")
+    walker.sees("Good-bye")
+    receipt = walker.page.locator(".receipt").inner_text()
+    walker.picture("15-good-bye")
+    assert receipt in mail.outbox[-1].body
+    assert not ContactInfo.objects.filter(email="rae@example.org").exists()
+
+    # The author still reads it, and so do the committee and the chair
+    for email in ("adam@example.org", "mia@example.org", "chair@example.org"):
+        walker.log_in(email)
+        walker.go("paper", site.fair.pk)
+        walker.sees("A lock that is fair is a queue.", "Anonymous reviewer")
+        walker.misses("Rae Example", "rae@example.org")
+    walker.picture("16-paper-chair-without-her")
+    walker.go("people")
+    walker.misses("rae@example.org", ".invalid")
+
+    # She edits the review without returning, then returns
+    walker.page.context.clear_cookies()
+    walker.go("disguised")
+    walker.fill(email="rae@example.org", password=PASSWORD)
+    walker.press("Show what is disguised")
+    walker.sees("You removed your account")
+    walker.page.locator("summary", has_text="Fair Locks").click()
+    walker.fill(t02="A fair lock is a queue.", email="rae@example.org", password=PASSWORD)
+    walker.picture("17-disguised-open")
+    walker.press("Save the review, stay anonymous")
+    walker.sees("The review is saved, and still anonymous.")
+    walker.go("return")
+    walker.picture("18-return")
+    walker.fill(email="rae@example.org", password="wrong", receipt=receipt[:40])
+    walker.press("Bring my account back")
+    walker.picture("19-return-error")
+    walker.fill(email="rae@example.org", password=PASSWORD, receipt=receipt)
+    walker.press("Bring my account back")
+    walker.sees("Welcome back")
+    walker.picture("20-returned")
+    walker.log_in("rae@example.org")
+    walker.go("paper", site.fair.pk)
+    walker.sees("A fair lock is a queue.", "Rae Example (you)")
+    walker.log_in("adam@example.org")
+    walker.go("paper", site.fair.pk)
+    walker.sees("A fair lock is a queue.")
+    walker.misses("Rae Example")
+    assert walker.errors == []
+
+
+def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
+    """A chair takes off all names; a reviewer takes hers back, another leaves for good."""
+    walker.log_in("chair@example.org")
+    walker.go("dashboard")
+    walker.picture("30-dashboard")
+    walker.go("people")
+    walker.picture("31-people")
+    walker.go("paper", site.fair.pk)
+    walker.choose(reviewer=str(site.mia.pk))
+    walker.press("Assign")
+    walker.sees("Mia Example is asked for a review.")
+    walker.picture("32-paper-chair")
+    walker.go("anonymise")
+    walker.picture("33-anonymise")
+    walker.fill(confirmation="anonymise the conference")
+    walker.press("Anonymise the conference")
+    walker.sees("The conference is anonymous")
+    walker.picture("34-anonymised")
+    for name in ("papers", "dashboard", "pc", "conflicts", "preferences"):
+        walker.go(name)
+        walker.misses("Rae Example", "Cleo Example")
+        walker.picture(f"35-{name}-closed")
+
+    # Rae edits a review without her name, then takes her name back
+    walker.log_in("rae@example.org")
+    walker.sees("This conference has been anonymised")
+    walker.go("account")
+    walker.picture("40-account-nameless")
+    message = next(message for message in mail.outbox if message.to == ["rae@example.org"])
+    walker.page.goto(re.sub(r"http://[^/]+", walker.site, re.search(r"http\S+#reviews", message.body)[0]))
+    walker.picture("41-disguised")
+    walker.fill(email="rae@example.org", password=PASSWORD)
+    walker.press("Show what is disguised")
+    walker.sees("Reversible Logs", "Fair Locks", "Lazy Paging")
+    walker.picture("42-disguised-list")
+    walker.page.locator("summary", has_text="Reversible Logs").click()
+    walker.page.locator("details[open] [name=t02]").fill("Reversed, and still good.")
+    walker.page.locator("details[open] [name=email]").fill("rae@example.org")
+    walker.page.locator("details[open] [name=password]").fill("wrong")
+    walker.page.locator("details[open] button").click()
+    walker.sees("The review is not saved yet")
+    walker.picture("43-disguised-wrong-key")
+    walker.fill(password=PASSWORD)
+    walker.press("Save the review, stay anonymous")
+    walker.sees("still anonymous")
+    assert PaperReview.objects.get(tfields__contains="Reversed, and").contact.is_guise
+    walker.fill(email="rae@example.org", password=PASSWORD)
+    walker.press("Show what is disguised")
+    walker.page.locator("#id_reclaim_email").fill("rae@example.org")
+    walker.page.locator("#id_reclaim_password").fill(PASSWORD)
+    walker.press("Reclaim, show my name again")
+    walker.sees("It is yours again")
+    walker.picture("44-reclaimed")
+    assert PaperReview.objects.get(tfields__contains="Reversed, and").contact == site.rae.user
+    walker.log_in("rae@example.org")
+    walker.go("paper", site.reversible.pk)
+    walker.sees("Rae Example (you)", "Reversed, and still good.")
+
+    # Mia removes her account for good
+    walker.log_in("mia@example.org")
+    walker.go("finish")
+    walker.picture("45-finish")
+    walker.fill(email="mia@example.org", password=PASSWORD)
+    walker.page.get_by_label("Yes, remove it.").check()
+    walker.press("Remove my account and all that is disguised")
+    walker.sees("Your receipt")
+    walker.picture("46-good-bye")
+    assert walker.errors == []
+
+
+def test_it_works_without_javascript(chromium: Any, live_server: Any, site: Site) -> None:
+    """Registering by the mailed link, leaving and coming back."""
+    context = chromium.new_context(java_script_enabled=False)
+    walker = Walker(context.new_page(), live_server.url)
+    walker.go("register")
+    walker.fill(email="nia@example.org")
+    walker.press("Mail me the link")
+    walker.sees("Look into your mail")
+    walker.page.goto(re.sub(r"http://[^/]+", walker.site, re.search(r"http\S+", mail.outbox[-1].body)[0]))
+    walker.fill(first_name="Nia", last_name="New", new_password=PASSWORD, again=PASSWORD)
+    walker.press("Create my account")
+    assert re.fullmatch(r"(\w{4}-){6}\w{4}", walker.page.locator(".code").inner_text())
+    walker.page.screenshot(path=PICTURES / "50-recovery-code.png", full_page=True)
+    walker.go("remove")
+    walker.fill(password=PASSWORD)
+    walker.press("Remove my account")
+    walker.sees("Your receipt")
+    walker.go("return")
+    walker.fill(email="nia@example.org", password=PASSWORD)
+    walker.press("Bring my account back")
+    walker.sees("Welcome back")
+    context.close()

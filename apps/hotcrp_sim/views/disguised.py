@@ -1,0 +1,176 @@
+"""Pages on which people prove who they are by their key: what is disguised of theirs, editing it, taking it back, and leaving altogether.
+
+Nobody has to be logged in, and it makes no difference who is: no page here tells anything before a key has been opened, and whatever is
+shown, changed or brought back belongs to the person of that key. So nobody can do it for somebody else, the chairs included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.db.models import Exists, OuterRef
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+
+import edna
+from apps.showcase.friendly import is_taken
+
+from .. import keys, mails, words
+from .. import reviews as reviews_
+from ..forms import BringBackForm, ChosenReviewForm, FinishForm, KeyForm, OpenForm, ReviewForm
+from ..models import REVIEW_TEXTS, ContactInfo, PaperConflict, PaperReview
+from ..policy import Conference, is_nameless
+from .guards import confidential, show
+
+#: Reviews that the page has forms for.
+EDITABLE_AT_ONCE = 50
+FIRST_COME_BACK = "Your key is right, but your account is removed. Come back to it first; then take your name back."
+NO_ACCOUNT = "Your key is right, but your account is removed already. You can come back to it."
+
+
+@confidential
+@sensitive_variables()
+def disguised(request: HttpRequest) -> HttpResponse:
+    """What is disguised: which disguises, and the anonymous reviews that are one's own."""
+    form = OpenForm(request.POST or None)
+    if form.is_valid():
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            account, entries = keys.account_of(unlocked), keys.history(unlocked)
+            theirs = _theirs(request, account)
+            if chosen := form.cleaned_data["paper"]:
+                theirs = theirs.filter(paper=chosen)
+            found = list(theirs[: EDITABLE_AT_ONCE + 1])
+            context = {
+                "anonymised": words.describe(entries, keys.ANONYMISE),
+                "removed": words.describe(entries, keys.REMOVE),
+                "reviews": [_editable(review) for review in found[:EDITABLE_AT_ONCE]],
+                "more": len(found) > EDITABLE_AT_ONCE,
+                "open": Conference.now()["rev_open"],
+                "nameless": account is not None and is_nameless(account),
+                "reclaim_form": BringBackForm(auto_id="id_reclaim_%s"),
+            }
+            return show(request, "disguised_list.html", context)
+        except edna.errors.EdnaError as error:
+            form.add_error(None, words.WORDS.explain(error))
+    return show(request, "disguised.html", {"form": form})
+
+
+def _theirs(request: HttpRequest, account: Any) -> Any:
+    """The reviews whose anonymous writers the unlocked key speaks for; not of papers with which the person has a conflict, whichever
+    of their names the conflict has now."""
+    voices = request.edna.speaks_for(ContactInfo)
+    everything = [*voices, account.pk] if account is not None else voices
+    conflicts = PaperConflict.objects.filter(paper=OuterRef("paper"), contact__in=everything)
+    found = PaperReview.objects.filter(~Exists(conflicts), contact__in=voices)
+    return found.select_related("paper").order_by("paper", "review_id")
+
+
+@dataclass(frozen=True)
+class _Editable:
+    key: int
+    paper: int
+    title: str
+    state: str
+    state_class: str
+    form: ReviewForm
+    key_form: KeyForm
+
+
+def _editable(review: PaperReview, form: ReviewForm | None = None, key_form: KeyForm | None = None) -> _Editable:
+    """Each form with fields of its own names for the labels: a page has many."""
+    prefix = f"id_{review.review_id}_%s"
+    return _Editable(
+        review.review_id,
+        review.paper_id,
+        review.paper.title or "(no title)",
+        *reviews_.state_of(review),
+        form or ReviewForm(review, auto_id=prefix),
+        key_form or ChosenReviewForm(initial={"review": review.review_id}, auto_id=prefix),
+    )
+
+
+@confidential
+@require_POST
+@sensitive_variables()
+def edit_review(request: HttpRequest) -> HttpResponse:
+    """Change an anonymous review while it stays anonymous. What opens the page is the key, so without it nothing is shown."""
+    key_form = ChosenReviewForm(request.POST)
+    if not key_form.is_valid():
+        return show(request, "disguised_key.html", {"form": key_form, "sent": _sent(request)})
+    try:
+        unlocked = request.edna.unlock(**key_form.credentials())
+        review = _theirs(request, keys.account_of(unlocked)).filter(review_id=key_form.cleaned_data["review"]).first()
+        if review is None:
+            raise edna.errors.NotYours("This key does not speak for the writer of that review.")
+        if not Conference.now()["rev_open"]:
+            messages.error(request, "Reviews can no longer be changed.")
+            return redirect("hotcrp:disguised")
+        form = ReviewForm(review, request.POST, draft=not review.review_submitted)
+        if form.is_valid():
+            # The writer, and not whoever asked for the review: a chair's key speaks for the latter of many reviews.
+            with request.edna.speak_as(review, owner="contact"):
+                reviews_.save_quietly(review, form.cleaned_data)
+            messages.success(request, "The review is saved, and still anonymous.")
+            return redirect("hotcrp:disguised")
+        return show(request, "disguised_review.html", {"review": _editable(review, form, key_form)})
+    except edna.errors.EdnaError as error:
+        key_form.add_error(None, words.WORDS.explain(error))
+    return show(request, "disguised_key.html", {"form": key_form, "sent": _sent(request)})
+
+
+def _sent(request: HttpRequest) -> list[tuple[str, str]]:
+    """What was written, to send it again with the right key: nobody loses a review to a typing error."""
+    names = [*reviews_.ASKED, *REVIEW_TEXTS]
+    return [(name, request.POST[name]) for name in names if name in request.POST]
+
+
+@confidential
+@require_POST
+@sensitive_variables()
+def reclaim(request: HttpRequest) -> HttpResponse:
+    """Put one's name back where the conference's disguise took it off: all that the key leads to. Nobody needs a receipt for it."""
+    form = BringBackForm(request.POST)
+    if form.is_valid():
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            if keys.account_of(unlocked) is None:
+                form.add_error(None, FIRST_COME_BACK)
+            else:
+                receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]
+                outcome = keys.reveal_all(receipts, unlocked, **form.address())
+                if not is_taken(outcome.held, "hotcrp_sim.contactinfo", "email"):
+                    return show(request, "reclaimed.html", words.WORDS.outcome(outcome))
+                form = BringBackForm(request.POST, address_taken=True)
+                form.add_error(None, words.TAKEN)
+        except edna.errors.EdnaError as error:
+            form.add_error(None, words.WORDS.explain(error))
+    return show(request, "reclaim.html", {"form": form})
+
+
+@confidential
+@sensitive_variables()
+def finish(request: HttpRequest) -> HttpResponse:
+    """Remove an account that has lost its address, with all that was made anonymous of it."""
+    form = FinishForm(request.POST or None)
+    if form.is_valid():
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            account = keys.account_of(unlocked)
+            if account is None:
+                form.add_error(None, NO_ACCOUNT)
+            else:
+                receipt = str(edna.disguise(keys.REMOVE, account, unlocked=unlocked))
+                if request.user == account:
+                    logout(request)
+                address = form.cleaned_data["mail"]
+                mailed = bool(address) and mails.send_receipt(request, address, receipt)
+                return show(request, "goodbye.html", {"receipt": receipt, "mailed_to": address if mailed else None})
+        except edna.errors.EdnaError as error:
+            form.add_error(None, words.WORDS.explain(error))
+    return show(request, "finish.html", {"form": form})

@@ -1,0 +1,130 @@
+"""What becomes of a member's data when they leave, when they have been away for long, and when they disown a topic.
+
+Whatever is disguised, the page of everybody else stays the same: scores and counts are columns of the stories and comments, and
+neither those nor the order of a page depends on who wrote or voted. Django finds this module by itself, as it finds
+``admin.py``.
+"""
+
+import datetime
+
+from django.db.models import Q
+
+import edna
+from edna import Decorrelate, Disguise, Modify, Param, Remove, placeholders
+
+from .models import (
+    Comment,
+    Hat,
+    HatRequest,
+    HiddenStory,
+    Invitation,
+    Message,
+    Moderation,
+    ModNote,
+    ReadRibbon,
+    SavedStory,
+    Story,
+    SuggestedTagging,
+    SuggestedTitle,
+    TagFilter,
+    User,
+    Vote,
+)
+
+DELETED = "[deleted content]"
+
+
+@edna.register
+class InactiveUser(edna.Pseudoprincipal):
+    """Whom stories, comments and votes belong to whose owner is disguised: an account that was never anybody's."""
+
+    model = User
+    values = {
+        "username": placeholders.random_string(),
+        "email": placeholders.random_email(),
+        "password": placeholders.unusable_password(),
+        # What makes an account inactive: pages name nobody, and nobody can log in. The moment says nothing.
+        "deleted_at": datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC),
+    }
+
+
+#: What only its owner has any use for.
+PERSONAL = [
+    Remove(Hat, owner="user"),
+    # A hat stays good when the moderator who granted it leaves.
+    Decorrelate(Hat, owner="granted_by_user"),
+    Remove(HatRequest, owner="user"),
+    Remove(HiddenStory, owner="user"),
+    Remove(Invitation, owner="user"),
+    Remove(ReadRibbon, owner="user"),
+    Remove(SavedStory, owner="user"),
+    Remove(SuggestedTagging, owner="user"),
+    Remove(SuggestedTitle, owner="user"),
+    Remove(TagFilter, owner="user"),
+    Remove(User),
+]
+
+#: What others have read, answered and counted. Every row gets an owner of its own, so that no two of them show that they
+#: were one person's.
+PUBLIC = [
+    Decorrelate(Comment, owner="user"),
+    Decorrelate(Story, owner="user"),
+    Decorrelate(Vote, owner="user"),
+    Decorrelate(Moderation, owner=["moderator_user", "user"]),
+    Decorrelate(ModNote, owner=["moderator_user", "user"]),
+]
+
+
+@edna.register
+class DeleteAccount(Disguise):
+    """Remove the account and all that is its owner's alone; stories and comments lose text and name. The member may return."""
+
+    name = "lobsters.delete-account"
+    transformations = [
+        Modify(Comment, owner="user", set={"comment": DELETED, "markeddown_comment": DELETED}),
+        Modify(
+            Story,
+            owner="user",
+            set={
+                "title": DELETED,
+                "url": DELETED,
+                "description": DELETED,
+                "markeddown_description": DELETED,
+                "story_cache": DELETED,
+                "twitter_id": placeholders.null(),
+            },
+        ),
+        # A message is the other one's, too: it goes when both have left, and until then its flag says who has.
+        Modify(Message, owner="author_user", set={"deleted_by_author": True}),
+        Modify(Message, owner="recipient_user", set={"deleted_by_recipient": True}),
+        Remove(Message, owner=["author_user", "recipient_user"]),
+        *PUBLIC,
+        *PERSONAL,
+    ]
+
+
+@edna.register
+class Decay(Disguise):
+    """Take a dormant account away: what it wrote stays, under nobody's name. The member may return, or finish the deletion."""
+
+    name = "lobsters.decay"
+    transformations = [
+        *PUBLIC,
+        Decorrelate(Message, owner=["author_user", "recipient_user"]),
+        *PERSONAL,
+    ]
+    applies_to = "staff"
+
+
+@edna.register
+class LeaveTopic(Disguise):
+    """Take the member's name off stories with one tag and off their comments there, and their votes away; scores stay."""
+
+    name = "lobsters.topic"
+    params = {"tag": str}
+    transformations = [
+        Decorrelate(Story, owner="user", where=Q(taggings__tag__tag=Param("tag")), group_by=["id"]),
+        Decorrelate(Comment, owner="user", where=Q(story__taggings__tag__tag=Param("tag")), group_by=["story"]),
+        # Votes for comments name the story, too.
+        Remove(Vote, owner="user", where=Q(story__taggings__tag__tag=Param("tag"))),
+    ]

@@ -1,0 +1,286 @@
+"""The whole story in a browser, with a picture of every page in ``build/screenshots/lobsters``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.urls import reverse
+
+import edna
+from apps.lobsters_sim.models import Comment, Story, User
+from apps.lobsters_sim.writing import post_comment
+
+from .conftest import PASSWORD, Person, Site
+
+pytestmark = pytest.mark.browser
+
+PICTURES = Path(settings.BASE_DIR) / "build" / "screenshots" / "lobsters"
+
+
+class Walker:
+    """Somebody with a browser, who takes a picture of every page and minds that it fits a telephone."""
+
+    def __init__(self, page: Any, site: str) -> None:
+        self.page = page
+        self.site = site
+        self.errors: list[str] = []
+        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        PICTURES.mkdir(parents=True, exist_ok=True)
+
+    def go(self, name: str, *args: Any) -> None:
+        self.page.goto(self.site + reverse(f"lobsters:{name}", args=args))
+
+    def fill(self, **values: str) -> None:
+        for name, value in values.items():
+            self.page.locator(f"[name={name}]").fill(value)
+
+    def press(self, name: str | re.Pattern[str]) -> None:
+        self.page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
+        self.page.wait_for_load_state()
+
+    def follow(self, name: str) -> None:
+        self.page.get_by_role("link", name=name).first.click()
+        self.page.wait_for_load_state()
+
+    def sees(self, text: str) -> None:
+        assert text in self.page.locator("body").inner_text()
+
+    def picture(self, name: str) -> None:
+        for suffix, width, scheme in (("", 1100, "light"), ("-dark", 1100, "dark"), ("-phone", 375, "light")):
+            self.page.set_viewport_size({"width": width, "height": 760})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+                f"{name} is wider than {width} px"
+            )
+            self.page.screenshot(path=PICTURES / f"{name}{suffix}.png", full_page=True)
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size({"width": 1100, "height": 760})
+        fields = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')]"
+        assert self.page.evaluate(f"{fields}.filter(e => !e.labels.length).length") == 0, (
+            f"{name} has an unlabelled field"
+        )
+        names = "[...document.querySelectorAll('button, a')].filter(e => !(e.ariaLabel || e.innerText).trim()).length"
+        assert self.page.evaluate(names) == 0, f"{name} has a button or link without a name"
+
+    def log_in(self, username: str) -> None:
+        self.page.context.clear_cookies()
+        self.go("login")
+        self.fill(username=username, password=PASSWORD)
+        self.press("Log in")
+
+
+@pytest.fixture
+def walker(page: Any, live_server: Any) -> Walker:
+    return Walker(page, live_server.url)
+
+
+def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, carl: Person, mod: Person) -> None:
+    walker.go("front")
+    walker.sees("Paxos over tea")
+    walker.picture("01-front")
+
+    # Register
+    walker.go("register")
+    walker.picture("02-register")
+    walker.fill(username="dora", email="dora@example.org", new_password=PASSWORD, again="something else")
+    walker.press("Create my account")
+    walker.picture("03-register-error")
+    walker.fill(new_password=PASSWORD, again=PASSWORD)
+    walker.press("Create my account")
+    recovery_code = walker.page.locator(".code").inner_text()
+    assert re.fullmatch(r"(\w{4}-){6}\w{4}", recovery_code)
+    walker.picture("04-recovery-code")
+    walker.page.get_by_role("link", name=re.compile("go to the front page")).click()
+
+    # Submit
+    walker.follow("Submit")
+    walker.picture("05-submit")
+    walker.fill(title="Kettles compared", url="https://example.org/kettles", tags="compsci nothing")
+    walker.press("Submit")
+    walker.picture("06-submit-error")
+    walker.fill(tags="compsci", description="Which boils first?\n\n> A watched one never does.")
+    walker.press("Submit")
+    walker.sees("No comments yet")
+    kettles = Story.objects.get(title="Kettles compared")
+
+    # Comment, answer, vote
+    walker.fill(comment="The blue one. See https://example.org/blue for why.")
+    walker.press("Post the comment")
+    walker.sees("1 comment")
+    mine = Comment.objects.get(user__username="dora")
+    answer = post_comment(carl.user, "", "The red one whistles.", parent_id=mine.short_id)
+    post_comment(mod.user, "", "Both of you: tea first.", parent_id=answer.short_id)
+    walker.go("story", kettles.short_id)
+    walker.picture("07-story")
+    walker.go("story", site.carls.short_id)
+    walker.press(re.compile("Vote for “Garbage"))
+    assert Story.objects.get(pk=site.carls.pk).upvotes == site.carls.upvotes + 1
+    walker.press(re.compile("Vote for this comment"))
+    walker.picture("08-story-voted")
+    walker.go("comment", site.carls_reply.short_id)
+    walker.picture("09-comment")
+    walker.fill(comment="Kettles have no garbage.")
+    walker.press("Post the reply")
+    walker.sees("Kettles have no garbage.")
+    walker.go("flag-story", site.beas_film.short_id)
+    walker.picture("10-flag")
+    walker.press("Off-topic")
+    walker.go("front")
+    walker.picture("11-front-logged-in")
+    walker.press("save")
+    for name in ("recent", "comments", "tags", "saved", "hidden", "filters", "hats", "request-hat", "moderations"):
+        walker.go(name)
+        walker.picture(f"20-{name}")
+    walker.go("tag", "compsci")
+    walker.picture("21-tag")
+    walker.go("profile", "bea")
+    walker.picture("22-profile")
+    walker.go("profile-comments", "bea")
+    walker.picture("23-profile-comments")
+    walker.go("edit-story", kettles.short_id)
+    walker.picture("24-edit-story")
+    walker.go("edit-comment", mine.short_id)
+    walker.picture("25-edit-comment")
+    walker.go("account")
+    walker.picture("26-account")
+    walker.go("change-password")
+    walker.picture("27-change-password")
+
+    # Messages
+    walker.go("profile", "carl")
+    walker.follow("Write a message")
+    walker.picture("30-write-message")
+    walker.fill(subject="Whistles", body="How loud is it?")
+    walker.press("Send")
+    walker.picture("31-sent")
+    walker.log_in("carl")
+    walker.picture("32-front-with-mail")
+    walker.go("messages")
+    walker.picture("33-messages")
+    walker.follow("Whistles")
+    walker.picture("34-message")
+
+    # Leave a topic, edit, reclaim
+    walker.log_in("dora")
+    walker.go("leave-topic")
+    walker.picture("40-leave-topic")
+    walker.fill(tag="compsci")
+    walker.press("Show what would happen")
+    walker.picture("41-leave-topic-preview")
+    walker.press("Take my name off “compsci”")
+    walker.picture("42-topic-left")
+    walker.go("story", kettles.short_id)
+    walker.sees("[anonymous]")
+    walker.picture("43-story-anonymous")
+    walker.go("disguised")
+    walker.picture("44-disguised")
+    walker.fill(password=PASSWORD)
+    walker.press("Show what is disguised")
+    walker.picture("45-disguised-list")
+    walker.press(re.compile("Edit the story “Kettles"))
+    walker.picture("46-edit-disguised")
+    walker.fill(title="Kettles compared at last", password=PASSWORD)
+    walker.press("Save, stay without a name")
+    walker.sees("It still stands under nobody’s name")
+    assert not Story.objects.get(title="Kettles compared at last").user.is_active
+    walker.fill(recovery_code=recovery_code)
+    walker.press("Show what is disguised")
+    walker.page.locator("#id_reclaim_password").fill("wrong")
+    walker.press("Put my name back")
+    walker.picture("47-reclaim-error")
+    walker.fill(password=PASSWORD)
+    walker.press("Put my name back")
+    walker.picture("48-reclaimed")
+    assert Story.objects.get(title="Kettles compared at last").user.username == "dora"
+
+    # Delete, good-bye
+    walker.go("delete")
+    walker.picture("50-delete")
+    walker.fill(password="wrong")
+    walker.press("Delete my account")
+    walker.picture("51-delete-error")
+    walker.fill(password=PASSWORD)
+    walker.press("Delete my account")
+    walker.sees("Good-bye")
+    receipt = walker.page.locator(".receipt").inner_text()
+    walker.picture("52-good-bye")
+    assert receipt in mail.outbox[-1].body
+    assert not User.objects.filter(username="dora").exists()
+    walker.go("story", kettles.short_id)
+    walker.sees("[deleted content]")
+    walker.sees("The red one whistles.")
+    walker.picture("53-story-deleted")
+
+    # Come back
+    walker.go("login")
+    walker.fill(username="dora", password=PASSWORD)
+    walker.press("Log in")
+    walker.sees("you can come back")
+    walker.picture("54-login-error")
+    walker.go("return")
+    walker.picture("55-return")
+    walker.fill(username="dora", password="wrong", receipt=receipt[:40])
+    walker.press("Bring my account back")
+    walker.picture("56-return-error")
+    walker.fill(username="dora", password=PASSWORD, receipt="")
+    walker.press("Bring my account back")
+    walker.sees("Welcome back!")
+    walker.picture("57-returned")
+    walker.log_in("dora")
+    walker.go("story", kettles.short_id)
+    walker.sees("Kettles compared at last")
+
+    # Decay, finish the deletion
+    edna.disguise("lobsters.decay", User.objects.get(username="dora"))
+    walker.page.context.clear_cookies()
+    walker.go("finish")
+    walker.picture("58-finish")
+    walker.fill(username="dora", password=PASSWORD)
+    walker.press("Delete what I wrote")
+    walker.sees("The deletion is finished")
+    walker.picture("59-finished")
+
+    # Moderators
+    walker.log_in("mod")
+    walker.go("hats")
+    walker.picture("60-hats")
+    walker.press("grant")
+    walker.sees("The hat is granted.")
+    walker.go("moderate-comment", site.carls_reply.short_id)
+    walker.picture("61-moderate")
+    walker.fill(reason="Unkind")
+    walker.press("Remove it")
+    walker.picture("62-moderated")
+    walker.go("story", site.carls.short_id)
+    walker.sees("[comment removed by a moderator]")
+    walker.picture("63-story-moderated")
+
+    walker.page.goto(walker.site + "/lobsters/nowhere")
+    walker.picture("70-not-found")
+    walker.go("hats")
+    walker.page.goto(walker.site + reverse("lobsters:story", args=["nothere"]))
+    walker.sees("No such page")
+    assert [error for error in walker.errors if "404" not in error] == []
+
+
+def test_it_works_without_javascript(chromium: Any, live_server: Any, transactional_db: None, site: Site) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    walker = Walker(context.new_page(), live_server.url)
+    walker.log_in("bea")
+    walker.go("story", site.carls.short_id)
+    walker.press(re.compile("Take back your vote for “Garbage"))
+    assert Story.objects.get(pk=site.carls.pk).upvotes == site.carls.upvotes - 1
+    walker.go("delete")
+    walker.fill(password=PASSWORD)
+    walker.press("Delete my account")
+    walker.sees("Your receipt")
+    walker.go("return")
+    walker.fill(username="bea", password=PASSWORD)
+    walker.press("Bring my account back")
+    walker.sees("Welcome back!")
+    context.close()

@@ -1,0 +1,252 @@
+"""Leaving and coming back: delete the account, finish a deletion, come back, leave a topic, and what is disguised.
+
+A receipt is shown as the direct answer to the form that made it, and mailed; it is kept nowhere. No address of these pages says
+what is whose: what somebody disowns, and what they edit under disguise, travels in the body of a request.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+
+import edna
+
+from .. import keys
+from ..disguises import DELETED
+from ..friendly import TAKEN, WORDS, describe, name_is_taken, preview
+from ..keyforms import DeleteForm, EditForm, KeyForm, ReclaimForm, ReturnForm
+from ..mails import mail_receipt
+from ..models import Comment, Story, Tag, User
+from ..writing import edit_comment, edit_story
+from .guards import confidential, member, member_of, posted_name, viewer_of
+
+#: How much of what is disguised is listed for editing; the latest.
+LISTED = 100
+
+ALREADY_HERE = "Your key is right, but its account is here. Just log in."
+
+
+@member
+@confidential
+@sensitive_variables()
+def delete(request: HttpRequest) -> HttpResponse:
+    """Leave. The password is asked for; it also opens the key, if what was disowned earlier is to go along."""
+    user = member_of(request)
+    form = DeleteForm(user, request.POST or None)
+    if form.is_valid():
+        name, password = keys.identifier(user.username), form.cleaned_data["password"]
+        try:
+            unlocked = (
+                request.edna.unlock(identifier=name, password=password) if form.cleaned_data["disowned"] else None
+            )
+            receipt = edna.disguise(keys.DELETION, user, unlocked=unlocked)
+        except edna.errors.WrongCredentials:
+            form.add_error(
+                "disowned", "Your password does not open your key. Leave this out, and the rest can be deleted."
+            )
+        except edna.errors.EdnaError as error:
+            form.add_error(None, WORDS.explain(error))
+        else:
+            logout(request)
+            return _goodbye(request, receipt, user.email)
+    context: dict[str, Any] = {"form": form, "has_key": edna.is_registered(user)}
+    if context["has_key"]:
+        try:
+            context["preview"] = preview(edna.plan(keys.DELETION, user))
+        except edna.errors.EdnaError as error:
+            context["problem"] = WORDS.explain(error)
+    return render(request, "lobsters/delete.html", context)
+
+
+@sensitive_variables()
+def _goodbye(request: HttpRequest, receipt: edna.Receipt, address: str, **more: Any) -> HttpResponse:
+    request.edna.mark()
+    mailed = mail_receipt(address, receipt, request.build_absolute_uri)
+    context = {"receipt": str(receipt), "mailed_to": address if mailed else None, **more}
+    return render(request, "lobsters/goodbye.html", context)
+
+
+@confidential
+@sensitive_variables()
+def come_back(request: HttpRequest) -> HttpResponse:
+    """Bring an account back that was deleted or put away. The receipt is looked up with the key if it was not given."""
+    form = ReturnForm(request.POST or None)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            receipt = _departure(data["receipt"], unlocked)
+            if receipt is None:
+                form.add_error(None, ALREADY_HERE)
+            else:
+                renamed = {"new_username": data.get("new_username", ""), "password": data["password"]}
+                outcome = keys.bring_back(receipt, unlocked, **renamed)
+                if not name_is_taken(outcome):
+                    return render(request, "lobsters/returned.html", WORDS.outcome(outcome))
+                form = _asking_for_a_name(request)
+        except edna.errors.EdnaError as error:
+            form.add_error(None, WORDS.explain(error))
+    return render(request, "lobsters/return.html", {"form": form})
+
+
+@confidential
+@sensitive_variables()
+def finish(request: HttpRequest) -> HttpResponse:
+    """Delete an account that was put away because nobody used it. Here a receipt must be of that."""
+    form = ReturnForm(request.POST or None)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            receipt = _departure(data["receipt"], unlocked)
+            if receipt is None:
+                form.add_error(None, ALREADY_HERE)
+            elif receipt.disguise != keys.DECAY:
+                form.add_error(None, "Your account is deleted already. There is nothing left to do.")
+            else:
+                renamed = {"new_username": data.get("new_username", ""), "password": data["password"]}
+                outcome, user, deletion = keys.finish(receipt, unlocked, **renamed)
+                if user is not None and deletion is not None:
+                    return _goodbye(request, deletion, user.email, finished=True)
+                if name_is_taken(outcome):
+                    form = _asking_for_a_name(request)
+                else:
+                    form.add_error(None, "This cannot be done as things are. Nothing was changed.")
+        except edna.errors.EdnaError as error:
+            form.add_error(None, WORDS.explain(error))
+    return render(request, "lobsters/finish.html", {"form": form})
+
+
+def _departure(given: str, unlocked: edna.Unlocked) -> edna.Receipt | None:
+    if not given:
+        return keys.departure(unlocked)
+    receipt = keys.own_receipt(given)
+    if receipt.disguise not in keys.AWAY:
+        raise edna.errors.ReceiptUnknown("This receipt brings no account back.")
+    return receipt
+
+
+def _asking_for_a_name(request: HttpRequest) -> ReturnForm:
+    form = ReturnForm(request.POST, name_taken=True)
+    form.add_error(None, TAKEN)
+    return form
+
+
+@member
+@confidential
+@sensitive_variables()
+def leave_topic(request: HttpRequest) -> HttpResponse:
+    """Take one's name off a topic: choose the tag, look at what would happen, do it. Sealing needs no secret."""
+    user, chosen = member_of(request), posted_name(request, "tag").strip().lower()
+    context: dict[str, Any] = {"tags": Tag.objects.order_by("tag"), "chosen": chosen}
+    if chosen:
+        tag = Tag.objects.filter(tag=chosen).first()
+        try:
+            if tag is None:
+                context["problem"] = f"There is no tag “{chosen}”."
+            elif "confirmed" in request.POST:
+                receipt = keys.leave_topic(user, tag.tag)
+                request.edna.mark()
+                mailed = mail_receipt(
+                    user.email, receipt, request.build_absolute_uri, tag=tag.tag, username=user.username
+                )
+                context = {"receipt": str(receipt), "mailed_to": user.email if mailed else None, "tag": tag}
+                return render(request, "lobsters/topic_left.html", context)
+            else:
+                context |= {"tag": tag, "preview": preview(keys.plan_topic(user, tag.tag))}
+        except edna.errors.EdnaError as error:
+            context["problem"] = WORDS.explain(error)
+    return render(request, "lobsters/leave_topic.html", context)
+
+
+@confidential
+@sensitive_variables()
+def disguised(request: HttpRequest) -> HttpResponse:
+    """What somebody has disguised, for whoever proves the key: to take back, or to edit while it stays without a name."""
+    viewer = viewer_of(request)
+    form = KeyForm(viewer, request.POST or None)
+    if form.is_valid():
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            context = {
+                "history": describe(keys.own_history(unlocked)),
+                "away": edna.principal(unlocked) is None,
+                "reclaim_form": KeyForm(viewer, auto_id="id_reclaim_%s"),
+                **_items(edna.speaks_for(unlocked, User)),
+            }
+            return render(request, "lobsters/disguised_list.html", context)
+        except edna.errors.EdnaError as error:
+            form.add_error(None, WORDS.explain(error))
+    return render(request, "lobsters/disguised.html", {"form": form})
+
+
+def _items(voices: list[int]) -> dict[str, Any]:
+    """The latest stories and comments of these pseudoprincipals; not those without text, which come back with the account."""
+    comments = Comment.objects.filter(user__in=voices, is_deleted=False, is_moderated=False, story__is_expired=False)
+    stories = Story.objects.filter(user__in=voices, is_expired=False)
+    found_comments = comments.exclude(comment=DELETED).select_related("story").order_by("-pk")[: LISTED + 1]
+    found_stories = stories.exclude(title=DELETED).order_by("-pk")[: LISTED + 1]
+    return {
+        "comments": list(found_comments[:LISTED]),
+        "stories": list(found_stories[:LISTED]),
+        "more": len(found_comments) > LISTED or len(found_stories) > LISTED,
+        "listed": LISTED,
+    }
+
+
+@confidential
+@sensitive_variables()
+@require_POST
+def reclaim(request: HttpRequest) -> HttpResponse:
+    """Put one's name back under what was disguised."""
+    form = ReclaimForm(viewer_of(request), request.POST)
+    if form.is_valid():
+        try:
+            unlocked = request.edna.unlock(**form.credentials())
+            outcome = edna.reveal(keys.own_receipt(form.cleaned_data["receipt"]), unlocked)
+            if name_is_taken(outcome):
+                return redirect("lobsters:return")
+            return render(request, "lobsters/reclaimed.html", WORDS.outcome(outcome))
+        except edna.errors.EdnaError as error:
+            form.add_error(None, WORDS.explain(error))
+    return render(request, "lobsters/reclaim.html", {"form": form})
+
+
+@confidential
+@sensitive_variables()
+@require_POST
+def edit(request: HttpRequest) -> HttpResponse:
+    """Change a story or comment that stands under nobody's name. Its text is public; to save it takes its author's key."""
+    kind, short_id = posted_name(request, "kind"), posted_name(request, "short_id")
+    model: Any = {"story": Story, "comment": Comment}.get(kind)
+    if model is None:
+        raise Http404("There is nothing to edit.")
+    row = get_object_or_404(model.objects.select_related("user"), short_id=short_id)
+    if "text" not in request.POST:
+        text = row.comment if kind == "comment" else row.description
+        initial = {"kind": kind, "short_id": short_id, "title": getattr(row, "title", ""), "text": text}
+        return render(
+            request, "lobsters/edit_disguised.html", {"form": EditForm(kind, viewer_of(request), initial=initial)}
+        )
+    form = EditForm(kind, viewer_of(request), request.POST)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            request.edna.unlock(**form.credentials())
+            with request.edna.speak_as(row, owner="user"):
+                if kind == "comment":
+                    edit_comment(request.user, row, data["text"])
+                else:
+                    edit_story(request.user, row, title=data["title"], description=data["text"])
+        except edna.errors.EdnaError as error:
+            form.add_error(None, WORDS.explain(error))
+        else:
+            messages.success(request, "Saved. It still stands under nobody’s name.")
+            return redirect("lobsters:disguised")
+    return render(request, "lobsters/edit_disguised.html", {"form": form})

@@ -1,0 +1,126 @@
+"""edna's words for the people who use a sample application: its errors, plans, histories and outcomes as sentences.
+
+Each application makes one `Words`, and says in it how its people log in and whom they may ask.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from django.apps import apps
+
+import edna
+
+_EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
+    edna.errors.WrongCredentials: (
+        "This {login} with this password, or this recovery code, does not open a key here. "
+        "Check for typing errors, or use the other one: recovery code instead of password, or the other way round."
+    ),
+    edna.errors.RecoveryCodeMalformed: (
+        "This is not a complete recovery code. It has seven groups of four characters; please copy it again. "
+        "Spaces, dashes and capital letters do not matter."
+    ),
+    edna.errors.ReceiptMalformed: (
+        "The receipt is incomplete or mistyped. Copy all of it, from “edna1:” to its last character, "
+        "or leave the field empty and we look for it."
+    ),
+    edna.errors.ReceiptUnknown: (
+        "Nothing is stored under this receipt. Most likely it has been used already. "
+        "Otherwise it comes from another site, or from another application of this one."
+    ),
+    edna.errors.ReceiptForeign: (
+        "This receipt belongs to somebody else’s account, and your key does not open it. "
+        "Use the receipt that you were given yourself, or leave the field empty and we look for it."
+    ),
+    edna.errors.PrincipalNotRegistered: "This account has no key yet. Make one on your account page, then try again.",
+    edna.errors.PrincipalAlreadyRegistered: (
+        "There is a key for this {login} and password already. If you left earlier, come back to that account instead."
+    ),
+    edna.errors.UnregisteredOwners: (
+        "Some people have no key yet, so what is theirs could never be given back to them. Nothing was changed. "
+        "Make the missing keys with “manage.py edna_register --all”, then try again."
+    ),
+    edna.errors.NotYours: "Your key does not speak for the author of this, so only its real author can change it.",
+    edna.errors.BagError: (
+        "What is stored for you does not pass its integrity check, so it was not used. Nothing was changed, and the stored data is kept. "
+        "Please tell {helpers}, and mention this word: {name}."
+    ),
+    edna.errors.DatabaseBusy: "The database is very busy right now. Nothing was changed; please try again in a minute.",
+    edna.errors.EdnaError: (
+        "This cannot be done right now. Nothing was changed. Please tell {helpers}, and mention this word: {name}."
+    ),
+}
+
+_OPERATIONS = {"remove": "removed", "modify": "emptied of what you wrote", "decorrelate": "given an anonymous owner"}
+
+_REASONS: Mapping[edna.Reason, str] = {
+    edna.Reason.ROW_EXISTS: "there is another one in its place.",
+    edna.Reason.ROW_MISSING: "it has been deleted meanwhile.",
+    edna.Reason.CHANGED: "somebody has changed it meanwhile, and we do not overwrite that.",
+    edna.Reason.UNIQUE_TAKEN: "there is another one in its place.",
+    edna.Reason.REFERENCE_MISSING: "what it belongs to is not there (any more, or not yet).",
+    edna.Reason.CONSTRAINT: "there is another one in its place.",
+    edna.Reason.FILE_EXISTS: "a file of that name is there already. Please tell {helpers}.",
+    edna.Reason.SCHEMA_CHANGED: "the site has been rebuilt since. Please tell {helpers}.",
+}
+
+
+def count(rows: int, label: str) -> str:
+    """``count(2, "websubmit.answer")`` is "2 answers"."""
+    meta = apps.get_model(label)._meta
+    return f"{rows:,} {meta.verbose_name if rows == 1 else meta.verbose_name_plural}"
+
+
+def count_each(counts: Mapping[str, int]) -> list[str]:
+    """The same for what a history entry or an outcome counts, without what it counts none of."""
+    return [count(rows, label) for label, rows in counts.items() if rows]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one application: what people log in with, whom they ask, and what it says otherwise than the others."""
+
+    login: str
+    helpers: str
+    explanations: Mapping[type[edna.errors.EdnaError], str] = field(default_factory=dict)
+    operations: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[edna.Reason, str] = field(default_factory=dict)
+
+    def explain(self, error: edna.errors.EdnaError) -> str:
+        """A sentence that says what to do about an error: that of the nearest class in the tree of errors."""
+        sentences = {**_EXPLANATIONS, **self.explanations}
+        sentence = next(sentences[kind] for kind in type(error).__mro__ if kind in sentences)
+        return sentence.format(name=type(error).__name__, login=self.login, helpers=self.helpers)
+
+    def preview(self, plan: edna.Plan) -> list[str]:
+        """What a plan would do, one line per table and operation, without those that it would not touch."""
+        rows: Counter[tuple[str, str]] = Counter()
+        for table in plan.tables:
+            rows[table.model, table.operation] += table.rows
+        words = {**_OPERATIONS, **self.operations}
+        return [f"{count(number, model)}: {words[operation]}" for (model, operation), number in rows.items() if number]
+
+    def held(self, held: Iterable[edna.Held]) -> list[str]:
+        """What could not be brought back yet, and why; counted instead of listed, for primary keys tell people nothing."""
+        reasons = Counter((row.model, row.reason) for row in held)
+        words = {**_REASONS, **self.reasons}
+        unknown = "it cannot be brought back as things are. Please tell {helpers}."
+        return [
+            f"{count(rows, model)}: {words.get(reason, unknown).format(helpers=self.helpers)}"
+            for (model, reason), rows in reasons.items()
+        ]
+
+    def outcome(self, outcome: edna.Outcome) -> dict[str, list[str]]:
+        """What a page about a reveal shows."""
+        return {
+            "restored": count_each(outcome.restored),
+            "deferred": count_each(outcome.deferred),
+            "held": self.held(outcome.held),
+        }
+
+
+def is_taken(held: Iterable[edna.Held], model: str, field: str) -> bool:
+    """Whether a row stays sealed because somebody else has its value of a unique column now: an account's name, say."""
+    return any((row.model, row.field, row.reason) == (model, field, edna.Reason.UNIQUE_TAKEN) for row in held)

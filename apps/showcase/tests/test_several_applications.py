@@ -1,0 +1,343 @@
+"""Three applications in one site, each with people of its own: the same number, address and password are three people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.auth import SESSION_KEY, get_user
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.db.models import Model
+from django.http import HttpRequest
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils.html import strip_tags
+
+import edna
+from apps.hotcrp_sim.auth import identifier as hotcrp_identifier
+from apps.hotcrp_sim.models import ContactInfo, Paper, PaperReview
+from apps.lobsters_sim.keys import identifier as lobsters_identifier
+from apps.lobsters_sim.models import SavedStory, Story
+from apps.lobsters_sim.models import User as Member
+from apps.showcase import applications
+from apps.websubmit.models import Answer, Lecture, Question
+from apps.websubmit.models import User as Student
+
+pytestmark = pytest.mark.django_db
+
+NUMBER, EMAIL, PASSWORD = 7, "bea@example.org", "a long walk home"
+DISGUISES = {
+    "websubmit": "websubmit.delete-account",
+    "lobsters": "lobsters.delete-account",
+    "hotcrp": "hotcrp.remove-account",
+}
+MEMBERS_ONLY = {"websubmit": "account", "lobsters": "account", "hotcrp": "account"}
+KEYS = list(DISGUISES)
+PAIRS = [(one, other) for one in KEYS for other in KEYS if one != other]
+
+
+@dataclass
+class Bea:
+    """One of the three who are called so."""
+
+    application: applications.Application
+    user: Any
+    identifier: str
+    registration: edna.Registration
+
+    @property
+    def backend(self) -> str:
+        return {
+            "websubmit": "django.contrib.auth.backends.ModelBackend",
+            "lobsters": "apps.lobsters_sim.auth.LobstersBackend",
+            "hotcrp": "apps.hotcrp_sim.auth.HotcrpBackend",
+        }[self.application.key]
+
+    @property
+    def code(self) -> str:
+        return str(self.registration.recovery_code)
+
+    def browser(self) -> Client:
+        """Logged in with the form of the application."""
+        names = {"websubmit": ("username", EMAIL), "lobsters": ("username", "bea"), "hotcrp": ("email", EMAIL)}
+        name, value = names[self.application.key]
+        client = Client()
+        response = client.post(url(self.application.key, "login"), {name: value, "password": PASSWORD})
+        assert response.status_code == 302, text_of(response)
+        return client
+
+    def unlock(self) -> edna.Unlocked:
+        return edna.unlock(identifier=self.identifier, password=PASSWORD)
+
+    def leave(self) -> edna.Receipt:
+        return edna.disguise(DISGUISES[self.application.key], self.user)
+
+    def is_here(self) -> bool:
+        return type(self.user)._base_manager.filter(pk=NUMBER).exists()
+
+
+def url(key: str, name: str) -> str:
+    return reverse(f"{key}:{name}")
+
+
+def text_of(response: Any) -> str:
+    return " ".join(strip_tags(response.content.decode()).split())
+
+
+def somebody(key: str, user: Model, identifier: str) -> Bea:
+    application = applications.by_key(key)
+    assert application is not None
+    made = edna.register_principal(user, identifier=identifier, password=PASSWORD)
+    return Bea(application, user, identifier, made)
+
+
+@pytest.fixture
+def beas() -> dict[str, Bea]:
+    student = Student.objects.create_user(EMAIL, PASSWORD, pk=NUMBER)
+    member = Member.objects.create_user("bea", EMAIL, PASSWORD, pk=NUMBER)
+    contact = ContactInfo.objects.create_user(EMAIL, PASSWORD, pk=NUMBER)
+    question = Question.objects.create(lecture=Lecture.objects.create(label="Deadlock"), number=1, text="Why?")
+    Answer.objects.create(author=student, question=question, text="Because everybody waits.")
+    SavedStory.objects.create(user=member, story=Story.objects.create(user=member, title="Locks considered"))
+    PaperReview.objects.create(paper=Paper.objects.create(title="Locks"), contact=contact, review_type=2)
+    return {
+        "websubmit": somebody("websubmit", student, EMAIL),
+        "lobsters": somebody("lobsters", member, lobsters_identifier("bea")),
+        "hotcrp": somebody("hotcrp", contact, hotcrp_identifier(EMAIL)),
+    }
+
+
+def rows(labels: set[str]) -> dict[str, list[Any]]:
+    """What the tables of these applications hold, as the database has it."""
+    tables = [
+        model._meta.db_table
+        for application in applications.ALL
+        for model in application.model._meta.app_config.get_models(include_auto_created=True)  # type: ignore[union-attr]
+        if application.key in labels
+    ]
+    found = {}
+    with connection.cursor() as cursor:
+        for table in tables:
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            found[table] = sorted(cursor.fetchall(), key=repr)
+    return found
+
+
+# Keys and disguises
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_same_password_opens_three_keys(beas: dict[str, Bea], key: str) -> None:
+    """Each application puts a word of its own into the identifier, so that nobody meets another's key slot."""
+    with beas[key].unlock() as unlocked:
+        assert edna.principal(unlocked) == beas[key].user
+        assert unlocked.secret_key == beas[key].registration.secret_key
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_one_leaves_and_the_others_notice_nothing(beas: dict[str, Bea], key: str) -> None:
+    others = set(KEYS) - {key}
+    before, whole = rows(others), rows(set(KEYS))
+    receipt = beas[key].leave()
+    assert not beas[key].is_here()
+    assert rows(others) == before
+    for other in others:
+        assert beas[other].is_here()
+        assert edna.is_registered(beas[other].user)
+        with beas[other].unlock() as unlocked:
+            assert edna.history(unlocked) == []
+            assert edna.speaks_for(unlocked) == []
+    with beas[key].unlock() as unlocked:
+        [entry] = edna.history(unlocked)
+        assert entry.receipt == receipt
+        assert edna.reveal(receipt, unlocked).complete
+    assert rows(set(KEYS)) == whole
+
+
+def test_all_three_leave_and_return_in_another_order(beas: dict[str, Bea]) -> None:
+    before = rows(set(KEYS))
+    receipts = {key: beas[key].leave() for key in KEYS}
+    for key in ("lobsters", "hotcrp", "websubmit"):
+        with beas[key].unlock() as unlocked:
+            assert edna.reveal(receipts[key], unlocked).complete
+    assert rows(set(KEYS)) == before
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_a_disguise_takes_people_of_its_own_application_only(beas: dict[str, Bea], key: str, other: str) -> None:
+    """Not whoever has the same number there."""
+    before = rows(set(KEYS))
+    with pytest.raises(edna.errors.PrincipalError, match=DISGUISES[other]):
+        edna.disguise(DISGUISES[other], beas[key].user)
+    assert rows(set(KEYS)) == before
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_another_applications_key_opens_nothing(beas: dict[str, Bea], key: str, other: str) -> None:
+    receipt = beas[key].leave()
+    before = rows(set(KEYS))
+    with beas[other].unlock() as unlocked, pytest.raises(edna.errors.ReceiptForeign):
+        edna.reveal(receipt, unlocked)
+    assert rows(set(KEYS)) == before
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_disguise_asks_no_table_of_another_application(beas: dict[str, Bea], key: str) -> None:
+    """What it costs does not depend on which other principal models there are."""
+    with CaptureQueriesContext(connection) as queries:
+        receipt = beas[key].leave()
+        with beas[key].unlock() as unlocked:
+            edna.history(unlocked)
+            edna.reveal(receipt, unlocked)
+    statements = [query["sql"] for query in queries.captured_queries]
+    assert len(statements) > 10
+    own = rows({key})
+    foreign = set(rows(set(KEYS) - {key})) - set(own)
+    quote = connection.ops.quote_name
+    assert [sql for sql in statements for table in foreign if quote(table) in sql] == []
+
+
+# Sessions
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_a_login_counts_in_its_own_application_only(beas: dict[str, Bea], key: str, other: str) -> None:
+    browser = beas[key].browser()
+    assert browser.get(url(key, MEMBERS_ONLY[key])).status_code == 200
+    refused = browser.get(url(other, MEMBERS_ONLY[other]))
+    assert refused.status_code == 302
+    assert refused.headers["Location"].startswith(url(other, "login"))
+    shown = browser.get(url(other, "login"))  # and the way does not lead in a circle
+    assert shown.status_code == 200
+    assert "Log out" not in text_of(shown)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_login_counts_asynchronously_in_its_own_application_only(beas: dict[str, Bea], key: str, rf: Any) -> None:
+    from asgiref.sync import async_to_sync
+    from django.contrib.sessions.backends.db import SessionStore
+
+    from apps.showcase.middleware import AuthenticationMiddleware
+
+    session = SessionStore(beas[key].browser().session.session_key)
+    for path in KEYS:
+        request = rf.get(f"/{path}/")
+        request.session = session
+        AuthenticationMiddleware(lambda request: None).process_request(request)
+        assert async_to_sync(request.auser)().is_authenticated == (path == key)
+        assert request.user.is_authenticated == (path == key)
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_a_login_elsewhere_ends_the_first(beas: dict[str, Bea], key: str, other: str) -> None:
+    """A browser has one session, and with it one person; that both have number 7 does not let the first one in again."""
+    browser = beas[key].browser()
+    names = {"websubmit": ("username", EMAIL), "lobsters": ("username", "bea"), "hotcrp": ("email", EMAIL)}
+    name, value = names[other]
+    assert browser.post(url(other, "login"), {name: value, "password": PASSWORD}).status_code == 302
+    assert browser.get(url(other, MEMBERS_ONLY[other])).status_code == 200
+    assert browser.get(url(key, MEMBERS_ONLY[key])).status_code == 302
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_leaving_ends_ones_own_sessions(beas: dict[str, Bea], key: str) -> None:
+    browsers = {each: bea.browser() for each, bea in beas.items()}
+    beas[key].leave()
+    for each, browser in browsers.items():
+        assert (browser.get(url(each, MEMBERS_ONLY[each])).status_code == 200) == (each != key)
+    assert Session.objects.count() == 2
+    with beas[key].unlock() as unlocked:
+        [entry] = edna.history(unlocked)
+        edna.reveal(entry.receipt, unlocked)
+    assert browsers[key].get(url(key, MEMBERS_ONLY[key])).status_code == 302
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_only_staff_of_the_user_model_enter_the_admin_site(beas: dict[str, Bea], key: str) -> None:
+    Student.objects.filter(pk=NUMBER).update(is_admin=True)
+    Member.objects.filter(pk=NUMBER).update(is_moderator=True)
+    ContactInfo.objects.filter(pk=NUMBER).update(roles=7)
+    response = beas[key].browser().get("/admin/")
+    assert (response.status_code == 200) == (key == "websubmit")
+    if key != "websubmit":
+        assert response.headers["Location"].startswith("/admin/login/")
+
+
+# Keys and receipts on the pages of another application
+
+
+def fields(other: str, **given: str) -> dict[str, str]:
+    return {"email": "", "username": "", "password": "", "recovery_code": "", "receipt": "", **given}
+
+
+@pytest.mark.parametrize("page", ["return"])
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+@pytest.mark.parametrize("with_receipt", [False, True])
+def test_nobody_comes_back_through_another_applications_page(
+    beas: dict[str, Bea], key: str, other: str, page: str, with_receipt: bool
+) -> None:
+    """With key and receipt right, it says what is wrong and changes nothing."""
+    receipt = str(beas[key].leave())
+    before = rows(set(KEYS))
+    sent = fields(other, recovery_code=beas[key].code, receipt=receipt if with_receipt else "")
+    response = Client().post(url(other, page), sent)
+    assert response.status_code == 200
+    assert not beas[key].is_here()
+    assert rows(set(KEYS)) == before
+    shown = text_of(response)
+    problem = ("another application", "is not of this") if with_receipt else ("does not open a key here",)
+    assert any(words in shown for words in problem)
+    with beas[key].unlock() as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_a_key_that_is_at_home_elsewhere_is_not_taken_for_an_account_here(
+    beas: dict[str, Bea], key: str, other: str
+) -> None:
+    response = Client().post(url(other, "return"), fields(other, recovery_code=beas[key].code))
+    assert response.status_code == 200
+    assert "ust log in" not in text_of(response)
+
+
+RECLAIM = {"websubmit": "reclaim", "lobsters": "reclaim", "hotcrp": "reclaim"}
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_nothing_is_reclaimed_through_another_applications_page(beas: dict[str, Bea], key: str, other: str) -> None:
+    receipt = str(beas[key].leave())
+    before = rows(set(KEYS))
+    browser = beas[other].browser()
+    before = rows(set(KEYS))
+    response = browser.post(url(other, RECLAIM[other]), fields(other, recovery_code=beas[key].code, receipt=receipt))
+    assert response.status_code in (200, 302)
+    assert not beas[key].is_here()
+    assert rows(set(KEYS)) == before
+
+
+DISGUISED = {"websubmit": "anonymised", "lobsters": "disguised", "hotcrp": "disguised"}
+
+
+@pytest.mark.parametrize(("key", "other"), PAIRS)
+def test_no_page_shows_the_history_of_another_application(beas: dict[str, Bea], key: str, other: str) -> None:
+    receipt = str(beas[key].leave())
+    browser = beas[other].browser()
+    response = browser.post(url(other, DISGUISED[other]), fields(other, recovery_code=beas[key].code))
+    assert response.status_code == 200
+    assert receipt not in response.content.decode()
+    assert DISGUISES[key] not in response.content.decode()
+
+
+# One's own account
+
+
+def test_the_session_says_whose_it_is(beas: dict[str, Bea]) -> None:
+    """Three sessions with the same number in them are of three people."""
+    for bea in beas.values():
+        request = HttpRequest()
+        request.session = bea.browser().session
+        assert request.session[SESSION_KEY] == str(NUMBER)
+        assert type(get_user(request)) is type(bea.user)

@@ -1,0 +1,137 @@
+"""The data that is measured on, and who is: many members at random, a light one, a median one, and the heaviest."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from django.contrib.auth.hashers import make_password
+from django.core.management import call_command
+
+import edna
+from apps.lobsters_sim.models import Comment, Story, User
+from benchmarks.disguising import Disguising, Operation, Person
+from benchmarks.driver import Driver
+from benchmarks.lobsters import manual
+from benchmarks.people import owned, with_keys
+from benchmarks.space import analyse, leave
+from benchmarks.timing import COUNTED, WARM_UP, Key, interleave, percentile, say
+
+TAG: Final = "starwars"
+DELETE: Final = Operation(
+    "delete account",
+    "restore account",
+    "lobsters.delete-account",
+    affected=manual.everything_of,
+    by_hand=manual.delete_account,
+    published=(5.2, 13.4),
+    published_back=(None, 17.6),
+)
+DECAY: Final = Operation(
+    "decay",
+    "come back from decay",
+    "lobsters.decay",
+    affected=manual.everything_of,
+    by_hand=manual.decay,
+    published=(4.0, 9.7),
+    published_back=(None, 15.6),
+)
+TOPIC: Final = Operation(
+    "anonymise a topic",
+    "reclaim a topic",
+    "lobsters.topic",
+    affected=partial(manual.topic_of, tag=TAG),
+    by_hand=partial(manual.anonymise_topic, tag=TAG),
+    params={"tag": TAG},
+    published=(1.3, 3.6),
+    published_back=(None, 13.1),
+)
+PUBLISHED_SPACE: Final = (
+    "published, for 10 % of 16,000 users: edna's tables 12 to 58.5 MB, the application's 261 to 290 MB (+11 %), 78,100 pseudoprincipals",
+)
+
+
+class Site:
+    """A seeded database with the keys of everybody in it at hand."""
+
+    operations = (DELETE, DECAY, TOPIC)
+
+    def __init__(self, driver: Driver, *, scale: float, seed: int) -> None:
+        self.driver = driver
+        self.source = random.Random(seed)
+        call_command("migrate", verbosity=0)
+        call_command("lobsters_seed", scale=scale, no_register=True, verbosity=0)
+        analyse(driver)
+        members = list(User.objects.filter(deleted_at=None))
+        self.source.shuffle(members)
+        say(f"registering {len(members):,} members")
+        self.people = with_keys(members)
+        self._size = f"scale {scale:g}: {len(members):,} members, {Story.objects.count():,} stories, {Comment.objects.count():,} comments"
+        self.rows = self._owned()
+        self.measured = Disguising(driver, people=manual.PEOPLE)
+
+    def __str__(self) -> str:
+        return self._size
+
+    def _owned(self) -> Mapping[int, int]:
+        found = owned(self.driver, manual.OWNERS)
+        return {person.user.pk: found.get(person.user.pk, 0) + 1 for person in self.people}
+
+    def spread(self) -> str:
+        """How many rows members own."""
+        sizes = list(self.rows.values())
+        named = {"p5": 5, "p50": 50, "p95": 95, "most": 100}
+        return ", ".join(f"{name} {percentile(sizes, percent):,.0f}" for name, percent in named.items())
+
+    def create(self, samples: int) -> None:
+        """An account with a key of its own, and one without."""
+        clock, password = self.measured.clock, make_password("!")
+
+        def with_edna(name: str) -> None:
+            edna.register_principal(User.objects.create(username=name, email=f"{name}@example.org", password=password))
+
+        for number in clock.rounds(range(min(samples, 100) + WARM_UP + COUNTED)):
+            interleave(
+                number,
+                lambda n=number: clock(Key("create account", "edna"), lambda: with_edna(f"new-{n}"), rows=1),
+                lambda n=number: clock(
+                    Key("create account", "manual"),
+                    lambda: manual.create_account(self.driver, f"by-hand-{n}", password),
+                    rows=1,
+                ),
+            )
+        self.measured.more[Key("create account", "edna")] = {"published": [0.1, 8.7]}
+
+    def measure(self, operation: Operation, *, samples: int, repeated: int) -> None:
+        """For many members once each, then for three of different sizes again and again."""
+        rows = self.rows if operation is not TOPIC else self._in_topic()
+        concerned = [person for person in self.people if rows.get(person.user.pk)]
+        counted = max(COUNTED, samples // 10)
+        chosen = self.source.sample(concerned, min(len(concerned), samples + WARM_UP + counted))
+        self.measured.many(operation, chosen)
+        ordered = sorted(concerned, key=lambda person: (rows[person.user.pk], person.user.pk))
+        heaviest = len(ordered) - 1
+        for name, place in (("light", heaviest // 20), ("median", heaviest // 2), ("heaviest", heaviest)):
+            times = max(3, repeated // 3) if place == heaviest else repeated
+            self.measured.repeated(operation, ordered[place], times=times, suffix=f", {name}")
+            self.measured.memory(operation, ordered[place], suffix=f", {name}")
+
+    def _in_topic(self) -> Mapping[int, int]:
+        """How many rows of the topic each member has."""
+        found: dict[int, int] = {}
+        for table, where, params in manual.topic_of(0, TAG):
+            sql = f"SELECT t.user_id, COUNT(*) FROM {table} t WHERE {where} GROUP BY t.user_id"
+            for user, count in self.driver.execute(sql.replace("t.user_id = %s AND ", ""), params[1:]).fetchall():
+                found[user] = found.get(user, 0) + count
+        self.driver.connection.commit()
+        return found
+
+    def leave(self, part: float) -> None:
+        """Some members leave for good, by edna: what do the tables take then?"""
+        members: list[Person] = self.source.sample(self.people, round(len(self.people) * part))
+        key = Key(f"storage after {part:.0%} left", "edna")
+        extra = leave(self.driver, self.measured.clock, key, [person.user for person in members], DELETE.disguise)
+        extra["notes"] += PUBLISHED_SPACE
+        self.measured.more[key] = extra

@@ -1,0 +1,134 @@
+"""What a developer would write instead: irreversible SQL, by hand, through the bare driver."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+
+from benchmarks.driver import Driver, Row
+
+# The operations
+
+
+def create_account(driver: Driver, email: str, password_hash: str) -> None:
+    with driver.transaction():
+        driver.execute(
+            "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active, joined_on) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            (email, password_hash, secrets.token_hex(16), False, False, True, str(datetime.date.today())),
+        )
+
+
+def list_answers(driver: Driver, author: int, lecture: int) -> list[Row]:
+    cursor = driver.execute(
+        "SELECT a.question_id, a.text FROM websubmit_answer a JOIN websubmit_question q ON q.id = a.question_id "
+        "WHERE a.author_id = %s AND q.lecture_id = %s",
+        (author, lecture),
+    )
+    return list(cursor.fetchall())
+
+
+def list_lecture(driver: Driver, lecture: int) -> list[Row]:
+    cursor = driver.execute(
+        "SELECT q.number, u.email, u.is_anon, a.text, a.submitted_at FROM websubmit_answer a "
+        "JOIN websubmit_question q ON q.id = a.question_id JOIN websubmit_user u ON u.id = a.author_id "
+        "WHERE q.lecture_id = %s ORDER BY q.number, a.id",
+        (lecture,),
+    )
+    return list(cursor.fetchall())
+
+
+def edit_answer(driver: Driver, author: int, question: int, text: str) -> None:
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    with driver.transaction():
+        driver.execute(
+            "UPDATE websubmit_answer SET text = %s, submitted_at = %s WHERE author_id = %s AND question_id = %s",
+            (text, str(now), author, question),
+        )
+
+
+def delete_account(driver: Driver, user: int) -> None:
+    with driver.transaction():
+        driver.execute("DELETE FROM websubmit_answer WHERE author_id = %s", (user,))
+        driver.execute("DELETE FROM django_admin_log WHERE user_id = %s", (user,))
+        driver.execute("DELETE FROM websubmit_user WHERE id = %s", (user,))
+
+
+def anonymise_all(driver: Driver) -> int:
+    """Another placeholder author for every student and lecture; returns how many were made."""
+    with driver.transaction():
+        pairs = driver.execute(
+            "SELECT DISTINCT a.author_id, q.lecture_id FROM websubmit_answer a "
+            "JOIN websubmit_question q ON q.id = a.question_id ORDER BY a.author_id, q.lecture_id"
+        ).fetchall()
+        emails = [f"{secrets.token_hex(16)}@anonymous.invalid" for _ in pairs]
+        driver.many(
+            "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active) VALUES (%s, %s, %s, %s, %s, %s)",
+            [(email, "!", secrets.token_hex(16), False, True, False) for email in emails],
+        )
+        ids = dict(driver.execute("SELECT email, id FROM websubmit_user WHERE is_anon = %s", (True,)).fetchall())
+        questions: dict[int, list[int]] = {}
+        for question, lecture in driver.execute("SELECT id, lecture_id FROM websubmit_question").fetchall():
+            questions.setdefault(lecture, []).append(question)
+        for lecture, asked in questions.items():
+            driver.many(
+                "UPDATE websubmit_answer SET author_id = %s WHERE author_id = %s "
+                f"AND question_id IN ({', '.join(map(str, asked))})",
+                [(ids[email], pair[0]) for email, pair in zip(emails, pairs, strict=True) if pair[1] == lecture],
+            )
+    return len(pairs)
+
+
+# Putting back what the operations above cannot: between measurements, never timed
+
+
+class Saved:
+    """An account and its answers as they were, to be put back after a manual deletion."""
+
+    TABLES = (("websubmit_user", "id"), ("websubmit_answer", "author_id"), ("django_admin_log", "user_id"))
+
+    def __init__(self, driver: Driver, user: int) -> None:
+        self._driver = driver
+        self._rows = [
+            (table, list(driver.execute(f"SELECT * FROM {table} WHERE {column} = %s", (user,)).fetchall()))
+            for table, column in self.TABLES
+        ]
+        driver.connection.commit()
+
+    def put_back(self) -> None:
+        with self._driver.transaction():
+            for table, rows in self._rows:
+                if rows:
+                    marks = ", ".join(["%s"] * len(rows[0]))
+                    self._driver.many(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+
+class Authors:
+    """Who wrote what, to be put back after everything was anonymised, by hand or by edna."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        driver.execute("CREATE TABLE bench_authors (id BIGINT PRIMARY KEY, author_id BIGINT NOT NULL)")
+        with driver.transaction():
+            driver.execute("INSERT INTO bench_authors SELECT id, author_id FROM websubmit_answer")
+
+    def put_back(self) -> None:
+        """Also forgets what edna keeps about the anonymised answers."""
+        driver = self._driver
+        with driver.transaction():
+            if driver.is_sqlite:
+                driver.execute(
+                    "UPDATE websubmit_answer SET author_id = b.author_id FROM bench_authors b WHERE b.id = websubmit_answer.id"
+                )
+            else:
+                driver.execute(
+                    "UPDATE websubmit_answer a JOIN bench_authors b ON b.id = a.id SET a.author_id = b.author_id"
+                )
+            quote = '"' if driver.is_sqlite else "`"
+            driver.execute(f"DELETE FROM edna_principalentry WHERE {quote}natural{quote} = %s", (False,))
+            driver.execute("UPDATE edna_principalentry SET locators = %s", (b"",))
+            driver.execute("DELETE FROM edna_bag")
+            driver.execute("DELETE FROM websubmit_user WHERE is_anon = %s", (True,))
+
+    def drop(self) -> None:
+        self._driver.execute("DROP TABLE bench_authors")

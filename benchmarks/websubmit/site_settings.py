@@ -1,0 +1,15 @@
+"""The sample site as it is measured over HTTP. ``BENCH_VARIANT=manual`` serves the same pages with hand-written SQL behind them."""
+
+import os
+
+from config.settings import *  # noqa: F403
+from config.settings import DATABASES, MIDDLEWARE
+
+# As in production: connections stay open, mail goes to somebody else to deliver.
+DATABASES["default"]["CONN_MAX_AGE"] = None
+EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+
+if os.environ.get("BENCH_VARIANT") == "manual":
+    ROOT_URLCONF = "benchmarks.websubmit.manual_site"
+    MIDDLEWARE = [name for name in MIDDLEWARE if not name.startswith("edna.")]
+MIDDLEWARE = ["benchmarks.counting.CountStatements", *MIDDLEWARE]

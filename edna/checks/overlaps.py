@@ -1,0 +1,82 @@
+"""Checks of the steps of a disguise against each other: which of them can change the same column of the same row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from django.core.checks import CheckMessage, Warning
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db.models import Field, Model, Q
+
+from edna.checks.steps import column_of, name_of, usable_steps
+from edna.spec import Decorrelate, Disguise, Modify, Transformation
+
+
+def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Two steps on one column: nobody ever sees what the first puts into a row that both match."""
+    changes: dict[tuple[type[Model], str], list[Transformation]] = {}
+    for step in usable_steps(disguise):
+        names = [step.column] if isinstance(step, Decorrelate) else list(step.set) if isinstance(step, Modify) else []
+        for field in filter(None, (column_of(step.model, name) for name in names)):
+            changes.setdefault((field.model, field.name), []).append(step)
+    for (model, name), steps in changes.items():
+        if any(not _exclude_each_other(first, second) for first, second in combinations(steps, 2)):
+            yield Warning(
+                f"{len(steps)} steps change {model._meta.label}.{name}: in a row that more than one of them matches, only the "
+                "value of the last one is ever visible.",
+                hint="Make sure that their `where`s exclude each other, or merge the steps.",
+                obj=name_of(disguise),
+                id="edna.W114",
+            )
+
+
+def _exclude_each_other(first: Transformation, second: Transformation) -> bool:
+    """Whether no row can match both, as far as plain conditions tell. What cannot be told counts as possible."""
+    one, other = _certain(first), _certain(second)
+    return any(other[fact] != value for fact, value in one.items() if fact in other)
+
+
+def _certain(step: Transformation) -> dict[tuple[Field[Any, Any], str], Any]:
+    """What every row of a step has: for columns of its own table, whether they are NULL, and which number or truth value is in them.
+
+    Only from conditions that all have to hold. Text is left out: the database decides which texts are equal.
+    """
+    facts: dict[tuple[Field[Any, Any], str], Any] = {}
+    owners = {owner.partition("__")[0] for owner in step.owners}
+    if len(owners) == 1 and (field := _own_column(step.model, *owners)):
+        facts[field, "null"] = False
+    for path, value in _required(step.where):
+        name, _, lookup = path.partition("__")
+        field = _own_column(step.model, name)
+        if field is None:
+            continue
+        if lookup == "isnull" and isinstance(value, bool):
+            facts.setdefault((field, "null"), value)
+        elif lookup in ("", "exact") and (value is None or isinstance(value, (bool, int))):
+            facts.setdefault((field, "null"), value is None)
+            try:
+                facts.setdefault((field, "value"), field.to_python(value))
+            except ValidationError:
+                continue
+    return facts
+
+
+def _required(where: Any) -> Iterator[tuple[str, Any]]:
+    """The conditions of a `where` of which none may fail."""
+    if isinstance(where, Q) and not where.negated and (where.connector == Q.AND or len(where.children) == 1):
+        for child in where.children:
+            if isinstance(child, tuple):
+                yield child
+            else:
+                yield from _required(child)
+
+
+def _own_column(model: type[Model], name: str) -> Field[Any, Any] | None:
+    """A column of the model, by the name of the field or, for a foreign key, with ``_id``: no relation to many rows."""
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return None
+    return field if isinstance(field, Field) and field.concrete and not field.many_to_many else None

@@ -1,0 +1,659 @@
+"""A large disguise is done in chunks, each a transaction of its own with a bag of its own, and undone the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Q
+from django.test.utils import override_settings
+
+import edna
+from edna import Decorrelate, Disguise, Modify, Remove, errors, placeholders, registry, signals, store
+from edna.engine import chunks, transactions
+from edna.engine.planned import Target
+from edna.records.bag import BagKind
+from tests.installed import registering
+from tests.lobsters.community import Community, Member, state
+from tests.lobsters.models import Comment, Draft, Story, Tagging, User, Vote
+from tests.lobsters.specs import ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS
+from tests.support import cut_into_chunks, flipped, nothing_changes, rows_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
+
+EVERY_DISGUISE = (ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS)
+LARGE_ONES = (ANON, DECAY, GDPR)
+
+
+class Stopped(Exception):
+    """The process dies."""
+
+
+@dataclass
+class Transactions:
+    """How many were committed since the count was last set to nought, and after how many the process dies."""
+
+    committed: int = 0
+    at_most: int | None = None
+    #: What is run within another one is a part of it.
+    depth: int = field(default=0, repr=False)
+
+    def run(self, work: Callable[[], Any], *, using: str) -> Any:
+        def watched() -> Any:
+            result = work()
+            if self.depth == 1 and self.at_most is not None and self.committed >= self.at_most:
+                raise Stopped
+            return result
+
+        self.depth += 1
+        try:
+            result = _run(watched, using=using)
+        finally:
+            self.depth -= 1
+        self.committed += self.depth == 0
+        return result
+
+    def of(self, work: Callable[[], Any], *, at_most: int | None = None) -> int:
+        """How many ``work`` makes; with ``at_most``, it dies when it wants to commit one more."""
+        self.committed, self.at_most = 0, at_most
+        try:
+            work()
+        except Stopped:
+            pass
+        self.at_most = None
+        return self.committed
+
+
+_run = transactions.run
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Transactions:
+    made = Transactions()
+    monkeypatch.setattr(transactions, "run", made.run)
+    return made
+
+
+@pytest.fixture(params=[1, 2])
+def most(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Chunks of that many rows."""
+    with cut_into_chunks(request.param):
+        yield request.param
+
+
+def rows_by_table() -> dict[str, int]:
+    return {table: len(rows) for table, rows in state().items()}
+
+
+@pytest.mark.parametrize("name", EVERY_DISGUISE)
+def test_chunks_leave_what_one_transaction_leaves(
+    community: Community, most: int, counted: Transactions, name: str
+) -> None:
+    ann = community.ann
+    receipt = edna.disguise(name, ann.user, atomic=True)
+    left, owned = rows_by_table(), ann.counts()
+    assert counted.committed == 1
+    assert ann.reveal(receipt).complete
+
+    assert counted.of(lambda: ann.disguise(name)) > 1
+
+    assert (rows_by_table(), ann.counts()) == (left, owned)
+
+
+@pytest.mark.parametrize("name", EVERY_DISGUISE)
+def test_all_chunks_come_back_by_one_receipt(community: Community, most: int, counted: Transactions, name: str) -> None:
+    ann = community.ann
+    receipts: list[edna.Receipt] = []
+    made = counted.of(lambda: receipts.append(ann.disguise(name)))
+    [entry] = ann.history()
+    assert entry.receipt == receipts[0]
+
+    undone = counted.of(lambda: ann.reveal(receipts[0]))
+
+    assert undone >= made - 1  # the last transaction may have found nothing left to do
+    assert community.is_as_before()
+
+
+def test_history_counts_a_disguise_in_chunks_once(community: Community, most: int) -> None:
+    ann = community.ann
+    whole = edna.disguise(GDPR, ann.user, atomic=True)
+    [expected] = ann.history()
+    ann.reveal(whole)
+
+    ann.disguise(GDPR)
+
+    [entry] = ann.history()
+    assert (entry.name, entry.counts, entry.params) == (expected.name, expected.counts, expected.params)
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 5])
+@pytest.mark.parametrize("name", LARGE_ONES)
+def test_what_was_done_before_the_process_died_can_be_revealed(
+    community: Community, most: int, counted: Transactions, name: str, at_most: int
+) -> None:
+    ann = community.ann
+    assert counted.of(lambda: ann.disguise(name), at_most=at_most) == at_most
+    assert state() != community.before  # and no foreign key dangles
+
+    [entry] = ann.history()
+    assert ann.reveal(entry.receipt).complete
+
+    assert community.is_as_before()
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("name", LARGE_ONES)
+def test_doing_it_again_disguises_the_rest(
+    community: Community, most: int, counted: Transactions, name: str, in_order: bool
+) -> None:
+    ann = community.ann
+    left = edna.disguise(name, ann.user, atomic=True)
+    expected = rows_by_table(), ann.counts()
+    ann.reveal(left)
+    counted.of(lambda: ann.disguise(name), at_most=2)
+
+    ann.disguise(name)
+
+    assert (rows_by_table(), ann.counts()) == expected
+    entries = sorted(ann.history(), key=lambda entry: entry.applied_at, reverse=in_order)
+    assert len(entries) == 2
+    for entry in entries:
+        assert ann.reveal(entry.receipt).held == []
+    assert community.is_as_before()
+
+
+@pytest.mark.parametrize("at_most", [1, 3])
+@pytest.mark.parametrize("name", LARGE_ONES)
+def test_a_reveal_that_died_goes_on_with_the_same_receipt(
+    community: Community, most: int, counted: Transactions, name: str, at_most: int
+) -> None:
+    ann = community.ann
+    receipt = ann.disguise(name)
+    assert counted.of(lambda: ann.reveal(receipt), at_most=at_most) == at_most
+    assert state() != community.before
+    [entry] = ann.history()
+    assert entry.receipt == receipt
+
+    assert ann.reveal(receipt).complete
+
+    assert community.is_as_before()
+
+
+@pytest.mark.parametrize(("first", "second"), [(ANON, GDPR), (BY_URL, GDPR), (ANON, BY_URL), (BY_URL, ANON)])
+def test_chunks_compose_with_earlier_and_later_disguises(
+    community: Community, most: int, first: str, second: str
+) -> None:
+    """With the key, what the first one gave to pseudoprincipals is disguised by the second; both come back in either order."""
+    for in_order in (True, False):
+        receipts = [community.ann.disguise(name, with_key=True) for name in (first, second)]
+        for receipt in receipts if in_order else reversed(receipts):
+            assert community.ann.reveal(receipt).held == []
+        assert community.is_as_before()
+
+
+def test_a_later_chunk_does_not_disguise_whom_an_earlier_one_made(community: Community, most: int) -> None:
+    """With the key, removing an account removes those of its pseudoprincipals, but not of those who own what stays."""
+    ann = community.ann
+    stories = Story.objects.count()
+    with ann.unlock() as unlocked:
+        edna.disguise(DECAY, ann.user, unlocked=unlocked)
+    assert Story.objects.count() == stories
+    assert state()["lobsters_user"]
+    assert len(ann.stands_behind()) >= len(Story.objects.filter(user__lt=0).values("user").distinct())
+
+
+def test_rows_in_the_way_hold_back_their_own_and_what_belongs_to_them(community: Community, most: int) -> None:
+    """Across chunks, too: what refers to a row that is held must not be given to the one that took its key."""
+    ann = community.ann
+    taken = Story.objects.filter(user=ann.pk).earliest("pk")
+    receipt = ann.disguise(GDPR)
+    squatter = Story.objects.create(pk=taken.pk, user=community.bob.user, url="https://c.example", title="Mine")
+
+    outcome = ann.reveal(receipt)
+    assert edna.Held("lobsters.story", taken.pk, edna.Reason.ROW_EXISTS) in outcome.held
+    assert not Vote.objects.filter(story=squatter).exists()
+    assert not Tagging.objects.filter(story=squatter).exists()
+
+    squatter.delete()
+    while ann.history():
+        assert ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
+def test_a_damaged_chunk_is_refused_before_anything_is_changed(community: Community, most: int) -> None:
+    ann = community.ann
+    receipt = ann.disguise(GDPR)
+    first = receipt.locator.index(BagKind.DIFF, 0)
+    [(pk, sealed)] = [(pk, sealed) for pk, index, sealed in _bags() if index == first]
+    _store(pk, flipped(sealed))
+
+    with nothing_changes(), pytest.raises(errors.BagError):
+        ann.reveal(receipt)
+
+    _store(pk, sealed)
+    assert ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
+def test_without_allow_partial_it_is_all_or_nothing(community: Community, most: int, counted: Transactions) -> None:
+    ann = community.ann
+    receipt = ann.disguise(GDPR)
+    squatter = User.objects.create(username="ann")
+    with nothing_changes(), pytest.raises(errors.RevealRefused):
+        ann.reveal(receipt, allow_partial=False)
+
+    squatter.delete()
+    assert counted.of(lambda: ann.reveal(receipt, allow_partial=False)) == 1
+    assert community.is_as_before()
+
+
+def test_atomic_is_one_transaction_both_ways(community: Community, most: int, counted: Transactions) -> None:
+    ann = community.ann
+    receipts: list[edna.Receipt] = []
+    assert counted.of(lambda: receipts.append(edna.disguise(GDPR, ann.user, atomic=True))) == 1
+    ann.reveal(receipts[0])
+    receipt = ann.disguise(GDPR)
+
+    assert counted.of(lambda: ann.reveal(receipt, atomic=True)) == 1
+
+    assert community.is_as_before()
+
+
+def test_inside_a_transaction_of_the_caller_nothing_is_cut(community: Community, settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 1}
+    with transaction.atomic():
+        receipt = community.ann.disguise(GDPR)
+    with community.ann.unlock() as unlocked:
+        assert receipt.locator in unlocked.keys_by_locator()
+        assert receipt.locator.chunk(1) not in unlocked.keys_by_locator()
+
+
+def test_in_locator_mode_client_nothing_is_cut(community: Community, counted: Transactions) -> None:
+    """A process that died would leave chunks to which nobody has a receipt."""
+    receipts: list[edna.Receipt] = []
+    with cut_into_chunks(1), override_settings(EDNA={**django_settings.EDNA, "CHUNK_ROWS": 1, "LOCATORS": "client"}):
+        assert counted.of(lambda: receipts.append(community.ann.disguise(GDPR))) == 1
+    assert community.ann.reveal(receipts[0]).complete
+    assert state() == community.before
+
+
+def test_the_application_is_told_once(community: Community, most: int, django_capture_on_commit_callbacks: Any) -> None:
+    told: list[tuple[str, Any]] = []
+
+    def disguised(keys: Any, **kwargs: Any) -> None:
+        told.append(("disguised", keys))
+
+    def revealed(keys: Any, **kwargs: Any) -> None:
+        told.append(("revealed", keys))
+
+    signals.disguised.connect(disguised, sender=User)
+    signals.revealed.connect(revealed, sender=User)
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            receipt = community.ann.disguise(ANON)
+        with django_capture_on_commit_callbacks(execute=True):
+            community.ann.reveal(receipt)
+    finally:
+        signals.disguised.disconnect(disguised, sender=User)
+        signals.revealed.disconnect(revealed, sender=User)
+    assert told == [("disguised", (community.ann.pk,)), ("revealed", (community.ann.pk,))]
+
+
+# How rows are divided
+
+
+def parts_of(cls: type[Disguise], member: Member, *, most: int, settings: Any) -> list[chunks.Part]:
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": most}
+    [entry] = store.entries_by_reference("lobsters.user", [str(member.pk)], using="default")
+    return chunks.split(cls, Target(entry, (entry,)), params={}, using="default")
+
+
+def places(parts: list[chunks.Part], model: Any) -> dict[Any, int]:
+    return {key: number for number, part in enumerate(parts) for (key,) in part.get(model, ())}
+
+
+def test_what_refers_to_a_row_goes_before_it(community: Community, settings: Any) -> None:
+    parts = parts_of(registry.get(GDPR), community.ann, most=1, settings=settings)
+    votes, taggings, stories = (places(parts, model) for model in (Vote, Tagging, Story))
+    assert max(votes.values()) < min(stories.values())
+    assert max(taggings.values()) < min(stories.values())
+    assert not any(User in part for part in parts)  # left to the last
+
+
+def test_no_chunk_has_more_rows_than_it_may(community: Community, settings: Any) -> None:
+    parts = parts_of(registry.get(ANON), community.ann, most=4, settings=settings)
+    assert max(sum(map(len, part.values())) for part in parts) <= 4
+    assert set(places(parts, Story)) == set(community.ann.owns(Story))
+
+
+def test_rows_that_get_one_pseudoprincipal_stay_together(community: Community, settings: Any) -> None:
+    parts = parts_of(registry.get(BY_URL), community.ann, most=1, settings=settings)
+    by_url: dict[str, set[int]] = {}
+    for key, number in places(parts, Story).items():
+        by_url.setdefault(Story.objects.get(pk=key).url, set()).add(number)
+    assert sorted(map(len, by_url.values())) == [1, 1]
+
+
+class WholeTree(Disguise):
+    """Comments refer to comments: which goes first, no number says."""
+
+    name = "lobsters.whole-tree"
+    transformations = (Remove(Comment, owner="user"), Remove(Vote, owner="user"))
+
+
+def test_a_tree_that_is_removed_stays_together(community: Community, settings: Any) -> None:
+    parts = parts_of(WholeTree, community.ann, most=1, settings=settings)
+    assert sum(bool(part.get(Comment)) for part in parts) == 1
+    assert sum(bool(part.get(Vote)) for part in parts) > 1
+
+
+class ByStory(Disguise):
+    """Comments on one's stories, whoever wrote them: found by an owner whom the other step replaces."""
+
+    name = "lobsters.by-story"
+    transformations = (
+        Decorrelate(Story, owner="user"),
+        Modify(Comment, owner="story__user", set={"text": "[gone]"}),
+    )
+
+
+def test_rows_that_are_found_through_others_go_before_these(community: Community, settings: Any) -> None:
+    parts = parts_of(ByStory, community.ann, most=2, settings=settings)
+    assert max(places(parts, Comment).values()) <= min(places(parts, Story).values())
+    assert len(places(parts, Comment)) == Comment.objects.filter(story__user=community.ann.pk).count()
+
+
+class Circle(Disguise):
+    """Each of the two tables says which rows of the other are meant."""
+
+    name = "lobsters.circle"
+    transformations = (
+        Decorrelate(Story, owner="user", where=Q(votes__pk__gt=0)),
+        Decorrelate(Vote, owner="user", where=Q(story__url__gt="")),
+    )
+
+
+def test_tables_that_each_need_the_other_are_one_chunk(community: Community, settings: Any) -> None:
+    parts = parts_of(Circle, community.ann, most=1, settings=settings)
+    assert [set(part) for part in parts if part] == [{Story, Vote}]
+
+
+# What chunks must not do
+
+
+class Emptied(Disguise):
+    """The second step means rows that were empty before; not those that the first one empties."""
+
+    name = "lobsters.emptied"
+    transformations = (
+        Modify(Draft, owner="user", set={"text": ""}),
+        Remove(Draft, owner="user", where=Q(text="")),
+    )
+
+
+class Lonely(Disguise):
+    """Stories for which nobody voted; not those whose only votes the other step removes."""
+
+    name = "lobsters.lonely"
+    transformations = (
+        Remove(Vote, owner="user"),
+        Decorrelate(Story, owner="user", where=Q(votes__isnull=True)),
+    )
+
+
+class Rootless(Disguise):
+    """Comments below no story; not those whose stories the other steps remove."""
+
+    name = "lobsters.rootless"
+    transformations = (
+        Modify(Comment, owner="user", where=Q(story__isnull=True), set={"text": "[gone]"}),
+        Remove(Tagging, owner="story__user"),
+        Remove(Vote, owner="story__user"),
+        Remove(Story, owner="user"),
+    )
+
+
+@pytest.mark.parametrize("cls", [Emptied, Lonely, Rootless])
+def test_a_condition_is_about_what_was_there_before(community: Community, cls: type[Disguise]) -> None:
+    ann = community.ann
+    for text in ("", "x", "y", "z"):
+        Draft.objects.create(user=ann.user, text=text)
+    Vote.objects.filter(story__user=ann.pk).exclude(user=ann.pk).delete()
+    before = state()
+    with registering(cls):
+        receipt = edna.disguise(cls.name, ann.user, atomic=True)
+        left, counts = rows_by_table(), ann.history()[0].counts
+        ann.reveal(receipt)
+        with cut_into_chunks(1):
+            receipt = ann.disguise(cls.name)
+        assert (rows_by_table(), ann.history()[0].counts) == (left, counts)
+        assert ann.reveal(receipt).complete
+    assert state() == before
+
+
+class Whole(Disguise):
+    """A table that cannot be cut: a row is found by way of another one of the same table."""
+
+    name = "lobsters.whole"
+    transformations = (
+        Modify(
+            Comment,
+            owner="user",
+            where=Q(parent__isnull=True) | Q(parent__pk__gt=0),
+            set={"text": placeholders.random_string()},
+        ),
+        Remove(Vote, owner="user"),
+    )
+
+
+def test_what_cannot_be_cut_is_modified_once(community: Community, most: int) -> None:
+    ann = community.ann
+    with registering(Whole):
+        receipt = ann.disguise(Whole.name)
+        assert ann.history()[0].counts["lobsters.comment"] == len(ann.owns(Comment))
+        assert ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
+class Children(Disguise):
+    name = "lobsters.children"
+    transformations = (Remove(Vote, owner="story__user"), Remove(Tagging, owner="story__user"))
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+def test_what_belongs_to_a_row_under_disguise_is_not_given_to_who_has_its_key_now(
+    community: Community, rows: int | None
+) -> None:
+    """The row waits in another disguise; somebody else's has its key meanwhile."""
+    ann = community.ann
+    taken = Story.objects.filter(user=ann.pk).earliest("pk")
+    with registering(Children), cut_into_chunks(rows):
+        children = ann.disguise(Children.name)
+        gone = ann.disguise(GDPR)
+    squatter = Story.objects.create(pk=taken.pk, user=community.bob.user, url="https://c.example", title="Mine")
+
+    ann.reveal(children)
+
+    assert not Vote.objects.filter(story=squatter).exists()
+    assert not Tagging.objects.filter(story=squatter).exists()
+    squatter.delete()
+    assert ann.reveal(gone).complete
+    assert community.is_as_before()
+
+
+class ForgetVotes(Disguise):
+    name = "lobsters.forget-votes"
+    transformations = (Remove(Vote, owner="user"),)
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+def test_what_waited_in_a_late_chunk_for_an_early_one_comes_back_at_once(
+    community: Community, counted: Transactions, rows: int | None
+) -> None:
+    ann = community.ann
+    with registering(ForgetVotes):
+        with cut_into_chunks(rows):
+            votes = ann.disguise(ForgetVotes.name)
+            gone = ann.disguise(GDPR)
+        assert not ann.reveal(votes).held
+        assert ann.reveal(gone, allow_partial=False).complete
+    assert community.is_as_before()
+
+
+def test_a_pseudoprincipal_of_an_earlier_disguise_stays_until_the_last_chunk_that_needs_it(
+    community: Community, most: int
+) -> None:
+    """`BY_URL` gives two stories one author; each chunk of the other disguise takes one of them from it."""
+    ann = community.ann
+    disowned = ann.disguise(BY_URL)
+    gone = ann.disguise(ANON, with_key=True)
+    assert ann.reveal(disowned).held == []
+    assert ann.reveal(gone).complete
+    assert community.is_as_before()
+
+
+def test_somebody_adds_what_refers_to_a_row_between_two_chunks(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are read anew, and what was added goes along."""
+    ann = community.ann
+    story = Story.objects.filter(user=ann.pk).latest("pk")
+    real, added = chunks._Disguising.do, []
+
+    def do(self: Any, part: chunks.Part) -> None:
+        if part.get(Story) and not added:
+            added.append(Vote.objects.create(user=community.cat.user, story=story).pk)
+        real(self, part)
+
+    Vote.objects.filter(user=community.cat.pk, story=story).delete()
+    community.before = state()
+    monkeypatch.setattr(chunks._Disguising, "do", do)
+    receipt = ann.disguise(GDPR)
+    assert added
+    assert ann.reveal(receipt).complete
+    Vote.objects.filter(pk__in=added).delete()
+    assert community.is_as_before()
+
+
+def test_it_is_revealed_while_it_is_still_being_disguised(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receipt leads to what was disguised after that, and the history to nothing else."""
+    ann = community.ann
+    real, seen = chunks._Disguising.do, []
+
+    def do(self: Any, part: chunks.Part) -> None:
+        if self.number == 3 and not seen:
+            [entry] = ann.history()
+            seen.append(entry)
+            assert ann.reveal(entry.receipt).held == []
+        real(self, part)
+
+    monkeypatch.setattr(chunks._Disguising, "do", do)
+    receipt = ann.disguise(ANON)
+    assert seen
+    [entry] = ann.history()
+    assert entry.receipt == receipt
+    assert ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
+def test_a_chunk_that_is_gone_does_not_keep_the_others(community: Community, most: int) -> None:
+    """Somebody has deleted a row of the table, or it has expired."""
+    ann = community.ann
+    receipt = ann.disguise(ANON)
+    lost = [receipt.locator.chunk(3).index(kind, number) for kind in BagKind for number in range(3)]
+    store.delete_bags(lost, using="default")
+
+    assert ann.reveal(receipt).held == []
+
+    assert len(ann.owns(Story)) == 3
+    assert ann.history() == []
+
+
+def test_a_chunk_given_up_by_a_rotation_leaves_the_others_to_the_receipt(community: Community, most: int) -> None:
+    ann = community.ann
+    receipt = ann.disguise(GDPR)
+    third = receipt.locator.chunk(3).index(BagKind.DIFF, 0)
+    [(pk, sealed)] = [(pk, sealed) for pk, index, sealed in _bags() if index == third]
+    _store(pk, flipped(sealed))
+    with ann.unlock() as unlocked:
+        made = edna.rotate(unlocked, leave_damaged=True)
+    assert made.secret_key is not None
+    ann.secret_key = made.secret_key
+
+    ann.reveal(receipt)
+
+    assert User.objects.filter(pk=ann.pk).exists()
+
+
+def test_a_busy_database_is_asked_again(community: Community, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``atomic``, too, if the transaction is edna's own."""
+    ann = community.ann
+    receipt = ann.disguise(GDPR)
+    real, refused = chunks.revealing.restore, []
+
+    def restore(*args: Any, **kwargs: Any) -> Any:
+        if not refused:
+            refused.append(True)
+            raise OperationalError(1213, "database is locked")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(chunks.revealing, "restore", restore)
+    monkeypatch.setattr(transactions, "connections", {"default": type("Alone", (), {"in_atomic_block": False})})
+    assert ann.reveal(receipt, atomic=True).complete
+    assert refused
+    assert community.is_as_before()
+
+
+def test_a_chunk_that_the_database_refuses_again_and_again_says_what_is_done(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = community.ann
+    real = chunks._Disguising.do
+
+    def do(self: Any, part: chunks.Part) -> None:
+        if self.number == 3:
+            raise IntegrityError("a value of somebody's row")
+        real(self, part)
+
+    monkeypatch.setattr(chunks._Disguising, "do", do)
+    with pytest.raises(errors.ConstraintRefused, match="chunks that were done before stay") as caught:
+        ann.disguise(ANON)
+    assert "nothing was changed" not in str(caught.value)
+    assert "somebody's row" not in str(caught.value)
+    monkeypatch.undo()
+    [entry] = ann.history()
+    assert ann.reveal(entry.receipt).complete
+    assert community.is_as_before()
+
+
+# Bounds
+
+
+def test_each_transaction_is_about_few_rows(community: Community, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No chunk reads, seals or changes more rows than it may, but for the last look for what was added meanwhile."""
+    rows: list[int] = []
+    execute = chunks.disguising.execute
+
+    def counting(plan: Any, **kwargs: Any) -> Any:
+        rows.append(plan.rows)
+        return execute(plan, **kwargs)
+
+    monkeypatch.setattr(chunks.disguising, "execute", counting)
+    with cut_into_chunks(4):
+        community.ann.disguise(ANON)
+    assert len(rows) > 5
+    assert max(rows) <= 4 * 2  # a row can be meant by two steps
+
+
+def _bags() -> list[tuple[Any, ...]]:
+    return rows_of("edna_bag", ["id", "index", "sealed"])
+
+
+def _store(pk: int, sealed: bytes) -> None:
+    store.Bag.objects.filter(pk=pk).update(sealed=sealed)
