@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+
+from apps.showcase.forms import NewPasswordForm, PasswordForm, RecoveryCodeField, password_field
 
 from . import reviews
 from .auth import identifier
@@ -58,17 +59,6 @@ class BytesField(forms.CharField):
             raise ValidationError(f"This is too long: {size:,} bytes, of {self._max_bytes:,} that fit.")
 
 
-def password_field(label: str, autocomplete: str, **options: Any) -> forms.CharField:
-    # Never stripped: a password may begin or end with a space. Never rendered back.
-    return forms.CharField(
-        label=label,
-        strip=False,
-        max_length=1000,
-        widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
-        **options,
-    )
-
-
 class LoginForm(forms.Form):
     email = LowercaseEmailField(
         label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
@@ -83,58 +73,11 @@ class RegisterForm(forms.Form):
     )
 
 
-class NewPasswordForm(forms.Form):
-    """A new password, twice."""
-
-    new_password = password_field(
-        "New password", "new-password", help_text="At least 8 characters, not only digits, and nothing common."
-    )
-    again = password_field("The same password again", "new-password")
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        password, again = data.get("new_password"), data.get("again")
-        if password and again and password != again:
-            self.add_error("again", "The two passwords differ.")
-        elif password:
-            try:
-                validate_password(password)
-            except ValidationError as error:
-                self.add_error("new_password", error)
-        return data
-
-
 class NewAccountForm(NewPasswordForm):
     first_name = BytesField(label="First name", max_bytes=120)
     last_name = BytesField(label="Last name", max_bytes=120)
     affiliation = BytesField(label="Affiliation", max_bytes=2048, required=False)
     field_order = ("first_name", "last_name", "affiliation", "new_password", "again")
-
-
-class PasswordForm(forms.Form):
-    """The account's own password, to confirm that it is still the same person."""
-
-    password = password_field("Your password", "current-password")
-
-    def __init__(self, user: ContactInfo, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._user = user
-
-    def clean_password(self) -> str:
-        password: str = self.cleaned_data["password"]
-        if not self._user.check_password(password):
-            raise ValidationError("This is not your password.")
-        return password
-
-
-class ChangePasswordForm(PasswordForm, NewPasswordForm):
-    field_order = ("password", "new_password", "again")
-
-
-class RecoveryCodeField(forms.CharField):
-    def __init__(self, **options: Any) -> None:
-        hints = {"autocomplete": "off", "spellcheck": "false", "placeholder": "XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX"}
-        super().__init__(required=False, max_length=200, widget=forms.TextInput(attrs=hints), **options)
 
 
 class RemoveForm(PasswordForm):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
+
+from apps.showcase.forms import NewPasswordForm, PasswordForm, RecoveryCodeField, password_field
 
 from .forms import USERNAME, NewUsernameField, ProseField, UsernameField
 from .keys import identifier
 from .models import User
-
-
-def password_field(label: str, autocomplete: str, **options: Any) -> forms.CharField:
-    # Never stripped: a password may begin or end with a space. Never rendered back.
-    return forms.CharField(
-        label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}), **options
-    )
 
 
 class LoginForm(forms.Form):
@@ -26,57 +21,19 @@ class LoginForm(forms.Form):
     password = password_field("Password", "current-password")
 
 
-class NewPasswordForm(forms.Form):
-    """A new password, twice."""
-
-    new_password = password_field(
-        "New password", "new-password", help_text="At least 8 characters, not only digits, and nothing common."
-    )
-    again = password_field("The same password again", "new-password")
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        password, again = data.get("new_password"), data.get("again")
-        if password and again and password != again:
-            self.add_error("again", "The two passwords differ.")
-        elif password:
-            try:
-                validate_password(password, User(username=data.get("username", ""), email=data.get("email", "")))
-            except ValidationError as error:
-                self.add_error("new_password", error)
-        return data
-
-
 class RegisterForm(NewPasswordForm):
     username = NewUsernameField()
     email = forms.EmailField(label="E-mail address", max_length=250, help_text="Nobody sees it.")
     field_order = ("username", "email", "new_password", "again")
+
+    def account(self, data: Mapping[str, Any]) -> User:
+        return User(username=data.get("username", ""), email=data.get("email", ""))
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
         if User.objects.filter(username=username).exists():
             raise ValidationError("Somebody has this user name already.")
         return username
-
-
-class PasswordForm(forms.Form):
-    """The account's own password, to confirm that it is still the same person."""
-
-    password = password_field("Your password", "current-password")
-
-    def __init__(self, user: User, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._user = user
-
-    def clean_password(self) -> str:
-        password: str = self.cleaned_data["password"]
-        if not self._user.check_password(password):
-            raise ValidationError("This is not your password.")
-        return password
-
-
-class ChangePasswordForm(PasswordForm, NewPasswordForm):
-    field_order = ("password", "new_password", "again")
 
 
 class EmailForm(forms.ModelForm):
@@ -102,14 +59,7 @@ class KeyForm(forms.Form):
 
     username = UsernameField(required=False, help_text="Not needed with a recovery code.")
     password = password_field("Password", "current-password", required=False)
-    recovery_code = forms.CharField(
-        label="or recovery code",
-        required=False,
-        max_length=200,
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX"}
-        ),
-    )
+    recovery_code = RecoveryCodeField(label="or recovery code")
 
     def __init__(self, viewer: User | None, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

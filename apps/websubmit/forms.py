@@ -7,8 +7,9 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+
+from apps.showcase.forms import NewPasswordForm, RecoveryCodeField, password_field
 
 from .models import Lecture, Question, User
 
@@ -28,13 +29,6 @@ class LowercaseEmailField(forms.EmailField):
         return User.objects.normalize_email(super().to_python(value))
 
 
-def password_field(label: str, autocomplete: str, **options: Any) -> forms.CharField:
-    # Never stripped: a password may begin or end with a space. Never rendered back.
-    return forms.CharField(
-        label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}), **options
-    )
-
-
 class LoginForm(AuthenticationForm):
     """Django's own, in this site's words."""
 
@@ -47,30 +41,12 @@ class LoginForm(AuthenticationForm):
     }
 
 
-class NewPasswordForm(forms.Form):
-    """A new password, twice."""
-
-    new_password = password_field(
-        "New password", "new-password", help_text="At least 8 characters, not only digits, and nothing common."
-    )
-    again = password_field("The same password again", "new-password")
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        password, again = data.get("new_password"), data.get("again")
-        if password and again and password != again:
-            self.add_error("again", "The two passwords differ.")
-        elif password:
-            try:
-                validate_password(password, User(email=data.get("email", "")))
-            except ValidationError as error:
-                self.add_error("new_password", error)
-        return data
-
-
 class RegisterForm(NewPasswordForm):
     email = LowercaseEmailField(label="E-mail address")
     field_order = ("email", "new_password", "again")
+
+    def account(self, data: Mapping[str, Any]) -> User:
+        return User(email=data.get("email", ""))
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
@@ -79,40 +55,13 @@ class RegisterForm(NewPasswordForm):
         return email
 
 
-class PasswordForm(forms.Form):
-    """The account's own password, to confirm that it is still the same person."""
-
-    password = password_field("Your password", "current-password")
-
-    def __init__(self, user: User, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._user = user
-
-    def clean_password(self) -> str:
-        password: str = self.cleaned_data["password"]
-        if not self._user.check_password(password):
-            raise ValidationError("This is not your password.")
-        return password
-
-
-class ChangePasswordForm(PasswordForm, NewPasswordForm):
-    field_order = ("password", "new_password", "again")
-
-
 class KeyForm(forms.Form):
     """Password or recovery code: two ways to the same key."""
 
     key_required = True
 
     password = password_field("Password", "current-password", required=False)
-    recovery_code = forms.CharField(
-        label="or recovery code",
-        required=False,
-        max_length=200,
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX"}
-        ),
-    )
+    recovery_code = RecoveryCodeField(label="or recovery code")
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core import mail
 from django.urls import reverse
 
 from apps.hotcrp_sim.models import ContactInfo, PaperReview
+from apps.showcase.tests import walker as walkers
 
 from .conftest import PASSWORD
 from .people import Site, make_site
 
 pytestmark = pytest.mark.browser
 
-PICTURES = Path(settings.BASE_DIR) / "build" / "screenshots" / "hotcrp"
 
-
-class Walker:
-    """Somebody with a browser, who takes a picture of every page and minds that it fits a telephone."""
-
-    def __init__(self, page: Any, site: str) -> None:
-        self.page = page
-        self.site = site
-        self.errors: list[str] = []
-        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
-        PICTURES.mkdir(parents=True, exist_ok=True)
-
-    def go(self, name: str, *args: Any) -> None:
-        self.page.goto(self.site + reverse(f"hotcrp:{name}", args=args))
-
-    def fill(self, **values: str) -> None:
-        for name, value in values.items():
-            self.page.locator(f"[name={name}]:visible").fill(value)
+class Walker(walkers.Walker):
+    namespace = "hotcrp"
 
     def choose(self, **values: str) -> None:
         for name, value in values.items():
@@ -46,28 +29,9 @@ class Walker:
         self.page.get_by_role("button", name=name, exact=True).click()
         self.page.wait_for_load_state()
 
-    def sees(self, *texts: str) -> None:
-        shown = self.page.locator("body").inner_text()
-        assert [text for text in texts if text not in shown] == []
-
     def misses(self, *texts: str) -> None:
         source = self.page.content()
         assert [text for text in texts if text in source] == []
-
-    def picture(self, name: str) -> None:
-        for suffix, width, scheme in (("", 1100, "light"), ("-dark", 1100, "dark"), ("-phone", 375, "light")):
-            self.page.set_viewport_size({"width": width, "height": 760})
-            self.page.emulate_media(color_scheme=scheme)
-            assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
-                f"{name} is wider than {width} px"
-            )
-            self.page.screenshot(path=PICTURES / f"{name}{suffix}.png", full_page=True)
-        self.page.emulate_media(color_scheme="light")
-        self.page.set_viewport_size({"width": 1100, "height": 760})
-        unlabelled = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')].filter(e => !e.labels.length).length"
-        assert self.page.evaluate(unlabelled) == 0, f"{name} has a field without a label"
-        twice = "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))"
-        assert self.page.evaluate(twice) == 0, f"{name} has an id twice"
 
     def log_in(self, email: str) -> None:
         self.page.context.clear_cookies()
@@ -271,7 +235,7 @@ def test_it_works_without_javascript(chromium: Any, live_server: Any, site: Site
     walker.fill(first_name="Nia", last_name="New", new_password=PASSWORD, again=PASSWORD)
     walker.press("Create my account")
     assert re.fullmatch(r"(\w{4}-){6}\w{4}", walker.page.locator(".code").inner_text())
-    walker.page.screenshot(path=PICTURES / "50-recovery-code.png", full_page=True)
+    walker.page.screenshot(path=walker.pictures / "50-recovery-code.png", full_page=True)
     walker.go("remove")
     walker.fill(password=PASSWORD)
     walker.press("Remove my account")

@@ -10,10 +10,11 @@ from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_variables
 
 import edna
+from apps.showcase.forms import ChangePasswordForm, PasswordForm
 
 from .. import keys, mails, words
 from ..auth import identifier
-from ..forms import ChangePasswordForm, PasswordForm, RemoveForm
+from ..forms import RemoveForm
 from ..names import roles_of
 from ..policy import Viewer
 from .guards import confidential, member, show

@@ -12,9 +12,10 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 import edna
+from apps.showcase.forms import ChangePasswordForm, PasswordForm
 
 from ..friendly import WORDS
-from ..keyforms import ChangePasswordForm, EmailForm, LoginForm, PasswordForm, RegisterForm
+from ..keyforms import EmailForm, LoginForm, RegisterForm
 from ..keys import identifier
 from ..models import User
 from .guards import back, confidential, member, member_of, viewer_of, wanted_next

@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core import mail
-from django.urls import reverse
 
+from apps.showcase.tests import walker as walkers
 from apps.websubmit.models import Answer, Lecture, Question, User
 
 from .conftest import PASSWORD, Person
 
 pytestmark = pytest.mark.browser
 
-PICTURES = Path(settings.BASE_DIR) / "build" / "screenshots"
 
-
-class Walker:
-    """Somebody with a browser, who takes a picture of every page and minds that it fits a telephone."""
-
-    def __init__(self, page: Any, site: str) -> None:
-        self.page = page
-        self.site = site
-        self.errors: list[str] = []
-        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
-        PICTURES.mkdir(parents=True, exist_ok=True)
-
-    def go(self, name: str, *args: Any) -> None:
-        self.page.goto(self.site + reverse(f"websubmit:{name}", args=args))
-
-    def fill(self, **values: str) -> None:
-        for name, value in values.items():
-            self.page.locator(f"[name={name}]").fill(value)
+class Walker(walkers.Walker):
+    namespace = "websubmit"
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name).click()
         self.page.wait_for_load_state()
-
-    def sees(self, text: str) -> None:
-        assert text in self.page.locator("body").inner_text()
-
-    def picture(self, name: str) -> None:
-        for suffix, width, scheme in (("", 1100, "light"), ("-dark", 1100, "dark"), ("-phone", 375, "light")):
-            self.page.set_viewport_size({"width": width, "height": 760})
-            self.page.emulate_media(color_scheme=scheme)
-            assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
-                f"{name} is wider than {width} px"
-            )
-            self.page.screenshot(path=PICTURES / f"{name}{suffix}.png", full_page=True)
-        self.page.emulate_media(color_scheme="light")
-        self.page.set_viewport_size({"width": 1100, "height": 760})
-        unlabelled = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')].filter(e => !e.labels.length).length"
-        assert self.page.evaluate(unlabelled) == 0, f"{name} has a field without a label"
 
     def log_in(self, email: str) -> None:
         self.page.context.clear_cookies()

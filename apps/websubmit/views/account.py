@@ -15,8 +15,9 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 
 import edna
+from apps.showcase.forms import ChangePasswordForm, PasswordForm
 
-from ..forms import ChangePasswordForm, DeleteForm, PasswordForm
+from ..forms import DeleteForm
 from ..friendly import explain, preview
 from .guards import confidential, member
 
