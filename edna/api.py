@@ -28,11 +28,11 @@ from edna.engine import disguise as disguising
 from edna.engine import plan as planning
 from edna.engine import reveal as revealing
 from edna.engine.blobs import Revealed
+from edna.engine.chains import InChunks, chunks_of
 from edna.engine.conflicts import Held, Outcome, Reason
 from edna.engine.filetasks import FinishedFiles
-from edna.engine.journal import InChunks, chunks_of
 from edna.engine.manual import Session
-from edna.engine.planned import Plan, PlannedTable, Target
+from edna.engine.planned import Plan, PlannedTable, Target, TooManyRows
 from edna.engine.references import key_of, reference_of, without_row
 from edna.engine.unlocked import Unlocked
 from edna.errors import (
@@ -453,7 +453,7 @@ def disguise(
         return chunks.disguise(cls, target, params=given, using=using)
 
     receipt = None
-    with contextlib.suppress(planning.TooManyRows):
+    with contextlib.suppress(TooManyRows):
         receipt = _applied(cls, work, using=using)
     if receipt is None:
         receipt = _applied(cls, in_chunks, using=None)

@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import include, path, reverse
 
-from apps.websubmit.forms import ConfirmForm, DeleteForm, RegisterForm
+from apps.showcase.forms import ConfirmForm
+from apps.websubmit.forms import DeleteForm, RegisterForm
 from apps.websubmit.models import User
 from apps.websubmit.views.guards import confidential, member, staff
 from benchmarks.counting import by_hand

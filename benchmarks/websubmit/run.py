@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> list[Result]:
         say(driver.server())
         library = http = None
         if "library" in levels:
-            from benchmarks.websubmit.library import Library
+            from benchmarks.websubmit.in_library import Library
 
             library = Library(course, driver, samples=arguments.samples, slow=arguments.slow_samples)
         if "http" in levels:

@@ -26,9 +26,9 @@ from edna.engine import disguise as disguising
 from edna.engine import families, transactions
 from edna.engine import plan as planning
 from edna.engine import reveal as revealing
+from edna.engine.chains import Chunk, chunks_of
 from edna.engine.compiling import CompiledStep, compiled_disguise, owner_keys
 from edna.engine.conflicts import Outcome
-from edna.engine.journal import Chunk, chunks_of
 from edna.engine.ordering import relations_to
 from edna.engine.planned import Plan, Target
 from edna.engine.progress import Overrides

@@ -8,7 +8,6 @@ changes nothing.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ from django.db import connections
 
 from edna import conf, store
 from edna.crypto.keys import SecretKey
+from edna.engine.chains import Chunk, InChunks, chunks_of
 from edna.engine.forwarding import Stuck
 from edna.engine.unlocked import SEGMENTS_AT_ONCE, Unlocked, listed_locators
 from edna.errors import (
@@ -71,27 +71,6 @@ class Holder:
     entry: Entry
     secret_key: SecretKey
     items: dict[Locator, bytes]
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """One of the transactions of a large disguise: its number, counted from 0, and the locator of the first."""
-
-    first: Locator
-    number: int
-    tell: bool = False
-
-    @property
-    def locator(self) -> Locator:
-        return self.first.chunk(self.number)
-
-    @property
-    def earlier(self) -> set[Locator]:
-        return {self.first.chunk(number) for number in range(self.number)}
-
-
-class InChunks(Exception):
-    """The receipt names several chunks: the caller has to ask for one after the other."""
 
 
 @dataclass(eq=False)
@@ -186,9 +165,6 @@ def read_all(unlocked: Unlocked) -> Everything:
     reader.follow()
     return Everything(list(reader.opened.values()), reader.holders, reader.refused)
 
-
-#: So many chunks in a row may be gone (given up in a rotation, for example) without those behind them being lost.
-MOST_DAMAGED_CHUNKS = 8
 
 #: Kind, sequence number and sealed bytes of one stored part of a bag.
 Segment = tuple[BagKind, int, bytes]
@@ -340,24 +316,6 @@ def _pointers(opened: Opened) -> Iterator[Locator]:
     for batch in opened.diffs:
         if batch.operation is Operation.SHARE:
             yield from (Locator(bytes(row[0])) for row in batch.rows)
-
-
-def chunks_of(locator: Locator, listed: Collection[Locator]) -> list[int]:
-    """The numbers of the chunks that are left of a disguise whose first this is. There are no gaps but for what was damaged."""
-    found = [0]
-    if len(listed) > 1:
-        for number in itertools.count(1):
-            if locator.chunk(number) in listed:
-                found.append(number)
-            elif number - found[-1] > MOST_DAMAGED_CHUNKS:
-                break
-    return found
-
-
-def followed(listed: Collection[Locator]) -> set[Locator]:
-    """Those of the listed that are chunks, but for the last of each disguise: an empty one marks the way to the next."""
-    chains = [(locator, chunks_of(locator, listed)) for locator in listed]
-    return {locator.chunk(number) for locator, numbers in chains for number in numbers[:-1]}
 
 
 def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:

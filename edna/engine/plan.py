@@ -8,7 +8,7 @@ principals of the plan together. Raw values throughout; nothing is sealed here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,22 +21,12 @@ from edna.engine import families, sharing
 from edna.engine.compiling import CompiledStep, among, compiled_disguise, owner_keys
 from edna.engine.mentions import mentioned_by
 from edna.engine.ordering import deletion_order
-from edna.engine.planned import Plan, PlannedStep, Target
+from edna.engine.planned import Finished, Part, Plan, PlannedStep, Target, TooManyRows
 from edna.engine.references import key_of, reference_of
 from edna.engine.selection import Selection
 from edna.records.diff import Operation
 from edna.rows import Row, Table, table_of
 from edna.spec import ALL, Decorrelate, Disguise, Remove
-
-#: Of some tables, the raw primary keys that are meant, or None for all rows.
-Part = Mapping[type[Model], Collection[Any] | None]
-#: Of some tables, the rows that have been dealt with, by their keys.
-Finished = Mapping[type[Model], Collection[Row]]
-
-
-class TooManyRows(Exception):
-    """There are more rows than the caller wants to deal with in one transaction."""
-
 
 # Who
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,15 @@ from edna.spec import Decorrelate, Disguise, Transformation
 from edna.store import Entry
 
 _SAMPLE_ROWS = 100
+
+#: Of some tables, the raw primary keys that are meant, or None for all rows.
+Part = Mapping[type[Model], Collection[Any] | None]
+#: Of some tables, the rows that have been dealt with, by their keys.
+Finished = Mapping[type[Model], Collection[Row]]
+
+
+class TooManyRows(Exception):
+    """There are more rows than the caller wants to deal with in one transaction."""
 
 
 @dataclass(frozen=True)

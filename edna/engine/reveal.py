@@ -19,9 +19,10 @@ from edna.engine import announcing, blobs, files, mentions
 from edna.engine import journal as journals
 from edna.engine.bags import Sealed, seal_records, seal_shared
 from edna.engine.catching_up import catch_up, hold_stuck, stays_absent
+from edna.engine.chains import Chunk, followed
 from edna.engine.conflicts import Outcome
 from edna.engine.folding import Folding
-from edna.engine.journal import Chunk, Holder, Journal, Opened
+from edna.engine.journal import Holder, Journal, Opened
 from edna.engine.letting_go import LetGo, let_go
 from edna.engine.newkeys import Given, give_keys, without_keys
 from edna.engine.progress import Overrides, Progress
@@ -196,7 +197,7 @@ def _erase(journal: Journal, progress: Progress, released: LetGo, given: Given, 
     else:
         sealed = [(current, _sealed(current, given))]
     emptied = [opened for opened in journal.others if opened.changed and opened.empty]
-    marks = journals.followed(journal.own.items) if emptied else set()
+    marks = followed(journal.own.items) if emptied else set()
     for opened in journal.others:
         if opened.changed:
             erased += opened.indexes

@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.debug import sensitive_variables
 
 import edna
+from apps.showcase.forms import ConfirmForm
 
 from .. import keys, mails, words
-from ..forms import ConfirmForm
 from ..models import AUTHOR, ContactInfo, Paper, PaperConflict, PaperReview
 from ..names import name_of
 from ..policy import NOWHERE, ON_COMMITTEE, Conference, Sight, Viewer, committee, papers_for, people

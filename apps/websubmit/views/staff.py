@@ -9,9 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 import edna
+from apps.showcase.forms import ConfirmForm
 
 from ..answers import listing, table_rows
-from ..forms import ConfirmForm, LectureForm, QuestionForm
+from ..forms import LectureForm, QuestionForm
 from ..friendly import explain, preview
 from ..models import Answer, Lecture, Question, User
 from .guards import staff

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.auth.hashers import make_password
@@ -17,6 +15,7 @@ from django.db import models, transaction
 
 import edna
 from apps.showcase import statistics
+from apps.showcase.progress import progress
 
 from ... import seeding
 from ...auth import identifier
@@ -104,7 +103,7 @@ class Command(BaseCommand):
         made = store(seeding.about_people(people, topics, source))
         waiting = seeding.Extras()
         about = seeding.about_papers(papers, people, topics, source)
-        for done, (_, rows) in enumerate(progress(about, count, self.stderr), start=1):
+        for done, (_, rows) in enumerate(progress(about, count, "papers", self.stderr), start=1):
             for each in rows.rows.values():
                 waiting.add(*each)
             if done % PAPERS_AT_ONCE == 0 or done == count:
@@ -137,18 +136,3 @@ def store(extras: seeding.Extras) -> int:
         assert issubclass(table, models.Model)
         table._default_manager.bulk_create(rows, batch_size=BATCH)  # type: ignore[arg-type]
     return sum(len(rows) for rows in extras.rows.values())
-
-
-def progress(rows: Iterable[Row], total: int, stream: TextIO) -> Iterator[Row]:
-    """Passes the rows on, and draws a bar while somebody watches."""
-    watched = sys.stderr.isatty()
-    step = max(1, total // 100)
-    for done, row in enumerate(rows, start=1):
-        yield row
-        if watched and (done % step == 0 or done == total):
-            filled = 40 * done // total
-            stream.write(
-                f"\r[{'#' * filled}{'.' * (40 - filled)}] {done:,} of {total:,} papers",
-                ending="\n" if done == total else "",
-            )
-            stream.flush()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime
 import os
 import random
-import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from django.contrib.auth.hashers import make_password
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 import edna
+from apps.showcase.progress import progress
 
 from ... import corpus
 from ...models import Answer, Lecture, Question, User
@@ -66,7 +66,7 @@ class Command(BaseCommand):
             course = Lecture.objects.bulk_create(make_lectures(lectures))
             asked = Question.objects.bulk_create(make_questions(course, questions), batch_size=BATCH)
             rows = make_answers([person for person in people if not person.is_admin], asked, source)
-            for batch in batches(progress(rows, users * len(asked), self.stderr), BATCH):
+            for batch in batches(progress(rows, users * len(asked), "answers", self.stderr), BATCH):
                 Answer.objects.bulk_create(batch)
             recovery_code = None if options["no_register"] else self._register(people, options["keys_file"])
         self.stdout.write(
@@ -154,18 +154,3 @@ def batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
             batch = []
     if batch:
         yield batch
-
-
-def progress(rows: Iterable[Row], total: int, stream: TextIO) -> Iterator[Row]:
-    """Passes the rows on, and draws a bar while somebody watches."""
-    watched = sys.stderr.isatty()
-    step = max(1, total // 100)
-    for done, row in enumerate(rows, start=1):
-        yield row
-        if watched and (done % step == 0 or done == total):
-            filled = 40 * done // total
-            stream.write(
-                f"\r[{'#' * filled}{'.' * (40 - filled)}] {done:,} of {total:,} answers",
-                ending="\n" if done == total else "",
-            )
-            stream.flush()
