@@ -39,7 +39,9 @@ THOROUGH = tests/unit/test_benchmarks.py tests/unit/test_records_values.py tests
 	tests/acceptance/test_behaviours_1_to_17.py tests/acceptance/test_behaviours_18_to_33.py tests/acceptance/test_review_findings.py tests/acceptance/test_chunks.py \
 	tests/integration/test_several_principal_models.py apps/lobsters_sim/tests/test_composition.py apps/lobsters_sim/tests/test_disguises.py \
 	apps/lobsters_sim/tests/test_seed.py apps/lobsters_sim/tests/test_leaving.py apps/lobsters_sim/tests/test_others.py apps/hotcrp_sim/tests/test_disguises.py \
-	apps/hotcrp_sim/tests/test_visibility.py apps/hotcrp_sim/tests/test_pages.py apps/showcase/tests/test_several_applications.py
+	apps/hotcrp_sim/tests/test_visibility.py apps/hotcrp_sim/tests/test_pages.py apps/showcase/tests/test_several_applications.py \
+	tests/operator tests/workers tests/moving tests/upgrades tests/acceptance/test_jobs.py tests/acceptance/test_scrub.py tests/acceptance/test_restore_drill.py tests/acceptance/test_server_keys.py \
+	tests/integration/test_schedules.py tests/integration/test_jobs.py tests/integration/test_metrics.py tests/integration/test_transfer.py
 
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(THOROUGH:%=--ignore=%) $(PYTEST)

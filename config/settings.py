@@ -1,7 +1,8 @@
 """Settings of the sample site, safe as they stand: debugging is off, every secret comes from the environment or from a file
 under var/ that is made on first use and readable by its owner only.
 
-Environment: EDNA_DATABASE_URL, EDNA_DEBUG, EDNA_ALLOWED_HOSTS, EDNA_HTTPS, EDNA_SECRET_KEY, EDNA_MAC_KEYS, EDNA_VAR.
+Environment: EDNA_DATABASE_URL, EDNA_DEBUG, EDNA_ALLOWED_HOSTS, EDNA_HTTPS, EDNA_SITE_URL, EDNA_SECRET_KEY, EDNA_MAC_KEYS,
+EDNA_METRICS_TOKEN, EDNA_VAR.
 """
 
 import os
@@ -109,12 +110,28 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
+BROKER_URL = os.environ.get("EDNA_BROKER_URL", "")
+
 EDNA: dict[str, Any] = {
     # Each application has people of its own; an account of one is nothing in the others.
     "PRINCIPAL_MODELS": ["websubmit.User", "lobsters_sim.User", "hotcrp_sim.ContactInfo"],
     # The first key signs, all of them verify: to rotate, put the new key in front.
     "MAC_KEYS": _list("EDNA_MAC_KEYS") or [_generated("mac_key")],
+    # With a broker, Celery's workers do the jobs; without, the process that starts one does it (docs/celery.md).
+    "JOB_RUNNER": "celery" if BROKER_URL else "eager",
+    # With a token, metrics are counted, and Prometheus gets them at /edna/metrics (docs/operations.md).
+    "METRICS_TOKEN": os.environ.get("EDNA_METRICS_TOKEN") or None,
 }
+
+if BROKER_URL:
+    from edna.tasks import BEAT_SCHEDULE
+
+    CELERY_BROKER_URL = BROKER_URL
+    CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+    CELERY_TASK_SERIALIZER, CELERY_ACCEPT_CONTENT = "json", ["json"]
+    CELERY_TASK_IGNORE_RESULT = True
+    CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # a message that a busy worker has put aside is one that no idle worker takes
+    CELERY_BEAT_SCHEDULE = dict(BEAT_SCHEDULE)
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -126,6 +143,8 @@ WHITENOISE_USE_FINDERS = True  # static files are served without a build step, D
 
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = VAR / "mail"
+# Where links begin in mails that no request asks for.
+SITE_URL = os.environ.get("EDNA_SITE_URL", "http://localhost:8000")
 DEFAULT_FROM_EMAIL = "Sample applications of edna <edna@example.org>"
 
 SESSION_COOKIE_HTTPONLY = True

@@ -6,6 +6,7 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("apps.showcase.urls")),
     path("admin/", admin.site.urls),
+    path("edna/", include("edna.urls")),
     path("lobsters/", include("apps.lobsters_sim.urls")),
     path("hotcrp/", include("apps.hotcrp_sim.urls")),
     path("websubmit/", include("apps.websubmit.urls")),

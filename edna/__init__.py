@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from edna.recordmigrations import record_migration
     from edna.records.sealedrecord import SealedRecord
     from edna.registry import on_reveal, register, unregister
+    from edna.schedules import Notice, schedule
     from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
 
 _HOMES = {
@@ -60,6 +61,7 @@ _HOMES = {
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
     "edna.registry": "on_reveal register unregister",
+    "edna.schedules": "Notice schedule",
     "edna.spec": "ALL Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -74,6 +76,7 @@ __all__ = [
     "HistoryEntry",
     "Keep",
     "Modify",
+    "Notice",
     "Outcome",
     "Param",
     "Plan",
@@ -110,6 +113,7 @@ __all__ = [
     "replay",
     "reveal",
     "rotate",
+    "schedule",
     "session",
     "signals",
     "speak_as",

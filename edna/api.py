@@ -23,7 +23,19 @@ from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
 from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
 from edna.custody.recovery import RecoveryCode
-from edna.engine import chunks, filetasks, manual, ownership, replaying, rotation, schema, sessions, transactions
+from edna.engine import (
+    chunks,
+    expiring,
+    filetasks,
+    leaving,
+    manual,
+    ownership,
+    replaying,
+    rotation,
+    schema,
+    sessions,
+    transactions,
+)
 from edna.engine import disguise as disguising
 from edna.engine import plan as planning
 from edna.engine import reveal as revealing
@@ -32,6 +44,7 @@ from edna.engine.chains import InChunks, chunks_of
 from edna.engine.conflicts import Held, Outcome, Reason
 from edna.engine.filetasks import FinishedFiles
 from edna.engine.manual import Session
+from edna.engine.measuring import measured, measuring
 from edna.engine.planned import Plan, PlannedTable, Target, TooManyRows
 from edna.engine.references import key_of, reference_of, without_row
 from edna.engine.unlocked import Unlocked
@@ -408,6 +421,7 @@ def plan_all(name: str, *, params: Mapping[str, Any] | None = None) -> Plan:
     return planning.build(cls, [], params=validated_params(cls, params), using=using, lock=False, everyone=True)
 
 
+@measured("disguise")
 def disguise(
     name: str,
     principal: Model,
@@ -466,6 +480,7 @@ def _inside_another_transaction(using: str) -> bool:
     return connections[using].in_atomic_block
 
 
+@measured("disguise_all")
 def disguise_all(
     name: str, *, params: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> list[Receipt]:
@@ -585,7 +600,8 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
     opened: Session | None = None
     committed = False
     try:
-        with transactions.block(begin, Session.finish, refusal=lambda: manual.refusal(cls), using=using) as opened:
+        block = transactions.block(begin, Session.finish, refusal=lambda: manual.refusal(cls), using=using)
+        with measuring("session", name), block as opened:
             yield opened
         committed = True
     finally:
@@ -598,6 +614,7 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
 # Revealing
 
 
+@measured("reveal")
 def reveal(
     receipt: Receipt | str,
     unlocked: Unlocked,
@@ -772,7 +789,9 @@ def forget_principal(principal: Model) -> None:
     def work() -> None:
         # Locked: what is written back must not be older than what somebody else has added, or sealed to a new key, meanwhile.
         entries = _entries(model, [reference], using=using)
-        store.save_entries([entry.detached() for entry in entries], using=using)
+        kept_until = expiring.entry_bucket(expiring.today(), listed_before=True, using=using)
+        store.save_entries([entry.detached(expires_on=kept_until) for entry in entries], using=using)
+        leaving.forget(entries, using=using)
 
     transactions.run(work, using=using)
 
@@ -780,7 +799,9 @@ def forget_principal(principal: Model) -> None:
 def note_activity(principal: Model, *, today: datetime.date) -> None:
     """Keep the date of a principal's last activity, no finer, for schedules."""
     model, reference, using = _identity(principal)
-    store.touch_entry(model._meta.label_lower, reference, today=today, using=using)
+    label = model._meta.label_lower
+    # A job that is about to disguise them may be in the way: nobody's login is to fail for that.
+    transactions.statement(lambda: store.touch_entry(label, reference, today=today, using=using), using=using)
 
 
 def _identity(principal: Model, disguise: type[Disguise] | None = None) -> tuple[type[Model], str, str]:

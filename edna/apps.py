@@ -1,5 +1,7 @@
 """Django's entry point: discovers the projects' ``disguises`` modules and connects the edges."""
 
+from importlib.util import find_spec
+
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
@@ -14,4 +16,42 @@ class EdnaConfig(AppConfig):
 
         checks.connect()
         receivers.connect()
+        _connect_runner()
+        _connect_metrics()
         autodiscover_modules("disguises")
+
+
+def _connect_runner() -> None:
+    """Let what works on jobs hear of them. With `edna_run` nobody listens: it looks by itself."""
+    from edna import conf
+    from edna.errors import ConfigurationError
+
+    try:
+        runner = conf.job_runner()
+    except ConfigurationError:
+        return  # edna.E002 says so
+    if runner == "celery" and find_spec("celery"):  # edna.E004 says so if it is not there
+        from edna import tasks
+        from edna.operations import health
+
+        tasks.connect()
+        health.ask_workers_with(tasks.workers_alive)
+    elif runner == "eager":
+        from edna.operations import eager
+
+        eager.connect()
+
+
+def _connect_metrics() -> None:
+    """Count from the beginning, if the project wants metrics. Otherwise Prometheus' client is not even imported."""
+    from edna import conf
+    from edna.errors import ConfigurationError
+
+    try:
+        wanted = conf.metrics_token() is not None
+    except ConfigurationError:
+        return  # edna.E002 says so
+    if wanted and find_spec("prometheus_client"):  # edna.W003 says so if it is not there
+        from edna import metrics
+
+        metrics.connect()

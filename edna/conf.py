@@ -7,6 +7,7 @@ names, types and bounds of the settings; it does not know what they are used for
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any, Final, Literal
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from edna.errors import ConfigurationError
 
 LocatorMode = Literal["server", "client"]
 PseudoprincipalKeys = Literal["negative", "random", "sequence"]
+JobRunner = Literal["command", "celery", "eager"]
 
 DEFAULTS: Final[dict[str, Any]] = {
     "MAC_KEYS": (),
@@ -28,6 +30,14 @@ DEFAULTS: Final[dict[str, Any]] = {
     "ARGON2_MEMLIMIT_BYTES": 64 * 1024 * 1024,
     "ARGON2_FORMER": (),
     "KEY_POOL_SIZE": 256,
+    "KEY_POOL_LOW_WATER": None,
+    "JOB_RUNNER": "command",
+    "JOB_BATCH": 50,
+    "JOB_CONCURRENCY": 2,
+    "JOB_RATE_PER_SECOND": None,
+    "JOB_SILENT_SECONDS": 60,
+    "LEDGER": False,
+    "METRICS_TOKEN": None,
 }
 
 _ARGON2_LEAST_BYTES: Final = 8192
@@ -134,3 +144,52 @@ def argon2_costs() -> list[tuple[int, int]]:
 
 def key_pool_size() -> int:
     return _positive("KEY_POOL_SIZE")
+
+
+def key_pool_low_water() -> int:
+    """At how many key pairs the pool is refilled: half of its size unless configured."""
+    if _read("KEY_POOL_LOW_WATER") is None:
+        return key_pool_size() // 2
+    low_water = _positive("KEY_POOL_LOW_WATER")
+    if low_water >= key_pool_size():
+        raise ConfigurationError('EDNA["KEY_POOL_LOW_WATER"] must be less than EDNA["KEY_POOL_SIZE"].')
+    return low_water
+
+
+def job_runner() -> JobRunner:
+    runner: JobRunner = _choice("JOB_RUNNER", ("command", "celery", "eager"))
+    return runner
+
+
+def job_batch() -> int:
+    """How many principals a job disguises in one transaction."""
+    return _positive("JOB_BATCH")
+
+
+def job_concurrency() -> int:
+    return _positive("JOB_CONCURRENCY")
+
+
+def job_silent_seconds() -> int:
+    """After how much silence a process that worked on a job counts as dead, so that another may take its place."""
+    return _positive("JOB_SILENT_SECONDS")
+
+
+def job_rate_per_second() -> float | None:
+    rate = _read("JOB_RATE_PER_SECOND")
+    if rate is None:
+        return None
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
+        raise ConfigurationError('EDNA["JOB_RATE_PER_SECOND"] must be a number above 0, or None for no limit.')
+    return float(rate)
+
+
+def ledger() -> bool:
+    return bool(_read("LEDGER"))
+
+
+def metrics_token() -> str | None:
+    token = _read("METRICS_TOKEN")
+    if token is not None and (not isinstance(token, str) or len(token) < 16):
+        raise ConfigurationError('EDNA["METRICS_TOKEN"] must be a text of at least 16 characters, or None.')
+    return token

@@ -42,6 +42,14 @@ class UnknownDisguise(SpecError):
     """
 
 
+class UnknownSchedule(SpecError):
+    """Cause: no schedule is registered under that name.
+
+    Remedy: check the spelling; make sure that the application's `disguises.py` is importable and that the function carries
+    `@edna.schedule`.
+    """
+
+
 class InvalidParameters(SpecError):
     """Cause: a parameter of the disguise is missing, unknown, or of another type than the specification declares.
 
@@ -294,6 +302,76 @@ class SessionClosed(EdnaError):
     """Cause: an `edna.session` was used after its `with` block had ended, when its bags were written already.
 
     Remedy: do everything inside the block; open another session for what comes later.
+    """
+
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+
+
+class JobError(EdnaError):
+    """Cause: something was asked of a job that it cannot do.
+
+    Remedy: see the leaf.
+    """
+
+
+class JobUnknown(JobError):
+    """Cause: there is no job of that number.
+
+    Remedy: `manage.py edna_jobs` lists them.
+    """
+
+
+class JobRefused(JobError):
+    """Cause: the disguise cannot be applied by a job, or the job is not in a state for what was asked of it. Nothing was changed.
+
+    Remedy: the message says which.
+    """
+
+
+class HoldRefused(EdnaError):
+    """Cause: a legal hold cannot be placed or lifted as it was asked for. Nothing was changed.
+
+    Remedy: the message says why; `manage.py edna_hold list` shows the holds, and `edna_expire --dry-run` the buckets.
+    """
+
+
+class AppendOnly(EdnaError):
+    """Cause: code tried to change or delete an entry of the audit trail. Nothing was changed.
+
+    Remedy: leave it; note what happened since as a further entry (`edna.operations.audit.note`).
+    """
+
+
+# --- moving and restoring --------------------------------------------------------------------------------------------
+
+
+class TransferError(EdnaError):
+    """Cause: edna's tables could not be written to a file, or filled from one. Nothing was changed.
+
+    Remedy: see the leaf.
+    """
+
+
+class FileRefused(TransferError):
+    """Cause: a file to write exists already; or a file to read is none of edna's, is of another release or site, or was cut off or
+    edited. Nothing was changed.
+
+    Remedy: the message says which.
+    """
+
+
+class TablesNotEmpty(TransferError):
+    """Cause: an import found rows in edna's tables, which it would mix with others. Nothing was changed.
+
+    Remedy: import into a database that was just migrated, before anybody uses it.
+    """
+
+
+class ScrubRefused(EdnaError):
+    """Cause: scrubbing was asked for inside a transaction, in which tables cannot be rewritten. Nothing was changed.
+
+    Remedy: call it outside of any, or run `manage.py edna_scrub`.
     """
 
 

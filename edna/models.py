@@ -2,18 +2,21 @@
 
 Invariant (DESIGN 2.3): no row tells which principal or disguise another row belongs to. So primary keys are random
 (on SQLite and InnoDB they also *are* the physical order), there are no foreign keys between these tables or into the
-application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded.
+application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded. What operators do is another matter:
+jobs and the audit trail have days and hours, and name no principal who is disguised.
 
-Only ``store`` reads or writes these models.
+Only ``store`` reads or writes these models; the admin site lists some of them.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from edna.errors import AppendOnly
 
 
 def random_primary_key() -> int:
@@ -23,8 +26,10 @@ def random_primary_key() -> int:
 
 if TYPE_CHECKING:
     BinaryColumn = models.BinaryField[bytes, bytes]
+    IntegerColumn = models.BigIntegerField[int, int]
 else:
     BinaryColumn = models.BinaryField
+    IntegerColumn = models.BigIntegerField
 
 
 class FixedBinaryField(BinaryColumn):
@@ -39,6 +44,17 @@ class FixedBinaryField(BinaryColumn):
         return None if value is None else bytes(value)
 
 
+class RandomKeyField(IntegerColumn):
+    """A primary key that is drawn by lot, and also where the row lies.
+
+    On SQLite a key of any type but INTEGER has a rowid of its own beside it, which counts up: rows of one disguise would have
+    neighbouring ones.
+    """
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        return "integer" if connection.vendor == "sqlite" else super().db_type(connection)
+
+
 class PrincipalEntry(models.Model):
     """A public key, and whose it is while that person's row exists.
 
@@ -47,13 +63,15 @@ class PrincipalEntry(models.Model):
     date, no finer, for schedules.
     """
 
-    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     public_key = FixedBinaryField(max_length=32, unique=True)
     model = models.CharField(max_length=100)
     reference = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL, not "": several removed principals
     natural = models.BooleanField()
     locators = models.BinaryField(default=b"")
     last_seen_on = models.DateField(null=True)
+    #: Of a removed principal: the bucket in which their last bag expires; NULL if none does.
+    expires_on = models.DateField(null=True)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["reference", "model"], name="edna_principal_reference"),)
@@ -65,7 +83,7 @@ class PrincipalEntry(models.Model):
 class KeySlot(models.Model):
     """One way to get a secret key back. Which kind, and whose, cannot be told from the row."""
 
-    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     slot_id = FixedBinaryField(max_length=32, unique=True)
     tag = FixedBinaryField(max_length=32, db_index=True)
     wrapped = models.BinaryField()
@@ -77,10 +95,13 @@ class KeySlot(models.Model):
 class Bag(models.Model):
     """Sealed records under an index that only the holder of the locator can compute."""
 
-    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     index = FixedBinaryField(max_length=32, unique=True)
     sealed = models.BinaryField()
     expires_on = models.DateField(null=True)
+
+    class Meta:
+        indexes = (models.Index(fields=["expires_on", "id"], name="edna_bag_expires"),)
 
     def __str__(self) -> str:
         return f"bag {self.pk}"
@@ -92,7 +113,7 @@ class SessionLink(models.Model):
     ``owner_tag`` is keyed by the server: the row says less than the session itself, which holds the user's primary key.
     """
 
-    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     owner_tag = FixedBinaryField(max_length=32, db_index=True)
     session_key = models.CharField(max_length=40, unique=True)
 
@@ -103,7 +124,7 @@ class SessionLink(models.Model):
 class Replay(models.Model):
     """An update that must hold for rows under disguise too, sealed to a key of the server. ``logged_on`` is a date, no finer."""
 
-    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     logged_on = models.DateField(db_index=True)
     sealed = models.BinaryField()
 
@@ -119,7 +140,7 @@ class FileTask(models.Model):
     is not in the database, says that the site itself noted it: a storage does what a task says.
     """
 
-    id = models.BigIntegerField(primary_key=True, default=random_primary_key, editable=False)
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     field = models.CharField(max_length=255)
     name = models.TextField()
     size = models.BigIntegerField()
@@ -131,3 +152,227 @@ class FileTask(models.Model):
 
     def __str__(self) -> str:
         return f"file task {self.pk}"
+
+
+# What the operator's side keeps. No row of these names a principal who is disguised, but for notices of those whose accounts stay.
+
+
+class Job(models.Model):
+    """A disguise of many principals, done in the background. Who is still to be disguised is in `JobItem`.
+
+    Days, no finer, for what is over: the moment of a disguise is nobody's business. ``params`` are texts, as a form has them.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        PAUSED = "paused"
+        CANCELLED = "cancelled"
+        FINISHED = "finished"
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    disguise = models.CharField(max_length=100)
+    params = models.JSONField(default=dict)
+    #: Everybody who owns a row that the disguise means, rather than a selection.
+    everybody = models.BooleanField()
+    #: The schedule that it is for, or "".
+    schedule = models.CharField(max_length=100, default="")
+    #: Who started it, or "" for nobody: a schedule.
+    operator = models.CharField(max_length=255, default="")
+    state = models.CharField(max_length=10, choices=State, db_index=True)
+    total = models.BigIntegerField()
+    #: What runners that are over have done; those at work count for themselves.
+    done = models.BigIntegerField(default=0)
+    skipped = models.BigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    concurrency = models.PositiveSmallIntegerField()
+    #: Principals, all runners together; NULL is without a limit.
+    rate_per_second = models.FloatField(null=True)
+    created_on = models.DateField()
+    finished_on = models.DateField(null=True)
+
+    class Meta:
+        default_permissions = ("view",)
+        permissions = (
+            ("apply_disguise", "Can apply disguises to users"),
+            ("control_job", "Can pause, resume, cancel and retry jobs"),
+            ("view_health", "Can see key pool, storage and health"),
+        )
+
+    def __str__(self) -> str:
+        return f"job {self.pk}"
+
+
+class JobItem(models.Model):
+    """A principal who is still to be disguised by a job, or for whom it failed. Gone in the transaction that disguises them."""
+
+    class State(models.IntegerChoices):
+        PENDING = 0
+        FAILED = 1
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    job = models.BigIntegerField()
+    reference = models.CharField(max_length=255)
+    state = models.SmallIntegerField(choices=State, default=State.PENDING)
+    #: The class of the error, or of what was in the way; never its words.
+    reason = models.CharField(max_length=100, default="")
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["reference", "job"], name="edna_job_item"),)
+        # With the key: runners take items in its order.
+        indexes = (models.Index(fields=["job", "state", "id"], name="edna_job_items"),)
+
+    def __str__(self) -> str:
+        return f"job item {self.pk}"
+
+
+class JobRunner(models.Model):
+    """A process at work on a job, and how far it has come: its own row, so that runners do not wait for each other."""
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    job = models.BigIntegerField(db_index=True)
+    name = models.CharField(max_length=100)
+    done = models.BigIntegerField(default=0)
+    skipped = models.BigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    #: Written with each batch; one that is silent for long has died.
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"runner {self.pk}"
+
+
+class AppendOnlyQuerySet(models.QuerySet["AuditEntry"]):
+    """Rows that were written stay as they are. Raw SQL can do what it likes; `edna.operations.audit.verify` finds it."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise AppendOnly("The audit trail is appended to, and neither changed nor deleted.")
+
+    update = bulk_update = delete = _raw_delete = _refuse
+
+    def bulk_create(self, objs: Any, *args: Any, update_conflicts: bool = False, **kwargs: Any) -> Any:
+        return self._refuse() if update_conflicts else super().bulk_create(objs, *args, **kwargs)
+
+
+class AuditEntry(models.Model):
+    """What an operator did, and with which disguise: never to whom. Appended, and neither changed nor deleted.
+
+    The hour, no finer. ``mac`` covers the entry and the ``mac`` before it, under a key that is not in the database.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    logged_at = models.DateTimeField()
+    operator = models.CharField(max_length=255)
+    action = models.CharField(max_length=50)
+    disguise = models.CharField(max_length=100, default="")
+    #: Numbers and such: how many principals, which job.
+    details = models.JSONField(default=dict)
+    mac = FixedBinaryField(max_length=32)
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "audit trail entry"
+        verbose_name_plural = "audit trail entries"
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"audit entry {self.pk}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """
+        Raises:
+            AppendOnly: the entry is there already.
+        """
+        if not self._state.adding:
+            raise AppendOnly("The audit trail is appended to: an entry that is there is not saved again.")
+        # Not what Django does of itself for a row whose number is taken: an UPDATE of that row.
+        super().save(*args, **{**kwargs, "force_insert": True})
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """
+        Raises:
+            AppendOnly: always.
+        """
+        raise AppendOnly("The audit trail is appended to: an entry is not deleted.")
+
+
+class LegalHold(models.Model):
+    """Bags of this bucket are not erased, although they have expired."""
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    expires_on = models.DateField(unique=True)
+    #: A case number; not a name.
+    reason = models.CharField(max_length=200)
+    placed_on = models.DateField()
+
+    def __str__(self) -> str:
+        return f"legal hold on {self.expires_on}"
+
+
+class DormancyNotice(models.Model):
+    """What a principal, who is there, has last been told by a schedule. Gone when they return, and when their account goes.
+
+    ``stage`` says how many days ahead that was; 0 of somebody whom the schedule has disguised, and whose account stays: it is not done
+    again. ``sent_on`` is then the day from which they were dormant, which does not say when.
+    """
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    schedule = models.CharField(max_length=100)
+    model = models.CharField(max_length=100)
+    reference = models.CharField(max_length=255)
+    stage = models.PositiveSmallIntegerField()
+    sent_on = models.DateField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["reference", "schedule", "model"], name="edna_dormancy_notice"),)
+
+    def __str__(self) -> str:
+        return f"notice {self.pk}"
+
+
+class LedgerEntry(models.Model):
+    """That somebody is disguised, so that it can be done again after a backup was restored.
+
+    ``index`` follows from the principal and the disguise under a key that is not in the database; ``sealed`` says which disguise,
+    and is of one size.
+    """
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    index = FixedBinaryField(max_length=32, unique=True)
+    sealed = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"ledger entry {self.pk}"
+
+
+class LastRun(models.Model):
+    """When a recurring task was last done, and what it counted."""
+
+    name = models.CharField(max_length=100, primary_key=True)
+    finished_at = models.DateTimeField(null=True)
+    counts = models.JSONField(default=dict)
+    #: Until when a process that is at it keeps others from it; NULL while none is.
+    busy_until = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# Entries of the admin site's index that are no tables: pages that show what is registered, and how the site is doing.
+
+
+class DisguiseCatalogue(Job):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = "disguise"
+        verbose_name_plural = "disguises"
+
+
+class SiteHealth(Job):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = "storage and health"
+        verbose_name_plural = "storage and health"

@@ -13,7 +13,7 @@ import datetime
 import functools
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -121,6 +121,29 @@ def _read(
     return found
 
 
+def take(
+    table: Table, names: Sequence[str], match: Mapping[str, Any], *, index: str, after: int, most: int, using: str
+) -> list[Row]:
+    """The first ``most`` rows with these values and a key beyond ``after``, locked, but for those that others have locked (if the
+    database can do that; otherwise it waits). In the order of ``index``, which is over the columns of ``match`` and the key.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns = ", ".join([quote(table.field(name).column) for name in names])
+    order = [quote(table.field(name).column) for name in (*match, *table.key_names)]
+    conditions = " AND ".join([f"{column} = %s" for column in order[:-1]])
+    # Left alone, MariaDB looks at all rows with these values from the first one on.
+    source = quote(table.model._meta.db_table) + (
+        f" FORCE INDEX ({quote(index)})" if connection.vendor == "mysql" else ""
+    )
+    skip = " SKIP LOCKED" if connection.features.has_select_for_update_skip_locked else ""
+    suffix = f" FOR UPDATE{skip}" if connection.features.has_select_for_update else ""
+    sql = f"SELECT {columns} FROM {source} WHERE {conditions} AND {order[-1]} > %s ORDER BY {', '.join(order)} LIMIT %s{suffix}"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*match.values(), after, most])
+        return plain(cursor.fetchall(), connection)
+
+
 def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, using: str) -> set[int]:
     """The positions of those (table, column) ``places`` that hold any of ``values``.
 
@@ -144,6 +167,47 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, using
             cursor.execute(f"SELECT {', '.join(asked)}", named)
             found |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
     return found
+
+
+def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool, using: str) -> set[Any]:
+    """Those of ``values`` that ``column`` has in any row, each once, however many rows have it.
+
+    With ``lock``, rows that somebody is writing are waited for, where the database can.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    field = table.field(column)
+    found: set[Any] = set()
+    for packet in packets([(value,) for value in values], connection):
+        condition, params = _condition((field,), packet, connection)
+        # PostgreSQL takes no FOR UPDATE with DISTINCT.
+        name, distinct, suffix = quote(field.column), "DISTINCT ", ""
+        if lock and connection.features.has_select_for_update:
+            distinct, suffix = "", " FOR UPDATE"
+        sql = f"SELECT {distinct}{name} FROM {quote(table.model._meta.db_table)} WHERE {condition}{suffix}"
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            found |= {value for (value,) in plain(cursor.fetchall(), connection)}
+    return found
+
+
+def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) -> list[bool]:
+    """For each (table, column, values), whether a row has one of the values in that column; one statement for all. Locks nothing."""
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    asked: list[str] = []
+    params: list[Any] = []
+    for table, name, values in places:
+        column, among = quote(table.field(name).column), ", ".join(marks_of(values, connection))
+        asked.append(
+            f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {column} IN ({among}))"
+            if values
+            else "NULL"
+        )
+        params += values
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(asked)}", params)
+        return list(map(bool, cursor.fetchone()))
 
 
 # Writing

@@ -6,11 +6,18 @@ instances), and nothing else: no values, no receipt, and in the signals about ro
 - ``rows_removed``, ``rows_restored``, ``rows_changed``: one for each model; ``sender`` is the model, ``keys`` its rows.
 - ``disguised``, ``revealed``: ``sender`` is the principal model, ``keys`` the people for whom it was done.
 
+For the operator:
+
+- ``job_ready``: a job wants a runner; ``sender`` is None, and ``job`` is its number. Whatever runs tasks listens to it.
+- ``measured``: something was done or refused; ``sender`` is None, with ``operation`` ("disguise", "disguise_all", "session", "reveal",
+  or "batch": of a job), ``name`` (of the disguise), ``seconds``, ``principals``, ``rows``, ``held`` (how many rows by reason) and
+  ``error`` (the class of the error, or ""). No principal, key or value.
+
 They are sent robustly: a receiver that fails breaks neither the caller nor other receivers, and the log says which one failed with
 which class of error, never with which words. Nothing is computed for a signal that nobody listens to.
 
 This module holds the signals only, as `django.contrib.auth.signals` does, so that it can be imported from anywhere, at any time. They are
-sent by `edna.engine.announcing`. What edna itself listens to is in `edna.receivers`.
+sent by `edna.engine.announcing` and `edna.engine.measuring`. What edna itself listens to is in `edna.receivers`.
 """
 
 from __future__ import annotations
@@ -20,7 +27,7 @@ from typing import Any, Final
 
 from django.dispatch import Signal
 
-__all__ = ["disguised", "revealed", "rows_changed", "rows_removed", "rows_restored"]
+__all__ = ["disguised", "job_ready", "measured", "revealed", "rows_changed", "rows_removed", "rows_restored"]
 
 logger = logging.getLogger("edna")
 
@@ -39,3 +46,5 @@ rows_restored: Final = Announcement()
 rows_changed: Final = Announcement()
 disguised: Final = Announcement()
 revealed: Final = Announcement()
+job_ready: Final = Announcement()
+measured: Final = Announcement()

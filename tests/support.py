@@ -14,10 +14,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.parse import quote as url_quote
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import connection, connections
@@ -25,6 +27,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
+from config.database import from_url
 from edna import api
 from edna.crypto.keys import SecretKey
 
@@ -34,7 +37,9 @@ DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
     "websubmit.anonymize-lecture",
     "websubmit.anonymize-all",
 )
-EDNA_TABLES = ("edna_bag", "edna_filetask", "edna_keyslot", "edna_principalentry", "edna_replay", "edna_sessionlink")
+EDNA_TABLES = tuple(
+    sorted(model._meta.db_table for model in apps.get_app_config("edna").get_models() if not model._meta.proxy)
+)
 BINARY = bytes(range(256))
 
 CHILD_SECONDS = 60
@@ -282,6 +287,19 @@ def secrets_of(student: Student, *receipts: edna.Receipt) -> dict[str, str | byt
         needles |= {f"locator {number}": receipt.locator.expose(), f"receipt {number}": str(receipt)}
         needles |= {f"code of receipt {number}": str(receipt).rpartition(":")[2]}
     return needles
+
+
+@contextlib.contextmanager
+def on_server(url: str) -> Iterator[None]:
+    """This process uses the database that ``url`` names, in place of the usual one."""
+    connection.close()
+    usual, own = dict(connection.settings_dict), from_url(url, base=Path())
+    connection.settings_dict.update({key: own[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict.update(usual)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ EDGES = {
     "checks",
     "forms",
     "management",
+    "metrics",
     "middleware",
     "receivers",
     "reports",

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import redis
 
-from tests.servers import Server, private_mariadb, private_postgres
+from tests.servers import Server, private_mariadb, private_postgres, private_redis
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ def gone(pid: int, directory: Path, *, within: float = 30) -> bool:
     return True
 
 
-@pytest.mark.parametrize("make", [private_mariadb, private_postgres])
+@pytest.mark.parametrize("make", [private_mariadb, private_postgres, private_redis])
 def test_a_server_survives_its_crash_and_not_its_context(make, tmp_path_factory) -> None:
     with make() as server:
         assert isinstance(server, Server)
@@ -44,6 +45,19 @@ def test_a_server_survives_its_crash_and_not_its_context(make, tmp_path_factory)
         pid = server.pid
         assert alive(pid)
     assert gone(pid, server.directory)
+
+
+def test_redis_has_lost_everything_after_a_crash() -> None:
+    with private_redis() as server:
+        client = redis.Redis(unix_socket_path=str(server.directory / "socket"))
+        client.set("a", "b")
+        assert client.keys() == [b"a"]
+        server.kill()
+        with pytest.raises(redis.ConnectionError):
+            client.keys()
+        server.start()
+        assert client.keys() == []
+        assert [path.name for path in server.directory.iterdir() if path.is_file()] == ["log"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -7,11 +7,13 @@ neither those nor the order of a page depends on who wrote or voted. Django find
 
 import datetime
 
+from django.core.mail import EmailMessage
 from django.db.models import Q
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Param, Remove, placeholders
 
+from .mails import decay_letter
 from .models import (
     Comment,
     Hat,
@@ -114,6 +116,18 @@ class Decay(Disguise):
         *PERSONAL,
     ]
     applies_to = "staff"
+
+
+@edna.schedule(
+    Decay,
+    inactive_for=datetime.timedelta(days=365),
+    notify_before=(datetime.timedelta(days=30), datetime.timedelta(days=7)),
+    # Who joined and never logged in again was last here on that day.
+    last_active=("last_login", "created_at"),
+)
+def decay_dormant(notice: edna.Notice) -> EmailMessage:
+    """Put away accounts that nobody has used for a year, after two mails; a third one has the receipt."""
+    return decay_letter(notice)
 
 
 @edna.register

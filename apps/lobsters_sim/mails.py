@@ -1,11 +1,13 @@
-"""Mails to members about what is disguised: the receipt, and links to the pages that take it back. No link carries a secret."""
+"""Mails to members about what is disguised, or is going to be: the receipt, and links to pages. No link carries a secret."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from urllib.parse import urljoin
 
-from django.core.mail import send_mail
+from django.conf import settings
+from django.core.mail import EmailMessage, send_mail
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
@@ -31,11 +33,30 @@ def mail_receipt(
 ) -> bool:
     """Send the receipt. The disguise is done already, so a mail server that is down must not make it look otherwise: False then."""
     subject, template = _LETTERS[receipt.disguise]
-    links = {name: absolute(reverse(f"lobsters:{name}")) for name in ("return", "finish", "disguised")}
-    context = {"receipt": str(receipt), "links": links, "tag": tag, "username": username}
+    context = {"receipt": str(receipt), "links": _links(absolute), "tag": tag, "username": username}
     try:
         send_mail(subject, render_to_string(template, context), SENDER, [address])
     except Exception as error:  # whatever it is: what the mail says is done, and its owner is told otherwise
         logger.warning("The receipt of a disguise could not be mailed: %s", type(error).__name__)
         return False
     return True
+
+
+@sensitive_variables()
+def decay_letter(notice: edna.Notice) -> EmailMessage:
+    """What a dormant member is told: that their account will be put away, or that it is. No request says where the site is then."""
+    subject, template = _LETTERS[DECAY]
+    if notice.kind == "warning":
+        subject, template = "We put your account at Lobsters away soon", "lobsters/mail_decaying.txt"
+    context = {
+        "receipt": notice.receipt,
+        "links": _links(lambda path: urljoin(settings.SITE_URL, path)),
+        "username": notice.principal.username,
+        "applies_on": notice.applies_on,
+        "days_left": notice.days_left,
+    }
+    return EmailMessage(subject, render_to_string(template, context), SENDER, [notice.principal.email])
+
+
+def _links(absolute: Callable[[str], str]) -> dict[str, str]:
+    return {name: absolute(reverse(f"lobsters:{name}")) for name in ("login", "return", "finish", "disguised")}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.core.checks import Tags, register
 
-from edna.checks import databases, migrations, settings, specs
+from edna.checks import databases, migrations, schedules, settings, specs
 
 TAG = "edna"
 
@@ -19,6 +19,7 @@ def connect() -> None:
     for check in (settings.check_settings, settings.check_site, databases.check_routes, databases.check_sqlite_options):
         register(check, TAG)
     register(specs.check_disguises, TAG)
+    register(schedules.check_schedules, TAG)
     register(migrations.check_rules, TAG)
     register(databases.check_stored, Tags.database)
     register(migrations.check_applied, Tags.database)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
 from django.apps import apps
@@ -33,6 +34,13 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.argon2_memlimit_bytes,
     conf.argon2_costs,
     conf.key_pool_size,
+    conf.key_pool_low_water,
+    conf.job_runner,
+    conf.job_batch,
+    conf.job_concurrency,
+    conf.job_rate_per_second,
+    conf.job_silent_seconds,
+    conf.metrics_token,
 )
 
 
@@ -40,7 +48,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     if not isinstance(getattr(settings, "EDNA", {}), Mapping):
         hint = 'Write it as a dictionary: EDNA = {"MAC_KEYS": [...]}.'
         return [Error("EDNA is no dictionary: nothing of edna works.", hint=hint, obj=_OBJECT, id="edna.E001")]
-    return [*_names(), *_values(), *_mac_keys(), *_principal_models()]
+    return [*_names(), *_values(), *_mac_keys(), *_principal_models(), *_runner(), *_metrics()]
 
 
 def principal_models() -> list[type[Model]]:
@@ -114,6 +122,26 @@ def _principal_models() -> Iterator[CheckMessage]:
             hint='Use "negative" (the default) or "random", unless the application cannot live with such keys.',
             obj=_OBJECT,
             id="edna.W002",
+        )
+
+
+def _runner() -> Iterator[CheckMessage]:
+    if settings_value("JOB_RUNNER") == "celery" and find_spec("celery") is None:
+        yield Error(
+            'EDNA["JOB_RUNNER"] is "celery", and Celery is not installed: jobs are started, and nobody works on them.',
+            hint="Install it with pip install 'django-edna[celery]', or leave the setting out and run `manage.py edna_run`.",
+            obj=_OBJECT,
+            id="edna.E004",
+        )
+
+
+def _metrics() -> Iterator[CheckMessage]:
+    if settings_value("METRICS_TOKEN") is not None and find_spec("prometheus_client") is None:
+        yield Warning(
+            'EDNA["METRICS_TOKEN"] is set, and the client of Prometheus is not installed: nothing is counted.',
+            hint="Install it with pip install 'django-edna[metrics]', or leave the setting out.",
+            obj=_OBJECT,
+            id="edna.W003",
         )
 
 

@@ -51,6 +51,8 @@ _FILE_KEY_BYTES = 32
 _STANZA_BYTES = 80
 _NONCE_BYTES = 24
 _TAG_BYTES = 16
+#: Enough of a container for `check_container`, with as many recipients as there may be.
+BEGINNING_BYTES = _HEADER.size + MAX_STANZAS * (_STANZA_HEAD.size + _STANZA_BYTES)
 
 
 def padded_length(length: int) -> int:
@@ -138,11 +140,30 @@ def open_small(sealed: bytes, *, secret_key: SecretKey) -> bytes:
     return plaintext
 
 
+def check_container(beginning: bytes, *, length: int) -> None:
+    """Whether bytes that begin like this, and are ``length`` in all, may be a container: all that can be said without a key.
+
+    ``beginning`` are `BEGINNING_BYTES` of it, or all if there are less.
+
+    Raises: as `open_sealed`, what it finds wrong before it uses the key; BagCorrupt too for a body that is not padded as bodies are.
+    """
+    _, body = _layout(beginning, length)
+    padded = length - body - _NONCE_BYTES - _TAG_BYTES
+    if padded_length(padded) != padded:
+        raise BagCorrupt("The body of the bag has a length that none has. Restore the bag from a backup.")
+
+
 def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
-    """Split a container into its X25519 stanzas and its body, trusting no length in it."""
-    if len(sealed) > MAX_SEALED_BYTES:  # first of all: a caller may have read it from a place an attacker can fill
+    """Split a container into its X25519 stanzas and its body."""
+    stanzas, body = _layout(sealed, len(sealed))
+    return stanzas, bytes(sealed[body:])
+
+
+def _layout(sealed: bytes, size: int) -> tuple[list[bytes], int]:
+    """The X25519 stanzas of a container of that size, and where its body begins, trusting no length in it."""
+    if size > MAX_SEALED_BYTES:  # first of all: a caller may have read it from a place an attacker can fill
         raise BagTooLarge(
-            f"The bag has {len(sealed)} bytes, more than the {MAX_SEALED_BYTES} that one may have. "
+            f"The bag has {size} bytes, more than the {MAX_SEALED_BYTES} that one may have. "
             "Nothing was changed; restore the bag from a backup."
         )
     sealed = bytes(sealed)  # a driver may hand over a memoryview
@@ -156,10 +177,9 @@ def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
             f"This release reads bags of cipher suite {SUITE}, not {sealed[1]}. "
             "Update edna, or restore the bag from a backup; nothing was changed."
         )
-    if len(sealed) < _HEADER.size:
+    if size < _HEADER.size:
         raise BagTruncated(
-            f"The bag ends after {len(sealed)} bytes, inside its header. "
-            "Nothing was changed; restore the bag from a backup."
+            f"The bag ends after {size} bytes, inside its header. Nothing was changed; restore the bag from a backup."
         )
     _, _, count, body_length = _HEADER.unpack_from(sealed)
     if body_length > MAX_SEALED_BYTES:
@@ -172,11 +192,13 @@ def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
     stanzas = []
     offset = _HEADER.size
     for _ in range(count):
-        if offset + _STANZA_HEAD.size > len(sealed):
+        if offset + _STANZA_HEAD.size > size:
             raise BagTruncated(
-                f"The bag ends after {len(sealed)} bytes, inside its stanzas. "
+                f"The bag ends after {size} bytes, inside its stanzas. "
                 "Nothing was changed; restore the bag from a backup."
             )
+        if offset + _STANZA_HEAD.size > len(sealed):
+            break  # of a later release, with stanzas that are longer than a beginning
         kind, length = _STANZA_HEAD.unpack_from(sealed, offset)
         offset += _STANZA_HEAD.size
         if kind == STANZA_X25519:
@@ -187,14 +209,14 @@ def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
             stanzas.append(sealed[offset : offset + length])
         offset += length  # a stanza of a later release's kind is for somebody else: skip it
     expected = offset + body_length
-    if len(sealed) < expected:
+    if size < expected:
         raise BagTruncated(
-            f"The bag has {len(sealed)} bytes, its header announces {expected}. "
+            f"The bag has {size} bytes, its header announces {expected}. "
             "Nothing was changed; restore the bag from a backup."
         )
-    if len(sealed) > expected:
+    if size > expected:
         raise BagTrailingBytes(
-            f"The bag has {len(sealed)} bytes, its header announces {expected}. "
+            f"The bag has {size} bytes, its header announces {expected}. "
             "Nothing was changed; restore the bag from a backup."
         )
     if not stanzas:
@@ -202,7 +224,7 @@ def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
             "The bag has no recipient of a kind that this release knows. "
             "Update edna, or restore the bag from a backup; nothing was changed."
         )
-    return stanzas, sealed[offset:]
+    return stanzas, offset
 
 
 def _decrypt(stanzas: Sequence[bytes], body: bytes, secret_key: SecretKey) -> bytes | BagError:

@@ -10,6 +10,7 @@ Splitting holds the primary keys of all rows in memory, and the rows of one chun
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,13 +30,14 @@ from edna.engine import reveal as revealing
 from edna.engine.chains import Chunk, chunks_of
 from edna.engine.compiling import CompiledStep, compiled_disguise, owner_keys
 from edna.engine.conflicts import Outcome
+from edna.engine.expiring import nothing_kept
 from edna.engine.ordering import relations_to
 from edna.engine.planned import Plan, Target
 from edna.engine.progress import Overrides
 from edna.engine.references import key_of
 from edna.engine.selection import Selection
 from edna.engine.unlocked import Unlocked, listed_locators, open_bags
-from edna.errors import BagError, PrincipalNotRegistered, RevealRefused
+from edna.errors import BagError, PrincipalNotRegistered, ReceiptUnknown, RevealRefused
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt
 from edna.rows import Row, table_of
@@ -308,14 +310,18 @@ def reveal(
     for number in _chunks_left(receipt, unlocked):
         _require_openable(receipt.locator.chunk(number), unlocked)
     outcome = Outcome()
+    found = 0
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
         again = Outcome()
         numbers = _chunks_left(receipt, unlocked)
         for number in reversed(numbers):
             chunk = Chunk(receipt.locator, number, tell=not attempt and number == numbers[0])
-            if _is_stored(chunk.locator, using=unlocked.using):
+            with contextlib.suppress(ReceiptUnknown):  # it has expired
                 again.include(_reveal_chunk(receipt, chunk, unlocked, overrides=overrides, separately=separately))
+                found += 1
+        if not found:
+            raise nothing_kept(receipt.disguise)
         outcome.held = []
         outcome.include(again)
         if not again.held or not (again.restored or again.deferred):
@@ -345,6 +351,6 @@ def _chunks_left(receipt: Receipt, unlocked: Unlocked) -> list[int]:
 
 def _require_openable(locator: Locator, unlocked: Unlocked) -> None:
     for kind in (BagKind.DIFF, BagKind.SPEAKS_FOR):
-        for _, bag in open_bags({locator: [unlocked.secret_key]}, kind, using=unlocked.using):
+        for _, bag in open_bags({locator: [unlocked.secret_key]}, kind, using=unlocked.using, due=set(), expired=set()):
             if isinstance(bag, BagError):
                 raise bag

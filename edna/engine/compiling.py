@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections
@@ -37,6 +37,12 @@ class CompiledStep:
     inherited: tuple[tuple[str, Table], ...]
     #: How many values of a row behind its columns are meant to be seen; what follows is only watched.
     extras: int
+    #: What the selection reads of each row; None where it joins other tables, so that it may find a row several times.
+    names: tuple[str, ...] | None
+    #: Of a selection that serves other steps, too: the positions of ``names`` in its rows.
+    picks: tuple[int, ...] | None = None
+    #: Whether that selection finds rows of other owners, too.
+    narrower: bool = False
 
     @property
     def node(self) -> type[Model]:
@@ -61,7 +67,46 @@ def compiled_disguise(disguise: type[Disguise], using: str, lock: bool, everyone
         for step in disguise.steps()
         for table in _tables(step)
     )
+    steps = tuple(_read_together(steps, principal, using=using, lock=lock, everyone=everyone))
     return Compiled(steps, tuple(coverage.set_null_relations(disguise)))
+
+
+def _read_together(
+    steps: Sequence[CompiledStep], principal: type[Model], *, using: str, lock: bool, everyone: bool
+) -> Iterator[CompiledStep]:
+    """Steps about one table share one selection of the rows that any of them means: the rows are read, and locked, once.
+
+    Not in a plan for everybody, in which the database alone can tell owners from values that name nobody.
+    """
+    together: dict[Table, list[CompiledStep]] = {}
+    for step in steps:
+        if step.names is not None and not everyone:
+            together.setdefault(step.table, []).append(step)
+    selections: dict[Table, tuple[list[str], frozenset[str], Selection | None]] = {}
+    for table, found in together.items():
+        if len(found) > 1:
+            names = list(dict.fromkeys(name for step in found for name in step.names or ()))
+            owners = list(dict.fromkeys(key for step in found for key in owner_keys(step.transformation, principal)))
+            selection = Selection.compile(
+                table.model,
+                names,
+                owners=owners,
+                where=None,
+                lock=lock and connections[using].features.has_select_for_update,
+                using=using,
+            )
+            selections[table] = names, frozenset(owners), selection
+    for step in steps:
+        if step.names is None or step.table not in selections:
+            yield step
+            continue
+        names, owners_of_all, selection = selections[step.table]
+        yield replace(
+            step,
+            selection=selection,
+            picks=tuple(map(names.index, step.names)),
+            narrower=owners_of_all != {*owner_keys(step.transformation, principal)},
+        )
 
 
 def _tables(step: Transformation) -> list[Table]:
@@ -101,16 +146,8 @@ def _compile(
     inherited = _inherited_owners(step, table)
     extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
     extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
-    where = step.where
-    if everyone:
-        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
-        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
-        owned = (Q(**{f"{path}__in": everybody}) for path in owners)
-        where = (where or Q()) & functools.reduce(operator.or_, owned)
     joins = step.where is not None or not {*columns, *extra} <= {*table.names, "pk"}
     joins = joins or table is not table_of(step.model)
-    if keys is not None:
-        where = Q(pk__in=keys) & (where or Q())
     lock = lock and connections[using].features.has_select_for_update
     watched: tuple[tuple[str, int], ...] = ()
     extras = len(extra)
@@ -118,7 +155,15 @@ def _compile(
         own = [owner for owner in step.owners if owner in table.names]
         extra += [owner for owner in own if owner not in extra]
         watched = tuple((owner, extra.index(owner)) for owner in own)
-    names = [*(table.key_names if lock and joins else columns), *extra]
+    names = (*(table.key_names if lock and joins else columns), *extra)
+    where = step.where
+    if everyone:
+        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
+        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
+        owned = (Q(**{f"{path}__in": everybody}) for path in owners)
+        where = (where or Q()) & functools.reduce(operator.or_, owned)
+    if keys is not None:
+        where = Q(pk__in=keys) & (where or Q())
     selection = Selection.compile(
         step.model,
         names,
@@ -127,7 +172,18 @@ def _compile(
         lock=lock and not joins,
         using=using,
     )
-    return CompiledStep(step, operation, table, columns, selection, lock and joins, watched, inherited, extras)
+    return CompiledStep(
+        step,
+        operation,
+        table,
+        columns,
+        selection,
+        lock and joins,
+        watched,
+        inherited,
+        extras,
+        None if joins else names,
+    )
 
 
 def _inherited_owners(step: Transformation, table: Table) -> tuple[tuple[str, Table], ...]:

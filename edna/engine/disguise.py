@@ -18,8 +18,9 @@ from django.db.models import Model
 from edna import conf, registry, store
 from edna import rows as raw
 from edna.crypto.keys import PublicKey
-from edna.engine import announcing, files, pseudoprincipals, sessions
+from edna.engine import announcing, files, leaving, ledger, measuring, pseudoprincipals
 from edna.engine.bags import seal_records, seal_shared
+from edna.engine.expiring import bucket_of, entry_bucket
 from edna.engine.ordering import against_order
 from edna.engine.planned import Plan, PlannedStep
 from edna.engine.pseudoprincipals import Made
@@ -97,10 +98,14 @@ def finish(
     locators = locators or [Locator.new() for _ in plan.targets]
     receipts, entries = _write_bags(plan, records, shared, locators, now=now, using=using)
     gone = _entries_of_removed(plan)
-    entries |= {entry.id: entries.get(entry.id, entry).detached() for entry in gone}
+    listed_before = any(entry.locators for entry in gone)
+    kept_until = entry_bucket(now.date(), listed_before=listed_before, using=using) if gone else None
+    entries |= {entry.id: entries.get(entry.id, entry).detached(expires_on=kept_until) for entry in gone}
     store.save_entries(list(entries.values()), using=using)
-    sessions.end([entry for entry in gone if entry.natural], using=using)
+    leaving.forget(gone, using=using)
+    ledger.note(plan, now=now, using=using)
     announcing.disguised(plan, moved, whole=not more_to_come, using=using)
+    measuring.count(principals=0 if more_to_come else len(plan.targets), rows=plan.rows, using=using)
     return receipts
 
 
@@ -108,7 +113,7 @@ def _with_files(
     records: Sequence[Records], shared: Sequence[SharedRows], *, now: datetime.datetime, using: str
 ) -> list[SharedRows]:
     """Seal the files that the rows named, and put into each bag what leads to those of its rows."""
-    expires_on = store.expiry_bucket(now.date(), retention_days=conf.retention_days())
+    expires_on = bucket_of(now.date())
     bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
     found = files.collect(bags, now=now, expires_on=expires_on, using=using)
     for own, pointers in zip(records, found, strict=False):
@@ -325,7 +330,7 @@ def _write_bags(
             entry = listed.get(entry.id, entry)
             item = seal_locator(each.locator, recipient=PublicKey(entry.public_key))
             listed[entry.id] = replace(entry, locators=entry.locators + item)
-    expires_on = store.expiry_bucket(now.date(), retention_days=conf.retention_days())
+    expires_on = bucket_of(now.date())
     store.add_bags(sealed, expires_on=expires_on, using=using)
     return receipts, listed
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from django.db.models import FileField
 
-from edna import conf, store
+from edna import store
 from edna.engine import filecontent, filestorage, filetasks
 from edna.engine.filecontent import Content, SealedFile, Sink
 from edna.engine.filefields import (
@@ -307,6 +307,11 @@ def settle(
     return [batches_of(found) for found in staying]
 
 
+def contents_of(opened: Opened, *, using: str) -> Iterator[SealedFile]:
+    """The sealed files to which the records of a bag lead."""
+    return filecontent.opened([pointer.content for pointer in pointers_in(opened.diffs)], using=using)
+
+
 def _named_by(opened: Opened) -> set[Name]:
     return names_in(opened.diffs)
 
@@ -334,6 +339,4 @@ def _move(pointer: Pointer, elsewhere: Sequence[tuple[Opened, set[Name], set[Nam
             opened.diffs += batches_of([pointer])
             opened.changed = True
             known.add(pointer.key)
-            expires_on = store.expiry_bucket(opened.head.applied_at.date(), retention_days=conf.retention_days())
-            if expires_on is not None:
-                store.postpone_bags(pointer.content.indexes, expires_on=expires_on, using=using)
+            store.postpone_bags(pointer.content.indexes, expires_on=opened.expires_on, using=using)

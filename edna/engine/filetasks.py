@@ -107,12 +107,18 @@ def _finish(ids: Sequence[int], *, using: str) -> FinishedFiles:
     found = {
         task.id: _try(lambda task=task: _presence(task))
         for task in store.file_tasks(ids, using=using)
-        if task.locator is None and _is_ours(task)
+        if task.locator is None and is_ours(task)
     }
     return transactions.run(lambda: _Batch(ids, found, using=using).run(), using=using)
 
 
-def _is_ours(task: PendingFile) -> bool:
+def waited_for(*, using: str) -> set[bytes]:
+    """The indexes of the content that is yet to be written: its row is back, and it is nowhere else."""
+    tasks = store.file_tasks_with_content(using=using)
+    return {index for task in tasks if is_ours(task) for index in content_of(task).indexes}
+
+
+def is_ours(task: PendingFile) -> bool:
     """Whether this site noted the task. Anybody who writes to the database could have a file written or deleted otherwise."""
     return any(hmac.compare_digest(task.mac, mac) for mac in _macs(task))
 
@@ -182,7 +188,7 @@ class _Batch:
     def run(self) -> FinishedFiles:
         tasks = []
         for task in store.file_tasks(self._ids, using=self._using, lock=True):
-            if _is_ours(task):
+            if is_ours(task):
                 tasks.append(task)
             else:
                 self._result.left.append(Left(task.field, "write" if task.locator else "delete", "forged"))
@@ -195,7 +201,7 @@ class _Batch:
                 task
                 for task in others
                 if task.locator is None
-                and _is_ours(task)
+                and is_ours(task)
                 and _known(task)
                 and _name(task) in named
                 and task not in tasks

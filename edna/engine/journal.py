@@ -8,14 +8,18 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import datetime
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connections
 
 from edna import conf, store
 from edna.crypto.keys import SecretKey
+from edna.engine import vendors
 from edna.engine.chains import Chunk, InChunks, chunks_of
+from edna.engine.expiring import nothing_kept, today
 from edna.engine.forwarding import Stuck
 from edna.engine.unlocked import SEGMENTS_AT_ONCE, Unlocked, listed_locators
 from edna.errors import (
@@ -25,14 +29,13 @@ from edna.errors import (
     ConfigurationError,
     ReceiptForeign,
     ReceiptMalformed,
-    ReceiptUnknown,
     WrongKey,
 )
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
-from edna.store import Entry
+from edna.store import Entry, StoredBag, later_bucket
 
 
 @dataclass(eq=False)
@@ -54,6 +57,8 @@ class Opened:
     changed: bool = False
     #: Records that nothing brings forward to the tables of today, as they were sealed; they are not among ``diffs``.
     stuck: list[Stuck] = field(default_factory=list)
+    #: The bucket that it is stored in.
+    expires_on: datetime.date | None = None
 
     @property
     def shared(self) -> bool:
@@ -100,11 +105,12 @@ class Journal:
 
 @dataclass(eq=False)
 class Everything:
-    """All that a key opens, and by locator why something that its lists lead to does not."""
+    """All that a key opens, and by locator why something that its lists lead to does not; of what has ``expired``, a part is left."""
 
     opened: list[Opened]
     holders: dict[bytes, Holder]
     refused: dict[Locator, BagError]
+    expired: set[Locator] = field(default_factory=set)
 
 
 def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) -> Journal:
@@ -115,7 +121,7 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
         InChunks: the receipt's disguise was done in several, and none was asked for.
         ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
         BagError: a bag of the receipt was changed, moved or forged.
-        ConfigurationError: it was made on another kind of database.
+        ConfigurationError: it was made on another kind of database, and its values cannot be brought here.
     """
     reader = _Reader(receipt if chunk is None else Receipt(receipt.disguise, chunk.locator), unlocked)
     reader.follow(without=chunk.earlier if chunk else (), all_at_once=chunk is None)
@@ -124,15 +130,13 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
         raise ReceiptMalformed(
             f"This receipt says {receipt.disguise}, but was issued for another disguise; use it as it was issued."
         )
-    for locator in _pointers(current):
+    for locator in pointers(current):
         if locator in reader.refused:
             raise reader.refused[locator]
     vendor = connections[unlocked.using].vendor
-    if current.head.database != vendor:
-        raise ConfigurationError(
-            f"This bag holds values of a {current.head.database} database, and this one is {vendor}: "
-            "reveal it where it was made. Nothing was changed."
-        )
+    for opened in reader.opened.values():
+        if opened.head.database != vendor:
+            _bring_here(opened, needed=opened is current or opened.locator in pointers(current), using=unlocked.using)
     assert current.holder is not None
     holder = reader.holders[current.holder.public_key]
     if current.head.listed and current.locator not in holder.items:
@@ -142,7 +146,7 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
         )
     others = [opened for opened in reader.opened.values() if opened is not current and opened.head.database == vendor]
     others.sort(key=lambda opened: opened.head.applied_at)
-    # What was made on another kind of database cannot be rewritten here, and must not lose the key to it.
+    # What cannot be brought here from another kind of database cannot be rewritten, and must not lose the key to it.
     reader.damaged |= {
         opened.holder.public_key
         for opened in reader.opened.values()
@@ -155,6 +159,17 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
     return Journal(current, others, reader.holders, reader.damaged, tuple(later), tell=chunk.tell)
 
 
+def _bring_here(opened: Opened, *, needed: bool, using: str) -> None:
+    """Of a site that has moved from another kind of database; what is not ``needed`` and cannot be brought here is left as it is."""
+    try:
+        opened.head, opened.diffs, opened.speaks_for = vendors.brought_here(
+            opened.head, opened.diffs, opened.speaks_for, using=using
+        )
+    except ConfigurationError:
+        if needed:
+            raise
+
+
 def read_all(unlocked: Unlocked) -> Everything:
     """Open everything, for whoever rewrites it whatever it says.
 
@@ -163,11 +178,11 @@ def read_all(unlocked: Unlocked) -> Everything:
     """
     reader = _Reader(None, unlocked)
     reader.follow()
-    return Everything(list(reader.opened.values()), reader.holders, reader.refused)
+    return Everything(list(reader.opened.values()), reader.holders, reader.refused, reader.expired)
 
 
-#: Kind, sequence number and sealed bytes of one stored part of a bag.
-Segment = tuple[BagKind, int, bytes]
+#: Kind, sequence number and content of one stored part of a bag.
+Segment = tuple[BagKind, int, StoredBag]
 
 
 class _Reader:
@@ -181,7 +196,9 @@ class _Reader:
         self.opened: dict[Locator, Opened] = {}
         self.damaged: set[bytes] = set()
         self.refused: dict[Locator, BagError] = {}
+        self.expired: set[Locator] = set()
         self._found = False
+        self._today = today()
 
     def follow(self, *, without: Collection[Locator] = (), all_at_once: bool = False) -> None:
         own = self._hold(self.unlocked.entry(lock=True), self.unlocked.secret_key)
@@ -193,8 +210,8 @@ class _Reader:
         asked: set[Locator] = set(without)
         while wanted:
             asked |= set(wanted)
-            pointers, voices = self._open_level(wanted)
-            wanted = {locator: [own] for locator in pointers if locator not in asked}
+            leading, voices = self._open_level(wanted)
+            wanted = {locator: [own] for locator in leading if locator not in asked}
             new = {public: secret for public, secret in voices.items() if public not in self.holders}
             for entry in store.entries_by_public_key(new, using=self.unlocked.using, lock=True):
                 holder = self._hold(entry, new[entry.public_key])
@@ -215,10 +232,7 @@ class _Reader:
     def current(self) -> Opened:
         assert self.receipt is not None
         if not self._found:
-            raise ReceiptUnknown(
-                f"Nothing is kept under this receipt of {self.receipt.disguise}: it was revealed already, has expired, or is "
-                "another site's."
-            )
+            raise nothing_kept(self.receipt.disguise)
         refused = self.refused.get(self.receipt.locator)
         if refused is not None and not isinstance(refused, WrongKey):
             raise refused
@@ -238,7 +252,7 @@ class _Reader:
     def _open_level(self, wanted: Mapping[Locator, Sequence[Holder]]) -> tuple[list[Locator], dict[bytes, SecretKey]]:
         """Open what lies under these locators; return the shared bags and the voices that it leads to."""
         stored = self._stored(wanted)
-        pointers: list[Locator] = []
+        leading: list[Locator] = []
         voices: dict[bytes, SecretKey] = {}
         for locator, segments in stored.items():
             opened = self._open(locator, segments, wanted[locator])
@@ -246,19 +260,27 @@ class _Reader:
                 continue
             self.opened[locator] = opened
             self.refused.pop(locator, None)
-            pointers += _pointers(opened)
+            leading += pointers(opened)
             voices |= {bytes(voice.public_key): voice.secret_key for voice in opened.speaks_for}
-        return pointers, voices
+        return leading, voices
 
     def _open(self, locator: Locator, segments: list[Segment], holders: Sequence[Holder]) -> Opened | None:
-        self._found = self._found or locator == self._current
+        """None if it does not open; or if a part of it is gone and the rest is due: then all of it has expired."""
         for holder in holders:
             try:
-                return _opened(locator, segments, holder)
+                opened = _opened(locator, segments, holder)
             except BagError as error:
+                if isinstance(error, BagMissing) and any(stored.is_due(self._today) for _, _, stored in segments):
+                    self.refused.pop(locator, None)
+                    self.expired.add(locator)
+                    return None
                 before = self.refused.get(locator)
                 if before is None or isinstance(before, WrongKey):
                     self.refused[locator] = error.with_traceback(None)
+            else:
+                self._found = self._found or locator == self._current
+                return opened
+        self._found = self._found or locator == self._current
         return None
 
     def _stored(self, wanted: Iterable[Locator]) -> dict[Locator, list[Segment]]:
@@ -272,10 +294,10 @@ class _Reader:
                 for kind in BagKind
                 for sequence in range(start, start + SEGMENTS_AT_ONCE)
             }
-            stored = store.bags_by_index(places, using=self.unlocked.using, lock=True)
-            for index, sealed in stored.items():
+            stored = store.stored_bags(places, using=self.unlocked.using, lock=True)
+            for index, bag in stored.items():
                 locator, kind, sequence = places[index]
-                found.setdefault(locator, []).append((kind, sequence, sealed))
+                found.setdefault(locator, []).append((kind, sequence, bag))
             start += SEGMENTS_AT_ONCE
             more = list({places[index][0] for index in stored if places[index][2] == start - 1})
         for segments in found.values():
@@ -287,8 +309,15 @@ def _opened(locator: Locator, segments: list[Segment], holder: Holder) -> Opened
     shared = segments[0][0] is BagKind.SHARED
     secret_key = locator.shared_key() if shared else holder.secret_key
     bags = [
-        open_bag(sealed, locator=locator, kind=kind, sequence=sequence, secret_key=secret_key, mac_keys=conf.mac_keys())
-        for kind, sequence, sealed in segments
+        open_bag(
+            stored.sealed,
+            locator=locator,
+            kind=kind,
+            sequence=sequence,
+            secret_key=secret_key,
+            mac_keys=conf.mac_keys(),
+        )
+        for kind, sequence, stored in segments
     ]
     head = bags[0]
     numbers = [(kind, sequence) for kind, sequence, _ in segments]
@@ -309,20 +338,17 @@ def _opened(locator: Locator, segments: list[Segment], holder: Holder) -> Opened
         [batch for batch in batches if isinstance(batch, DiffBatch)],
         [SpeaksFor(*row) for batch in batches if isinstance(batch, SpeaksForBatch) for row in batch.rows],
         tuple(bags),
+        expires_on=functools.reduce(later_bucket, (stored.expires_on for _, _, stored in segments)),
     )
-
-
-def _pointers(opened: Opened) -> Iterator[Locator]:
-    for batch in opened.diffs:
-        if batch.operation is Operation.SHARE:
-            yield from (Locator(bytes(row[0])) for row in batch.rows)
 
 
 def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:
     """The bag that points at each shared bag, as far as one of ``bags`` does."""
-    return {locator: opened for opened in bags for locator in _pointers(opened)}
+    return {locator: opened for opened in bags for locator in pointers(opened)}
 
 
 def pointers(opened: Opened) -> Sequence[Locator]:
     """The locators of shared bags that this one points at."""
-    return tuple(_pointers(opened))
+    return tuple(
+        Locator(bytes(row[0])) for batch in opened.diffs if batch.operation is Operation.SHARE for row in batch.rows
+    )

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Model
+from django.db.models import CharField, Model
 
 from edna import coverage, registry
 from edna import rows as raw
 from edna.engine import families, sharing
-from edna.engine.compiling import CompiledStep, among, compiled_disguise, owner_keys
+from edna.engine.compiling import among, compiled_disguise, owner_keys
+from edna.engine.finding import Finding
 from edna.engine.mentions import mentioned_by
 from edna.engine.ordering import deletion_order
 from edna.engine.planned import Finished, Part, Plan, PlannedStep, Target, TooManyRows
@@ -37,7 +38,9 @@ def owners_with_rows(disguise: type[Disguise], params: Mapping[str, Any], *, usi
     model = registry.principal_model_for(disguise)
     for step in disguise.steps():
         paths = owner_keys(step, model)
-        selection = Selection.compile(step.model, paths, owners=(), where=step.where, using=using)
+        # Each once: what is found is in memory, and they may own a hundred times as many rows. Not where collations may take two for one.
+        once = not isinstance(model._meta.pk, CharField)
+        selection = Selection.compile(step.model, paths, owners=(), where=step.where, using=using, distinct=once)
         if selection is not None:
             owners = selection.run(owners=None, params=params, using=using)
             keys = {key for row in owners for key in row if key is not None}
@@ -87,6 +90,7 @@ def build(
     keys = [key_of(model, reference, using=using) for reference in owners]
     steps = []
     count = 0
+    finding = Finding(model, owners.keys(), None if everyone else keys, params, using)
     prepared = compiled_disguise(disguise, using, lock, everyone)  # type: ignore[arg-type]  # classes are hashable
     for compiled in prepared.steps:
         step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
@@ -97,14 +101,12 @@ def build(
             keys_of_part = part.get(compiled.node, ())
             if keys_of_part is not None:
                 compiled = among(compiled, keys_of_part, disguise, using=using, lock=lock)
-        selection = compiled.selection
-        if selection is not None and (keys or everyone):
-            found = selection.run(owners=None if everyone else keys, params=params, using=using)
+        if keys or everyone:
+            found = finding.find(compiled)
             count += len(found)
             if most is not None and count > most:
                 raise TooManyRows
-            if compiled.keys_only:
-                found = _locked(compiled, found, using=using)
+            found = finding.lock(compiled, found)
             shared = len(compiled.transformation.owners) > 1 and not everyone
             if shared and isinstance(compiled.transformation, Remove):
                 steps += _shared(
@@ -258,21 +260,6 @@ def _place(
             return table, list(range(start, start + width))
         start += width
     return None
-
-
-def _locked(compiled: CompiledStep, found: Sequence[Row], *, using: str) -> list[Row]:
-    """Lock by primary key what the joining statement found; rows that changed hands meanwhile are left out."""
-    width = len(compiled.table.key)
-    extras = {row[:width]: row[width:] for row in reversed(found)}
-    names = (*compiled.table.key_names, *compiled.columns, *(name for name, _ in compiled.watched))
-    first = width + len(compiled.columns)
-    locked = []
-    for row in raw.read(compiled.table, names, list(extras), lock=True, using=using):
-        extra = extras[row[:width]]
-        if row[first:] != tuple(extra[position] for _, position in compiled.watched):
-            continue
-        locked.append((*row[width:first], *extra[: compiled.extras]))
-    return locked
 
 
 def _merge_removed(removals: Sequence[PlannedStep]) -> dict[type[Model], PlannedStep]:

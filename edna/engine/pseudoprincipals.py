@@ -82,6 +82,24 @@ def make_for_all(
     ]
 
 
+def insert_again(
+    generator: type[Pseudoprincipal], model: type[Model], keys: Sequence[Any], *, using: str
+) -> dict[Any, Any]:
+    """Rows with these raw primary keys, their other columns as those of new pseudoprincipals have them.
+
+    Return under which key each is: another one, where somebody else has got it by now. Raises as `make` does.
+    """
+    table = table_of(model)
+    taken = {key for (key,) in raw.read(table, table.key_names, [(key,) for key in keys], lock=True, using=using)}
+    missing = [key for key in keys if key not in taken]
+    if missing:
+        _insert_filled(generator, model, missing, using=using)
+    renamed = zip(
+        sorted(taken, key=str), _insert_rows(generator, model, len(taken), using=using) if taken else (), strict=True
+    )
+    return {**{key: key for key in missing}, **dict(renamed)}
+
+
 def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Any]:
     table = table_of(model)
     connection = connections[using]
@@ -97,7 +115,18 @@ def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: in
         }
         return _insert_in_sequence(model, drawn, count, using=using)
     keys = _random_keys(key, count, table, using=using)
-    prepared = [[key.get_db_prep_save(value, connection) for value in keys]]
+    prepared = [key.get_db_prep_save(value, connection) for value in keys]
+    _insert_filled(generator, model, prepared, using=using)
+    # As the driver will read them: MariaDB's takes a UUID and answers with text.
+    return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared]
+
+
+def _insert_filled(generator: type[Pseudoprincipal], model: type[Model], keys: Sequence[Any], *, using: str) -> None:
+    """Rows with these primary keys, prepared for the database, and placeholders in all other columns."""
+    table, connection, count = table_of(model), connections[using], len(keys)
+    key, *others = sorted(table.fields, key=lambda column: column is not table.key[0])
+    fillers = {column: filler(generator, column) for column in others}
+    prepared = [list(keys)]
     for column, placeholder in fillers.items():
         # What is the same in every row is prepared once, and the very same object in all of them: `rows.insert` sends it once.
         draws = 1 if placeholder.fixed else count
@@ -106,8 +135,6 @@ def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: in
     # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
     rows = sorted(zip(*prepared, strict=True), key=lambda row: row[0])
     raw.insert(table, [column.name for column in (key, *fillers)], rows, using=using)
-    # As the driver will read them: MariaDB's takes a UUID and answers with text.
-    return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared[0]]
 
 
 def _insert_in_sequence(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
@@ -19,7 +19,7 @@ from edna import conf, store
 from edna import rows as raw
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
-from edna.engine import schema
+from edna.engine import schema, vendors
 from edna.engine.forwarding import Follower, table_by_label
 from edna.engine.rawvalues import raw_value
 from edna.engine.shapes import Moving
@@ -137,8 +137,28 @@ def logged_since(moment: datetime.datetime, *, using: str) -> list[Update]:
     """
     sealed = store.replays_since(moment.date(), using=using)
     keys = _keys() if sealed else []
-    found = [_opened(each, keys) for each in sealed]
+    found = [_here(_opened(each, keys), using=using) for each in sealed]
     return sorted([each for each in found if each.made_at >= moment], key=lambda each: each.made_at)
+
+
+def verifies(sealed: bytes) -> bool:
+    """Whether an entry of the log was made by this site and opens."""
+    try:
+        _opened(sealed, _keys())
+    except BagForged:
+        return False
+    return True
+
+
+def _here(update: Update, *, using: str) -> Update:
+    """With values as this kind of database has them: the site may have moved since."""
+    try:
+        needed = vendors.columns_here(update.model, update.stamp, [*update.where, *update.set], using=using)
+        where = {name: list(map(needed[name], each)) if name in needed else each for name, each in update.where.items()}
+        new = {name: needed[name](value) if name in needed else value for name, value in update.set.items()}
+        return replace(update, where=where, set=new)
+    except (LookupError, ValueError, ArithmeticError):
+        return update  # what it is about is not there any more, or was always of another type
 
 
 def _opened(sealed: bytes, keys: Sequence[SecretKey]) -> Update:

@@ -13,14 +13,16 @@ from dataclasses import replace
 from django.apps import apps
 from django.db.models import Model
 
-from edna import conf, store
+from edna import store
 from edna.crypto.keys import PublicKey
-from edna.engine import announcing, blobs, files, mentions
+from edna.engine import announcing, blobs, files, ledger, measuring, mentions, notices
 from edna.engine import journal as journals
 from edna.engine.bags import Sealed, seal_records, seal_shared
 from edna.engine.catching_up import catch_up, hold_stuck, stays_absent
 from edna.engine.chains import Chunk, followed
 from edna.engine.conflicts import Outcome
+from edna.engine.expiring import entry_bucket, nothing_kept, today
+from edna.engine.files import Incoming
 from edna.engine.folding import Folding
 from edna.engine.journal import Holder, Journal, Opened
 from edna.engine.letting_go import LetGo, let_go
@@ -28,12 +30,13 @@ from edna.engine.newkeys import Given, give_keys, without_keys
 from edna.engine.progress import Overrides, Progress
 from edna.engine.references import reference_of
 from edna.engine.restoring import insert_removed, note_absent, undo
+from edna.engine.returning import add_voiceless, is_voiceless, make_again
 from edna.engine.unlocked import Unlocked
-from edna.errors import RevealRefused, SpecError
+from edna.errors import BagMissing, RevealRefused, SpecError
 from edna.records.diff import CHANGES, DiffBatch, Operation
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, Receipt, seal_locator
 from edna.rows import Row
-from edna.store import Entry
+from edna.store import Entry, retention
 
 
 def reveal(
@@ -49,6 +52,7 @@ def reveal(
     """
     journal = journals.read(receipt, unlocked, chunk=chunk)
     outcome = restore(journal, unlocked, overrides=overrides, allow_partial=allow_partial)
+    ledger.strike(journal, chunk=chunk, using=unlocked.using)
     unlocked.forget_voices()
     return outcome
 
@@ -61,6 +65,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     catch_up(journal, using=using)
     files.follow(named)
     coming = _shared_with(journal)
+    make_again(journal, coming, using=using)
     known_batches = [batch for opened in (current, *journal.others) for batch in opened.diffs]
     given = give_keys([opened.diffs for opened in (current, *coming)], among=known_batches, using=using)
     progress = Progress(
@@ -78,7 +83,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
                     note_absent(batch, progress)
             for stuck in opened.stuck:
                 stays_absent(stuck, progress)
-    progress.files = files.look([current, *coming], using=using)
+    progress.files = _look_at_files(current, coming, using=using)
     used = mentions.resolve(journal, coming)
     insert_removed([*current.diffs, *shared], progress, overrides=overrides, using=using)
     _keep_shared(coming, progress)
@@ -94,6 +99,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
         for reference in [reference_of(model, voice.principal)]
     }
     released = let_go(journal, progress, using=using)
+    _postpone(journal, using=using)
     _settle_files(journal, coming, progress, using=using)
     progress.kept += _reveal_blobs(journal, progress, unlocked)
     if progress.outcome.held and not allow_partial:
@@ -108,7 +114,23 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     store.save_entries(list(entries.values()), using=using)
     head = current.head
     announcing.revealed(progress.news, head.disguise, head.principal_model, unlocked, whole=journal.tell)
-    return progress.outcome
+    outcome = progress.outcome
+    reasons = (held.reason.value for held in outcome.held)
+    measuring.count(principals=int(journal.tell), rows=sum(outcome.restored.values()), held=reasons, using=using)
+    return outcome
+
+
+def _look_at_files(current: Opened, coming: Sequence[Opened], *, using: str) -> Incoming:
+    """
+    Raises:
+        ReceiptUnknown: the content of a file has expired, and the records that name it are due.
+    """
+    try:
+        return files.look([current, *coming], using=using)
+    except BagMissing:
+        if current.expires_on is None or current.expires_on > today():
+            raise
+    raise nothing_kept(current.head.disguise)
 
 
 def _reveal_blobs(journal: Journal, progress: Progress, unlocked: Unlocked) -> list[DiffBatch]:
@@ -223,11 +245,40 @@ def _erase(journal: Journal, progress: Progress, released: LetGo, given: Given, 
     store.delete_bags(erased, using=using)
     by_expiry: dict[datetime.date | None, list[Sealed]] = {}
     for opened, bags in sealed:
-        expires_on = store.expiry_bucket(opened.head.applied_at.date(), retention_days=conf.retention_days())
-        by_expiry.setdefault(expires_on, []).extend(bags)
+        by_expiry.setdefault(opened.expires_on, []).extend(bags)
+        _keep_holder(opened, journal, entries)
     for expires_on, bags in by_expiry.items():
         store.add_bags(bags, expires_on=expires_on, using=using)
+    # Records may have moved from the revealed bag into any of these, and must not leave a hold behind.
+    retention.spread_hold(current.expires_on, set(by_expiry), using=using)
     return {public_key: entry for public_key, entry in entries.items() if public_key not in released.gone}
+
+
+def _postpone(journal: Journal, *, using: str) -> None:
+    """A bag that may have taken in records of the revealed one is kept as long as that would have been."""
+    for opened in journal.others:
+        if opened.changed and not opened.shared:
+            opened.expires_on = store.later_bucket(opened.expires_on, journal.current.expires_on)
+            _postpone_shared(opened, journal, using=using)
+
+
+def _postpone_shared(opened: Opened, journal: Journal, *, using: str) -> None:
+    """What a bag points at since records have moved into it, such as mentions, is kept as long as the bag."""
+    wanted = set(journals.pointers(opened))
+    for other in journal.others if wanted else ():
+        kept_until = store.later_bucket(other.expires_on, opened.expires_on)
+        if other.locator in wanted and kept_until != other.expires_on:
+            other.expires_on = kept_until  # if it is sealed anew
+            store.postpone_bags(other.indexes, expires_on=kept_until, using=using)
+
+
+def _keep_holder(opened: Opened, journal: Journal, entries: dict[bytes, Entry]) -> None:
+    """A removed principal's entry is kept as long as the bags that only it leads to."""
+    if opened.holder is not None:
+        public_key = opened.holder.public_key
+        entry = entries.get(public_key, journal.holders[public_key].entry)
+        if entry.kept_until(opened.expires_on) is not entry:
+            entries[public_key] = entry.kept_until(opened.expires_on)
 
 
 def _remaining(journal: Journal, progress: Progress) -> list[DiffBatch]:
@@ -267,7 +318,8 @@ def _attach(
     """Principals whose row came back, the one who was disguised and pseudoprincipals, get their reference back."""
     model: type[Model] = apps.get_model(journal.current.head.principal_model)
     label = model._meta.label_lower
-    back = {reference_of(model, key) for table, key in progress.came_back if table is model._meta.concrete_model}
+    keys = {reference_of(model, key): key for table, key in progress.came_back if table is model._meta.concrete_model}
+    back = keys.keys()
     if not back:
         return
     assert journal.current.holder is not None
@@ -275,12 +327,16 @@ def _attach(
     whose.setdefault(str(journal.current.head.principal), journal.current.holder.public_key)
     # The row was gone until now: an entry that has its reference is left over from one that was deleted without edna.
     stale = store.entries_by_reference(label, list(back), using=unlocked.using, lock=True)
-    store.save_entries(
-        [entry.detached() for entry in stale if entry.public_key not in whose.values()], using=unlocked.using
-    )
+    left_over = [entry for entry in stale if entry.public_key not in whose.values()]
+    kept_until = entry_bucket(today(), listed_before=True, using=unlocked.using) if left_over else None
+    store.save_entries([entry.detached(expires_on=kept_until) for entry in left_over], using=unlocked.using)
+    voiceless = [key for reference, key in keys.items() if reference not in whose and is_voiceless(model, key)]
+    add_voiceless(model, voiceless, using=unlocked.using)
     for reference in back & set(whose):
         public_key = whose[reference]
         entry = entries.get(public_key, journal.holders[public_key].entry)
         # A removed principal's entry does not say that it is a person's; only a person holds the key that unlocked it.
         natural = public_key == bytes(unlocked.public_key)
-        entries[public_key] = replace(entry, model=label, reference=reference, natural=natural)
+        seen = notices.seen_on_return(label) if natural else None
+        whole = replace(entry, model=label, reference=reference, natural=natural, expires_on=None)
+        entries[public_key] = replace(whole, last_seen_on=seen)

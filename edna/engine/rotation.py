@@ -16,7 +16,7 @@ from itertools import count
 from edna import conf, store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags import Sealed
-from edna.engine.journal import Holder, Opened, read_all
+from edna.engine.journal import Everything, Holder, Opened, read_all
 from edna.engine.unlocked import Unlocked
 from edna.errors import PrincipalAlreadyRegistered
 from edna.keypool import pool
@@ -45,17 +45,24 @@ def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) ->
         raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
     own = bytes(unlocked.public_key)
     others = [old for old in everything.holders if old != own]
+    # Those without an entry too: one that was swept may be made again, and not with a key that was compromised.
+    others += _without_entry(everything)
     new_keys = dict(zip(others, pool.take(len(others)), strict=True))
     recipients = {old: secret_key.public_key for old, secret_key in new_keys.items()} | {own: public_key}
     sealed: list[Sealed] = []
     for opened in everything.opened:
         if opened.holder is not None:
             sealed += _resealed(opened, new_keys, recipient=recipients[opened.holder.public_key])
-    entries = [
-        _entry(holder, recipients[old], gone=set(everything.refused)) for old, holder in everything.holders.items()
-    ]
+    # What is left of an expired disguise is not sealed anew, and must not look damaged to the new key.
+    gone = set(everything.refused) | everything.expired
+    entries = [_entry(holder, recipients[old], gone=gone) for old, holder in everything.holders.items()]
     store.replace_bags(sealed, using=using)
     store.replace_keys(entries, using=using)
+
+
+def _without_entry(everything: Everything) -> list[bytes]:
+    voices = [voice for opened in everything.opened for voice in opened.speaks_for]
+    return [key for key in dict.fromkeys(bytes(voice.public_key) for voice in voices) if key not in everything.holders]
 
 
 def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
@@ -85,7 +92,6 @@ def _with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey]) -> Bag:
         assert isinstance(batch, SpeaksForBatch)
         rows = []
         for principal, public_key, secret_key, owner in batch.rows:
-            # The key of somebody who has no entry any more opens nothing, and stays.
             key = new_keys.get(bytes(public_key), secret_key)
             rows.append(SpeaksFor(principal, key.public_key, key, owner))
         batches.append(replace(batch, rows=rows))

@@ -7,7 +7,7 @@ migrations; knows no records, and reads no tables.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -16,6 +16,8 @@ from django.apps import apps
 from django.db.migrations import Migration, RunPython, RunSQL, SeparateDatabaseAndState
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+from django.db.models import Field
 
 #: Operations of these modules that are no `RunPython` or `RunSQL` say all that they do.
 _READABLE = ("django.db.migrations.operations.", "django.contrib.postgres.operations")
@@ -87,6 +89,36 @@ def reached(app_label: str, *, by: tuple[str, str]) -> int:
     if by not in graph.nodes:
         return own.end
     return max([own.after.get(name, 0) for label, name in graph.forwards_plan(by) if label == app_label], default=0)
+
+
+def fields_at(label: str, stamp: str) -> Mapping[str, Field[Any, Any]]:
+    """The columns of a model as they were at a stamp, foreign keys as what they refer to; none if no migration file says so.
+
+    Raises:
+        LookupError: the model, or one that it refers to, was not there.
+    """
+    app_label, _, name = label.partition(".")
+    node = (app_label, stamp)
+    if stamp == newest(app_label) or node not in _loader().graph.nodes:
+        return {}
+    state = _state_at(node)
+    columns = state.models[app_label, name].fields.items()
+    return {field: _referred(column, state) for field, column in columns if not column.many_to_many}
+
+
+@functools.cache
+def _state_at(node: tuple[str, str]) -> ProjectState:
+    return _loader().project_state(node)
+
+
+def _referred(column: Any, state: ProjectState) -> Field[Any, Any]:
+    while column.remote_field is not None:
+        app_label, _, name = column.remote_field.model.lower().partition(".")
+        fields = state.models[app_label, name].fields
+        keys = [key for key, field in fields.items() if field.primary_key]
+        column = fields[column.remote_field.field_name or keys[0]]
+    found: Field[Any, Any] = column
+    return found
 
 
 def known(app_label: str, name: str) -> bool:

@@ -65,16 +65,18 @@ class Selection:
         where: Q | None,
         using: str,
         lock: bool = False,
+        distinct: bool = False,
     ) -> Selection | None:
         """``names`` are fields or paths of ``model``; a row is meant that any of ``owners`` leads to, or every row without.
-        None where the condition can match nothing."""
+        None where the condition can match nothing. With ``distinct``, the same values once, in no order."""
         # Not a manager: managers may hide rows, and hidden rows are someone's data too.
         query: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(
             functools.reduce(operator.or_, (Q(_OwnedBy(path)) for path in owners), Q())
         )
         if where is not None:
             query = query.filter(where)
-        query = query.order_by("pk").values_list(*names)
+        query = query.values_list(*names)
+        query = query.order_by().distinct() if distinct else query.order_by("pk")
         if lock:
             query = query.select_for_update()
         try:

@@ -31,6 +31,15 @@ def link(model: str, reference: str, session_key: str, *, using: str) -> None:
     store.link_session(owner_tags(model, reference)[0], session_key, using=using)
 
 
+def ended(session_keys: Sequence[str], *, using: str) -> set[str]:
+    """Those of them that surely are of no session any more: known only where sessions live in this database."""
+    engine = import_module(settings.SESSION_ENGINE).SessionStore
+    if not issubclass(engine, DatabaseSessions) or router.db_for_write(engine.get_model_class()) != using:
+        return set()
+    rows = engine.get_model_class()._base_manager.using(using).filter(session_key__in=session_keys)
+    return set(session_keys) - set(rows.values_list("session_key", flat=True))
+
+
 def unlink(session_key: str, *, using: str) -> None:
     store.unlink_session(session_key, using=using)
 

@@ -21,8 +21,8 @@ Result = TypeVar("Result")
 
 ATTEMPTS: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.02
-#: Lock wait time-out, deadlock and (MariaDB) a row changed since the snapshot was taken.
-_MYSQL_CODES: Final = {1205, 1213, 1020}
+#: Lock wait time-out, deadlock, and since the snapshot was taken a row was changed (MariaDB) or a table rebuilt.
+_MYSQL_CODES: Final = {1205, 1213, 1020, 1412}
 #: Serialisation failure, deadlock and lock not available of PostgreSQL.
 _POSTGRESQL_STATES: Final = {"40001", "40P01", "55P03"}
 
@@ -41,15 +41,32 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
         DatabaseBusy: the database asked for another try `ATTEMPTS` times.
     """
     nested = connections[using].in_atomic_block
+
+    def whole() -> Result:
+        with transaction.atomic(using=using):
+            return work()
+
+    try:
+        return statement(whole, using=using)
+    except OperationalError as error:
+        if nested and asks_for_another_try(error):
+            raise DatabaseBusy("The database was too busy; roll the transaction back and try again.") from error
+        raise
+
+
+def statement(work: Callable[[], Result], *, using: str) -> Result:
+    """``work()``, which is one statement: a transaction of its own, unless it is part of somebody else's, and then not run again.
+
+    Raises:
+        DatabaseBusy: the database asked for another try `ATTEMPTS` times.
+    """
+    nested = connections[using].in_atomic_block
     for attempt in range(ATTEMPTS):
         try:
-            with transaction.atomic(using=using):
-                return work()
+            return work()
         except OperationalError as error:
-            if not asks_for_another_try(error):
+            if nested or not asks_for_another_try(error):
                 raise
-            if nested:
-                raise DatabaseBusy("The database was too busy; roll the transaction back and try again.") from error
             last = error
         if attempt + 1 < ATTEMPTS:
             # Jitter is no secret: it only keeps two losers from colliding again.

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from edna import conf, store
 from edna.crypto.keys import PublicKey, SecretKey
+from edna.engine.expiring import today
 from edna.errors import BagError, BagMissing, CapabilityClosed, PrincipalNotRegistered, ReceiptForeign, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator
@@ -46,6 +47,9 @@ class Unlocked:
         self._damaged: dict[tuple[Locator, BagKind], BagError] = {}
         #: Under receipts given to `unlock`: not sealed to this key, and perhaps to that of a pseudoprincipal.
         self._foreign: set[tuple[Locator, BagKind]] = set()
+        #: Of which bags are due: what is missing of these has expired.
+        self._due: set[Locator] = set()
+        self._expired: set[Locator] = set()
         #: How many segments of both kinds there are, according to the bags that were opened.
         self._counts: dict[tuple[Locator, BagKind], tuple[int, int]] = {}
 
@@ -101,7 +105,8 @@ class Unlocked:
         entries = store.entries_by_public_key([bytes(self.public_key)], using=self.using, lock=lock)
         if not entries:
             raise PrincipalNotRegistered(
-                "This key belongs to no principal of this site; check that it is the right site's key."
+                "This key belongs to no principal of this site: check that it is the right site's key. What a removed account has "
+                "left is erased when it expires, and its key then opens nothing."
             )
         return entries[0]
 
@@ -125,8 +130,10 @@ class Unlocked:
         wanted = self.keys_by_locator()
         # That all speaks-for bags of a disguise are gone shows in its other bags only: their first segments say it.
         mute = {locator: key for locator, key in wanted.items() if (locator, BagKind.SPEAKS_FOR) not in self._counts}
-        for locator, bag in open_bags(mute, BagKind.DIFF, using=self.using, first_only=True):
-            if isinstance(bag, Bag) and bag.segments[1]:
+        for locator, bag in open_bags(
+            mute, BagKind.DIFF, using=self.using, due=self._due, expired=self._expired, first_only=True
+        ):
+            if isinstance(bag, Bag) and bag.segments[1] and locator not in self._due:
                 self._damaged.setdefault((locator, BagKind.SPEAKS_FOR), _missing())
         for (_, kind), error in self._damaged.items():
             if kind is BagKind.SPEAKS_FOR:
@@ -176,7 +183,7 @@ class Unlocked:
         for locator in wanted:
             self._damaged.pop((locator, kind), None)
             self._counts.pop((locator, kind), None)
-        for locator, bag in open_bags(wanted, kind, using=self.using):
+        for locator, bag in open_bags(wanted, kind, using=self.using, due=self._due, expired=self._expired):
             if isinstance(bag, Bag):
                 self._counts[locator, kind] = bag.segments
                 self._foreign.discard((locator, kind))
@@ -201,11 +208,14 @@ class Unlocked:
             for kind, other in ((BagKind.DIFF, BagKind.SPEAKS_FOR), (BagKind.SPEAKS_FOR, BagKind.DIFF)):
                 counts = self._counts.get((locator, other))
                 if counts and counts[kind is BagKind.SPEAKS_FOR] and (locator, kind) not in self._counts:
-                    self._damaged.setdefault((locator, kind), _missing())
+                    if locator in self._due:
+                        self._expired.add(locator)
+                    else:
+                        self._damaged.setdefault((locator, kind), _missing())
 
     def is_damaged(self, locator: Locator) -> bool:
-        """Whether a bag under it was found to be missing or not to open."""
-        return any((locator, kind) in self._damaged for kind in BagKind)
+        """Whether a bag under it was found to be missing, if only because it has expired, or not to open."""
+        return locator in self._expired or any((locator, kind) in self._damaged for kind in BagKind)
 
     @staticmethod
     def _listed(entry: Entry, secret_key: SecretKey) -> tuple[Locator, ...]:
@@ -233,16 +243,24 @@ def listed_locators(entry: Entry, secret_key: SecretKey) -> list[tuple[bytes, Lo
 
 
 def open_bags(
-    wanted: Mapping[Locator, Sequence[SecretKey]], kind: BagKind, *, using: str, first_only: bool = False
+    wanted: Mapping[Locator, Sequence[SecretKey]],
+    kind: BagKind,
+    *,
+    using: str,
+    due: set[Locator],
+    expired: set[Locator],
+    first_only: bool = False,
 ) -> Iterator[tuple[Locator, Bag | BagError]]:
     """All segments of one kind under each locator (or the first), opened by one of its keys, or the error that says why one does
-    not open; BagMissing after those of a locator that are not as many as they say.
+    not open; BagMissing after those of a locator that are not as many as they say. Those that are due are put into ``due``, and
+    into ``expired`` instead of being missed.
 
     One statement unless a bag has many segments.
     """
     start, step = 0, 1 if first_only else SEGMENTS_AT_ONCE
     numbers: dict[Locator, set[int]] = {}
     expected: dict[Locator, int] = {}
+    day = today()
     more = list(wanted)
     while more:
         places = {
@@ -250,10 +268,12 @@ def open_bags(
             for locator in more
             for sequence in range(start, start + step)
         }
-        stored = store.bags_by_index(places, using=using)
-        for index, sealed in stored.items():
+        stored = store.stored_bags(places, using=using)
+        for index, found in stored.items():
             locator, sequence = places[index]
-            bag = _opened(sealed, locator, kind, sequence, wanted[locator])
+            if found.is_due(day):
+                due.add(locator)
+            bag = _opened(found.sealed, locator, kind, sequence, wanted[locator])
             numbers.setdefault(locator, set()).add(sequence)
             if isinstance(bag, Bag):
                 expected[locator] = bag.segments[kind is BagKind.SPEAKS_FOR]
@@ -262,7 +282,10 @@ def open_bags(
         more = [] if first_only else list({places[index][0] for index in stored if places[index][1] == start - 1})
     for locator, count in expected.items() if not first_only else ():
         if numbers[locator] != set(range(count)):
-            yield locator, _missing()
+            if locator in due:
+                expired.add(locator)
+            else:
+                yield locator, _missing()
 
 
 def _missing() -> BagMissing:

@@ -1,7 +1,8 @@
 """What edna's commands share, so that each of them reads as what it does.
 
 Results go to stdout and nothing else does: prose, progress and questions go to stderr. Exit codes: 0 done, 1 refused
-(one sentence that says what to do), 2 wrong usage, 3 done in part. Secrets are never taken from the command line.
+(one sentence that says what to do), 2 wrong usage, 3 done in part; 4 (`edna_verify` alone) damage. Secrets are never taken from
+the command line.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from edna.spec import parsed_params
 REFUSED: Final = 1
 USAGE: Final = 2
 PARTIAL: Final = 3
+DAMAGED: Final = 4
 
 
 class _Help(argparse.RawDescriptionHelpFormatter, DjangoHelpFormatter):
@@ -44,10 +46,11 @@ class EdnaCommand(BaseCommand):
     """A command whose refusals are sentences. Subclasses write ``run``, ``help`` and ``examples``."""
 
     examples: ClassVar[str]
+    statuses: ClassVar[str] = "0 done, 1 refused, 2 wrong usage, 3 done in part"
     requires_system_checks: Any = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        epilog = f"examples:\n{self.examples}\n\nexit status: 0 done, 1 refused, 2 wrong usage, 3 done in part"
+        epilog = f"examples:\n{self.examples}\n\nexit status: {self.statuses}"
         return super().create_parser(prog_name, subcommand, epilog=epilog, formatter_class=_Help, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,13 +84,14 @@ class EdnaCommand(BaseCommand):
     def print_json(self, document: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(document, indent=2, cls=_Encoder))
 
-    def show_progress(self, done: int, total: int) -> None:
-        """One line that fills up on a terminal; otherwise a line for each batch."""
+    def show_progress(self, done: int, total: int, *, note: str = "") -> None:
+        """One line that fills up on a terminal; otherwise a line for each batch. ``note`` is how fast it goes, and such."""
+        words = f"{done} of {total}" + (f", {note}" if note else "")
         if not self.stderr.isatty():
-            self.say(f"{done} of {total}")
+            self.say(words)
             return
         filled = 40 * done // max(total, 1)
-        bar = f"\r[{'#' * filled}{' ' * (40 - filled)}] {done} of {total}"
+        bar = f"\r[{'#' * filled}{' ' * (40 - filled)}] {words}" + ("\x1b[K" if note else "")
         self.stderr.write(bar, str, ending="\n" if done >= total else "")
         self.stderr.flush()
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
 
 import edna
+from edna.operations import expiry
 from tests.lobsters.community import Community, state
 from tests.lobsters.models import Message
-from tests.lobsters.specs import CLEAR_OUTBOX, DISOWN_STORIES
+from tests.lobsters.specs import CLEAR_OUTBOX, DISOWN_STORIES, GDPR
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
@@ -111,3 +113,31 @@ def test_both_rotate_their_keys_meanwhile(letter: tuple[Community, Any, Any, Mes
     message.delete()
     assert state() == community.before
     assert edna_dump()["edna_bag"] == community.tables["edna_bag"]
+
+
+@pytest.fixture
+def in_month(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the month in which things are done; what is disguised in January expires on the first of March."""
+    settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": 30}
+
+    def set_to(month: int) -> None:
+        now = datetime.datetime(2026, month, 10, tzinfo=datetime.UTC)
+        monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+
+    set_to(1)
+    return set_to
+
+
+def test_a_mention_is_kept_as_long_as_the_record_that_needs_it(
+    in_month: Any, letter: tuple[Community, Any, Any, Message]
+) -> None:
+    """Bob's account has gone after his letters, which he takes back first: they move into the bag of his account."""
+    community, disowned, cleared, message = letter
+    in_month(2)
+    [left] = community.bob.applies(GDPR, with_key=True)[community.bob.pk]
+    assert community.bob.reveal(cleared).deferred
+    assert community.ann.reveal(disowned).complete
+    expiry.expire(today=datetime.date(2026, 3, 1))
+    assert community.bob.reveal(left).complete
+    assert recipient_of(message) == community.ann.pk
+    assert not edna_dump()["edna_bag"]

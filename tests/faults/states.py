@@ -43,6 +43,8 @@ def _rows(table: str) -> list[tuple[str | None, ...]]:
 
 
 def _files() -> dict[str, bytes]:
+    # Without one, Django means the current directory: restoring would write over the work tree.
+    assert settings.MEDIA_ROOT, "set MEDIA_ROOT to a temporary directory"
     root = Path(settings.MEDIA_ROOT)
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 

@@ -4,14 +4,12 @@ nothing was changed; what was committed is there when the server is back."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from config.database import from_url
 from tests.faults.conftest import POST
 from tests.faults.operations import DEEP, TELLING, Operation
 from tests.faults.runs import Run
@@ -19,6 +17,7 @@ from tests.faults.states import State
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, watched
 from tests.installed import installed
 from tests.servers import Server, private_mariadb, private_postgres
+from tests.support import on_server
 
 pytestmark = [
     pytest.mark.slow,
@@ -32,15 +31,9 @@ pytestmark = [
 def own_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:
     """A server that only this module uses, in place of the one that all others do."""
     make = private_mariadb if connection.vendor == "mysql" else private_postgres
-    with make(to_be_killed=True) as server, django_db_blocker.unblock():
-        usual = dict(connection.settings_dict)
-        own = from_url(server.url, base=Path())
-        connection.close()
-        connection.settings_dict.update({key: own[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+    with make(to_be_killed=True) as server, django_db_blocker.unblock(), on_server(server.url):
         call_command("migrate", verbosity=0)
         yield server
-        connection.close()
-        connection.settings_dict.update(usual)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.installed import installed, registered
+from tests.integration.shell import typed  # noqa: F401 - a fixture for all tests here
 
 WORLD = "tests.integration.world"
 

@@ -383,4 +383,6 @@ def test_without_receivers_nothing_is_computed(
 @pytest.mark.once
 def test_the_signals_are_easy_to_import() -> None:
     assert edna.signals is signals
-    assert set(signals.__all__) == {"disguised", "revealed", "rows_changed", "rows_removed", "rows_restored"}
+    assert set(signals.__all__) == {
+        "disguised", "job_ready", "measured", "revealed", "rows_changed", "rows_removed", "rows_restored"
+    }  # fmt: skip

@@ -15,7 +15,7 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Param, Remove, conf, errors
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.crypto.sealing import open_sealed, seal
-from edna.errors import BagCorrupt, ConfigurationError, ConstraintRefused, KeyMalformed, PrincipalError
+from edna.errors import BagCorrupt, ConstraintRefused, KeyMalformed, PrincipalError
 from edna.models import Bag as StoredBag
 from edna.records.bag import Bag, BagKind, open_bag, seal_bag
 from edna.records.diff import DiffBatch, Operation
@@ -701,18 +701,6 @@ def test_one_damaged_bag_does_not_keep_the_others_shut(bea: Student) -> None:
         with pytest.raises(BagCorrupt):
             edna.reveal(first, unlocked)
         assert edna.reveal(second, unlocked).complete
-
-
-def test_a_bag_of_another_kind_of_database(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raw values of one driver are nonsense to another: refused, and kept."""
-    receipt = bea.disguise()
-    before = application_dump()
-    with monkeypatch.context() as patched:
-        patched.setattr(connection, "vendor", "oracle")
-        with pytest.raises(ConfigurationError, match="oracle"):
-            bea.reveal(receipt)
-    assert application_dump() == before
-    assert bea.reveal(receipt).complete
 
 
 def test_a_secret_key_as_text(bea: Student) -> None:

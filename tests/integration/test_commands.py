@@ -8,7 +8,6 @@ import io
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +28,7 @@ from edna.errors import BagForged
 from edna.management import base
 from edna.management.base import sentence
 from edna.management.commands.edna_plan import describe
+from tests.integration.shell import refused
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -44,44 +44,19 @@ from tests.support import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("edna_plan", "edna_disguise", "edna_reveal", "edna_register")
+COMMANDS = (
+    "edna_plan",
+    "edna_disguise",
+    "edna_run",
+    "edna_jobs",
+    "edna_reveal",
+    "edna_register",
+    "edna_export",
+    "edna_import",
+    "edna_ledger",
+)
 
 pytestmark = pytest.mark.django_db
-
-
-@dataclass
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command line in this process, and so in the test's transaction, with exit codes as a shell would see them."""
-
-    def run(name: str, *argv: object, stdin: str = "") -> Ran:
-        command = load_command_class("edna", name)
-        command._called_from_command_line = True
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        out, err = io.StringIO(), io.StringIO()
-        code = 0
-        try:
-            options = vars(command.create_parser("manage.py", name).parse_args([str(word) for word in argv]))
-            command.execute(**options, stdout=out, stderr=err)
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        except CommandError as error:
-            code = error.returncode
-            err.write(f"CommandError: {error}\n")
-        captured = capsys.readouterr()  # argparse's complaints
-        return Ran(code, captured.out + out.getvalue(), captured.err + err.getvalue())
-
-    return run
 
 
 @pytest.fixture
@@ -94,17 +69,6 @@ def key_file(bea: Student, tmp_path: Path) -> Path:
     path = tmp_path / "bea.key"
     path.write_text(bea.secret_key.expose_text() + "\n")
     return path
-
-
-def refused(ran: Ran, *words: str, code: int = 1) -> None:
-    """One sentence, on stderr only."""
-    assert ran.code == code, ran
-    assert ran.out == ""
-    assert "Traceback" not in ran.err
-    message = ran.err.rpartition("CommandError: ")[2].strip()
-    assert message.endswith((".", ".)"))
-    for word in words:
-        assert word in message
 
 
 # All of them
@@ -126,7 +90,7 @@ def test_help_for_newcomers(name: str, typed: Any) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_wrong_usage(name: str, typed: Any) -> None:
     assert typed(name, "--nonsense").code == 2
-    assert typed(name).code == 2
+    assert typed(name, *("pause",) if name == "edna_jobs" else ("first",) if name == "edna_run" else ()).code == 2
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -22,6 +22,7 @@ from django.db import connection, connections
 import edna
 from edna.engine import filestorage
 from edna.models import Bag, FileTask
+from edna.operations import expiry
 from tests.faults.steps import killed_at
 from tests.support import Person, application_dump, edna_dump, finds, loot, statements
 
@@ -757,3 +758,27 @@ def run(*arguments: str) -> Any:
     out = io.StringIO()
     call_command(*arguments, stdout=out, stderr=io.StringIO())
     return json.loads(out.getvalue()) if "--json" in arguments else out.getvalue()
+
+
+def test_content_that_a_reveal_has_yet_to_write_does_not_expire(
+    world: Any, files: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row is back, and the storage did not answer: its file is in the bags alone."""
+    settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": 30}
+    ada = person(world)
+    document(world, ada)
+    before = files()
+    receipt = ada.disguise("world.leave")
+
+    def fail(*_: Any) -> Any:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileSystemStorage, "_save", fail)
+        assert ada.reveal(receipt).complete
+    assert (files(), FileTask.objects.count()) == ({}, 1)
+    expiry.expire(today=datetime.date(2150, 1, 1))
+    assert edna.finish_files().left == []
+    assert files() == before
+    expiry.expire(today=datetime.date(2150, 1, 1))
+    assert not Bag.objects.exists()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -11,14 +14,14 @@ import pytest
 
 from edna import keypool
 from edna.crypto.keys import SecretKey
-from edna.keypool import KeyPool
+from edna.keypool import THREAD, KeyPool, PoolStatistics
 from tests.support import in_another_process
 
 
 @pytest.fixture
 def sized(settings: Any) -> Any:
-    def resize(size: int) -> KeyPool:
-        settings.EDNA = {**settings.EDNA, "KEY_POOL_SIZE": size}
+    def resize(size: int, low_water: int | None = None) -> KeyPool:
+        settings.EDNA = {**settings.EDNA, "KEY_POOL_SIZE": size, "KEY_POOL_LOW_WATER": low_water}
         return KeyPool()
 
     return resize
@@ -124,3 +127,163 @@ def test_the_pool_shows_no_keys(sized: Any) -> None:
     pool.refill()
     assert "redacted" in repr(pool._keys)
     assert pool._keys[0].expose().hex() not in repr(vars(pool))
+
+
+# How full it is
+
+
+def test_it_is_refilled_at_the_low_water_mark_and_not_before(sized: Any) -> None:
+    pool = sized(20, 3)
+    pool.refill()
+    pool.take(16)
+    assert pool.depth == 4
+    assert not pool._refilling
+    pool.take(1)
+    assert settled(pool, 20)
+
+
+def refills() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == THREAD]
+
+
+def test_it_says_what_it_has_done(sized: Any) -> None:
+    pool = sized(10, 2)
+    assert pool.statistics() == PoolStatistics(
+        depth=0, size=10, low_water=2, taken=0, drained=0, refilled=0, refill_seconds=0.0
+    )
+    pool.refill()
+    pool.take(4)
+    found = pool.statistics()
+    assert (found.depth, found.taken, found.drained, found.refilled) == (6, 4, 0, 10)
+    assert found.refill_seconds > 0
+    pool.take(9)
+    assert settled(pool, 10)
+    found = pool.statistics()
+    assert (found.taken, found.drained, found.refilled) == (13, 3, 20)
+
+
+def test_a_worker_can_fill_it_before_anybody_asks(sized: Any) -> None:
+    pool = sized(30)
+    pool.start()
+    pool.start()
+    assert settled(pool, 30)
+    assert pool.statistics().taken == 0
+    pool.start()
+    assert pool.statistics().refilled == 30
+
+
+def test_it_never_grows_beyond_its_size(sized: Any) -> None:
+    """Several who fill it at once."""
+    pool = sized(40)
+    threads = [threading.Thread(target=pool.refill) for _ in range(6)]
+    for thread in (*threads, threading.Thread(target=pool.start)):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert settled(pool, 40)
+    assert pool.depth == pool.statistics().refilled == 40
+
+
+# Drained, and nobody waits
+
+
+@pytest.fixture
+def stuck(monkeypatch: Any) -> Any:
+    """The background thread is in the middle of its work, and stays there until told to go on: two events."""
+    reached, go_on = threading.Event(), threading.Event()
+    generate = keypool.generate_key_pairs
+
+    def generate_or_wait(count: int) -> list[SecretKey]:
+        if threading.current_thread().name == THREAD:
+            reached.set()
+            assert go_on.wait(30)
+        return generate(count)
+
+    monkeypatch.setattr(keypool, "generate_key_pairs", generate_or_wait)
+    yield reached, go_on
+    go_on.set()
+    for thread in refills():
+        thread.join(10)
+
+
+def test_whoever_takes_does_not_wait_for_the_refill(sized: Any, stuck: tuple[threading.Event, threading.Event]) -> None:
+    pool, (reached, _) = sized(20), stuck
+    first = pool.take(2)
+    assert reached.wait(10), "the refill is at work, and does not come to an end"
+    keys = first + pool.take(50) + pool.take(1)
+    assert len(raw(keys)) == 53
+    assert pool.depth == 0
+    assert pool.statistics().drained == 53
+    assert len(refills()) == 1, "one is enough"
+
+
+def test_a_process_that_is_forked_during_a_refill_has_one_of_its_own(
+    sized: Any, monkeypatch: Any, stuck: tuple[threading.Event, threading.Event]
+) -> None:
+    """The parent's thread does not exist in the child, and must not be waited for."""
+    pool, (reached, go_on) = sized(20), stuck
+    os.register_at_fork(after_in_child=pool.wipe)
+    pool.take(1)
+    assert reached.wait(10)
+
+    def child() -> None:
+        found = pool.statistics()
+        assert (found.depth, found.taken, found.drained, found.refilled) == (0, 0, 0, 0)
+        go_on.set()
+        pool.take(1)
+        assert settled(pool, 20)
+
+    assert in_another_process(child) == 0
+
+
+def test_without_threads_it_goes_on_without_a_refill(sized: Any, monkeypatch: Any) -> None:
+    def none_left(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool = sized(5)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", none_left)
+        assert len(raw(pool.take(7))) == 7
+    pool.take(1)
+    assert settled(pool, 5), "tried again at the next occasion"
+
+
+def test_a_refill_that_fails_is_tried_again(sized: Any, monkeypatch: Any) -> None:
+    pool = sized(5)
+    monkeypatch.setattr(threading, "excepthook", lambda *_: None)
+    with monkeypatch.context() as patched:
+        patched.setattr(keypool.KeyPool, "_add_some", lambda self: 1 / 0)
+        pool.start()
+        for thread in refills():
+            thread.join(10)
+    assert len(pool.take(1)) == 1
+    assert settled(pool, 5)
+
+
+# In memory only
+
+
+def test_the_pool_cannot_be_written_down(sized: Any) -> None:
+    pool = sized(3)
+    pool.refill()
+    for what in (pool, pool._keys, list(pool._keys)):
+        with pytest.raises(TypeError):
+            pickle.dumps(what)
+
+
+def test_filling_it_opens_no_file() -> None:
+    """The audit hook sees each file, socket and process that Python opens."""
+    program = """
+import sys
+from django.conf import settings
+settings.configure(EDNA={"KEY_POOL_SIZE": 50})
+from edna.keypool import pool
+pool.take(1)
+seen = []
+watched = {"open", "os", "socket", "subprocess", "tempfile"}
+sys.addaudithook(lambda event, args: seen.append(event) if event.split(".")[0] in watched else None)
+pool.refill(); pool.take(60); pool.refill()
+print(seen)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
-from edna import Decorrelate, Disguise, Keep, Modify, Remove
+from edna import Decorrelate, Disguise, Keep, Modify, Remove, registry
+from edna.engine.plan import owners_with_rows
+from edna.engine.selection import Selection
 from edna.errors import DanglingReferences, SpecError
+from edna.rows import Row
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -216,3 +220,19 @@ def test_an_unusable_owner_path_is_said() -> None:
             edna.plan("test.wrong", enrol().user)
     finally:
         edna.unregister(Wrong)
+
+
+def test_owners_are_read_once_each_however_many_rows_they_own(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large site, one value for each row would not fit into memory."""
+    found: list[Row] = []
+    run = Selection.run
+
+    def watched(self: Selection, **options: Any) -> list[Row]:
+        read = run(self, **options)
+        found.extend(read)
+        return read
+
+    monkeypatch.setattr(Selection, "run", watched)
+    assert Answer.objects.filter(author=bea.user).count() > 1
+    assert str(bea.user.pk) in owners_with_rows(registry.get(ANONYMISE_ALL), {}, using="default")
+    assert sorted(found) == sorted({(author,) for author in Answer.objects.values_list("author", flat=True)})

@@ -54,6 +54,17 @@ class Redact(Disguise):
     transformations = [Modify(Answer, owner="author", set={"text": "[redacted]"})]
 
 
+class RedactAndDisown(Disguise):
+    """Two steps that mean the same rows, and a third that means others of the same table."""
+
+    name = "test.redact-and-disown"
+    transformations = [
+        Modify(Answer, owner="author", set={"text": "[redacted]"}),
+        Decorrelate(Answer, owner="author"),
+        Modify(Answer, owner="author", set={"text": "[short]"}, where=Q(text="")),
+    ]
+
+
 class InSteps(Disguise):
     """Two steps that both make pseudoprincipals."""
 
@@ -66,7 +77,7 @@ class InSteps(Disguise):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    with registering(ByRow, Redact, InSteps):
+    with registering(ByRow, RedactAndDisown, Redact, InSteps):
         yield
 
 
@@ -118,6 +129,20 @@ def test_steps_make_their_pseudoprincipals_together() -> None:
     for table in ("websubmit_user", "edna_principalentry"):
         assert len([sql for sql in sent if f"INSERT INTO {connection.ops.quote_name(table)}" in sql]) == 1
     assert User.objects.filter(answers__isnull=False).distinct().count() == 6
+
+
+def test_rows_that_several_steps_mean_are_read_once() -> None:
+    """One statement for the two steps without a condition, as for one; each records what it needs, and all comes back."""
+    make_course(lectures=2, questions=3)
+    (student,) = enrol_many(1)
+    answers(student, 6)
+    before = application_dump()
+    sent = statements(lambda: edna.plan("test.redact-and-disown", student.user))
+    assert len([sql for sql in sent if "websubmit_answer" in sql]) == 2
+    receipt = edna.disguise("test.redact-and-disown", student.user)
+    assert set(Answer.objects.values_list("text", flat=True)) == {"[redacted]"}
+    assert student.reveal(receipt).complete
+    assert application_dump() == before
 
 
 def test_letting_go_asks_all_tables_at_once() -> None:

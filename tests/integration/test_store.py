@@ -109,7 +109,7 @@ def test_a_detached_entry_keeps_its_key_and_locators_only() -> None:
     entries = [add(ONE, "7"), add(TWO, "8")]
     store.touch_entry("shop.user", "7", today=datetime.date(2024, 2, 3), using=USING)
     entries = store.entries_by_public_key([ONE, TWO], using=USING)
-    detached = [replace(entry, locators=b"sealed" + BINARY).detached() for entry in entries]
+    detached = [replace(entry, locators=b"sealed" + BINARY).detached(expires_on=None) for entry in entries]
     store.save_entries(detached, using=USING)
     found = store.entries_by_public_key([ONE, TWO], using=USING)
     assert sorted(found, key=lambda e: e.id) == sorted(detached, key=lambda e: e.id)

@@ -282,7 +282,7 @@ def test_results_of_what_was_not_measured_stay_in_the_file(tmp_path: Path) -> No
 
 def test_a_missing_server_gets_one_sentence(tmp_path: Path) -> None:
     environment = _without_test_settings() | {"PATH": str(tmp_path)}
-    program = "import benchmarks.__main__ as b, tests.servers as s, sys; s.shutil.which = lambda *a, **k: None; sys.exit(b.main())"
+    program = "import benchmarks.__main__ as b, shutil, sys; shutil.which = lambda *a, **k: None; sys.exit(b.main())"
     done = subprocess.run(
         [sys.executable, "-c", program, "--databases=mariadb"],
         cwd=ROOT,
@@ -298,3 +298,14 @@ def test_a_missing_server_gets_one_sentence(tmp_path: Path) -> None:
 
 def _without_test_settings() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_"))}
+
+
+@pytest.mark.slow
+def test_a_tiny_run_of_the_key_pools() -> None:
+    command = [sys.executable, "-m", "benchmarks.keypool", "--rounds=2", "--sizes=2,5", "--database=sqlite"]
+    done = subprocess.run(command, cwd=ROOT, env=_without_test_settings(), capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines() if " / " in line and line.split()[0].isdigit()] == [
+        "2",
+        "5",
+    ]
+    assert "refilled without an end" in done.stdout

@@ -17,7 +17,7 @@ from django.db import connection, connections
 from django.db.models import Q
 
 import edna
-from edna import Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove, placeholders, registry
+from edna import Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove, placeholders, registry, schedules
 from edna.spec import filler
 from tests.unit.checks_app.models import (
     Agent,
@@ -76,6 +76,7 @@ def run(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "tests.unit.checks_app"]
     settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": [f"checks_app.{name}" for name in PRINCIPALS]}
     monkeypatch.setattr(registry, "_disguises", {})
+    monkeypatch.setattr(schedules, "_schedules", {})
     monkeypatch.setattr(registry, "_pseudoprincipals", {})
     monkeypatch.setattr(registry, "_by_hand", {})
 
@@ -591,6 +592,7 @@ def with_setting(settings: Any, **values: Any) -> list[str]:
         ("E002", {"PSEUDOPRINCIPAL_KEYS": "positive"}, {"PSEUDOPRINCIPAL_KEYS": "random"}),
         ("E002", {"CHUNK_ROWS": 0}, {"CHUNK_ROWS": 1}),
         ("E002", {"RETENTION_DAYS": "30"}, {"RETENTION_DAYS": 30}),
+        ("E002", {"METRICS_TOKEN": "short"}, {"METRICS_TOKEN": "x" * 16}),
         ("E003", {"PRINCIPAL_MODELS": ["websubmit.Student"]}, {"PRINCIPAL_MODELS": ["websubmit.User"]}),
         ("E003", {"PRINCIPAL_MODELS": "websubmit.User"}, {"PRINCIPAL_MODELS": []}),
         ("E003", {"PRINCIPAL_MODELS": ["User"]}, {"PRINCIPAL_MODELS": ["websubmit.user"]}),
@@ -613,6 +615,20 @@ def test_setting_that_is_no_dictionary(settings: Any) -> None:
 
 def test_secret_key_is_no_mac_key(settings: Any) -> None:
     assert "W001" in with_setting(settings, MAC_KEYS=[settings.SECRET_KEY])
+
+
+def test_metrics_without_the_client_of_prometheus(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "W003" not in with_setting(settings, METRICS_TOKEN="x" * 16)
+    monkeypatch.setattr("edna.checks.settings.find_spec", lambda name: None)
+    assert "W003" in with_setting(settings, METRICS_TOKEN="x" * 16)
+    assert "W003" not in with_setting(settings, METRICS_TOKEN=None)
+
+
+def test_celery_that_is_not_installed(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "E004" not in with_setting(settings, JOB_RUNNER="celery")
+    monkeypatch.setattr("edna.checks.settings.find_spec", lambda name: None)
+    assert "E004" in with_setting(settings, JOB_RUNNER="celery")
+    assert "E004" not in with_setting(settings, JOB_RUNNER="command")
 
 
 def test_middleware(settings: Any) -> None:

@@ -81,6 +81,15 @@ def test_unusable_mac_keys_are_refused_without_being_shown(keys: Any) -> None:
     assert "short" not in str(caught.value)
 
 
+@pytest.mark.parametrize("token", ["", "short", b"bytes of any length", 7, ["x" * 32]])
+def test_an_unusable_metrics_token_is_refused_without_being_shown(token: Any) -> None:
+    with configured(METRICS_TOKEN=token), pytest.raises(ConfigurationError, match="METRICS_TOKEN") as caught:
+        conf.metrics_token()
+    assert "short" not in str(caught.value)
+    with configured(METRICS_TOKEN=None):
+        assert conf.metrics_token() is None
+
+
 def test_without_mac_keys_one_follows_from_the_secret_key() -> None:
     """For development: the same as long as the secret key is, another when it changes, and not the secret key itself."""
     with configured(), override_settings(SECRET_KEY="one"):

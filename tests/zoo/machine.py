@@ -24,7 +24,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import edna
 from edna.crypto.keys import SecretKey
 from edna.errors import NotYours, PrincipalNotRegistered, UnregisteredOwners
-from edna.models import KeySlot, PrincipalEntry
+from edna.models import KeySlot, LastRun, PrincipalEntry
+from edna.operations import sweeping
 from edna.spec import Disguise
 from tests.support import EDNA_TABLES, check_foreign_keys, cut_into_chunks, dump_query, finds, loot
 from tests.zoo.oracle import Oracle, Row, Snapshot, columns_of, key_fields, snapshot
@@ -85,6 +86,8 @@ class Habitat(RuleBasedStateMachine):
         self.clock = 0
         self.latest: Snapshot | None = None
         self.oracle = Oracle(self.principal, self.tables)
+        #: Keys of pseudoprincipals that were swept at one time; some of them have been made again.
+        self.swept: set[Any] = set()
         self.inhabitants: dict[Any, Inhabitant] = {}
         self.settle()
         self.clean = edna_dump()
@@ -434,6 +437,21 @@ class Habitat(RuleBasedStateMachine):
         KeySlot.objects.all().delete()
 
     @precondition(lambda self: self.oracle.outstanding)
+    @rule(crash=crashes)
+    def sweep(self, crash: int | None) -> None:
+        """Those go whom nobody needs; that they were not needed, the comparisons say that follow."""
+        self.sweep_now(crash)
+
+    def sweep_now(self, crash: int | None = None) -> None:
+        before = set((self.latest or self.look())[self.principal])
+        self.survive(lambda: sweeping.sweep(made_by_hand=True), crash)
+        LastRun.objects.all().delete()
+        gone = before - set(self.look()[self.principal])
+        assert not any(self.oracle.person_of(key) == key for key in gone)
+        note(f"swept {len(gone)}")
+        self.swept |= gone
+
+    @precondition(lambda self: self.oracle.outstanding)
     @rule(data=st.data())
     def speak(self, data: Any) -> None:
         """Whoever is behind a row's pseudoprincipal can act as it, and nobody else."""
@@ -505,8 +523,9 @@ class Habitat(RuleBasedStateMachine):
         found, expected = self.latest or self.look(), self.oracle.expected()
         # Pseudoprincipals in rows that are gone: there is one for each, but nobody can say which.
         assert len(self.oracle.hidden) == self.oracle.unknown()
-        for key in self.oracle.hidden:
+        for key in (*self.oracle.hidden, *self.swept):
             found[self.principal].pop(key, None)
+            expected[self.principal].pop(key, None)
         for model in self.tables:
             compare(model, found[model], expected[model])
 
@@ -556,6 +575,7 @@ class Habitat(RuleBasedStateMachine):
             assert found == []
         for _ in range(20):
             progress = False
+            self.sweep_now()
             for number, person in enumerate(self.inhabitants.values()):
                 receipts = self.history(person)
                 # Neither the newest nor the oldest first, but the same each time.

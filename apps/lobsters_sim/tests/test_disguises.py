@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth import authenticate
 from django.core.checks import run_checks
 from django.db import connection
+from django.db.models import Q
 
 import edna
 from apps.lobsters_sim.auth import LobstersBackend
@@ -342,3 +343,24 @@ def test_a_moderator_who_leaves_takes_nobodys_hat(site: Site, mod: Person, carl:
     take_back(mod, receipt)
     hat.refresh_from_db()
     assert hat.granted_by_user_id == mod.user.pk
+
+
+def test_a_plan_reads_each_table_once_although_several_steps_mean_its_rows(site: Site, bea: Person) -> None:
+    """Comments are changed and given away, messages have two owners: one statement each, and each step gets its own rows."""
+    plans: list[edna.Plan] = []
+    sent = statements(lambda: plans.append(edna.plan(DELETE, bea.user)))
+    for table in ("comments", "stories", "messages", "hats", "moderations"):
+        quoted = connection.ops.quote_name(table)
+        assert (
+            len([sql for sql in sent if f"FROM {quoted} WHERE" in sql and "hat_id" not in sql.rpartition("WHERE")[2]])
+            == 1
+        )
+    of_messages = [
+        line.rows for line in plans[0].tables if line.model.endswith("message") and line.operation == "modify"
+    ]
+    written = Message.objects.filter(author_user=bea.user.pk).count()
+    received = Message.objects.filter(recipient_user=bea.user.pk).count()
+    assert of_messages == [written, received]
+    assert (
+        written + received == Message.objects.filter(Q(author_user=bea.user.pk) | Q(recipient_user=bea.user.pk)).count()
+    )

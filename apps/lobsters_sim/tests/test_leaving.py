@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.core import mail
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -291,96 +294,106 @@ def test_deleting_with_and_without_what_was_disowned(disowned: bool, client: Cli
 # Decay
 
 
-def decay(**options: Any) -> str:
+def decay() -> str:
     out = io.StringIO()
-    call_command("lobsters_decay", stdout=out, stderr=out, **options)
+    call_command("edna_run_schedules", schedule="lobsters.decay", stdout=out, stderr=out)
     return out.getvalue()
 
 
-def make_dormant(person: Person) -> None:
-    User.objects.filter(pk=person.user.pk).update(last_login=timezone.now() - datetime.timedelta(days=400))
+@contextmanager
+def days_later(days: int) -> Iterator[datetime.datetime]:
+    moment = timezone.now() + datetime.timedelta(days=days)
+    with mock.patch.object(timezone, "now", return_value=moment):
+        yield moment
+
+
+def were_here(*people: Person) -> None:
+    """Not now, but in a hundred days."""
+    last = timezone.now() + datetime.timedelta(days=100)
+    User.objects.filter(pk__in=[person.user.pk for person in people]).update(last_login=last)
+
+
+def warn() -> None:
+    """Who is not here for a year gets both warnings."""
+    for days in (340, 363):
+        with days_later(days):
+            decay()
+
+
+def put_away() -> str:
+    warn()
+    mail.outbox.clear()
+    with days_later(370):
+        return decay()
 
 
 def test_decay_takes_only_who_was_away(site: Site, bea: Person, carl: Person, mod: Person) -> None:
-    make_dormant(bea)
-    for other in (carl, mod):
-        User.objects.filter(pk=other.user.pk).update(last_login=timezone.now() - datetime.timedelta(days=300))
-    assert "would put away bea" in decay(dry_run=True)
-    assert User.objects.filter(username="bea").exists()
-    assert not mail.outbox
-    said = decay(site_url="https://lobsters.example")
-    assert "Put away 1 of the members" in said
+    were_here(carl, mod)
+    said = put_away()
+    assert "1 disguised" in said
     assert "bea" not in said
     assert set(User.objects.filter(deleted_at=None).values_list("username", flat=True)) == {"carl", "mod"}
-    letter = mail.outbox[-1]
+    (letter,) = mail.outbox
     assert letter.to == ["bea@example.org"]
     receipt = re.search(r"edna1:lobsters\.decay:\S+", letter.body)
     assert receipt is not None
     for page in ("return", "finish", "disguised"):
-        assert f"https://lobsters.example/lobsters/{page}" in letter.body
+        assert f"http://localhost:8000/lobsters/{page}" in letter.body
     # What others read is there, under nobody's name.
     assert "heap of trouble" in text_of(see(carl.client, "story", site.carls.short_id))
-    assert "Put away 0 of the members" in decay()
+    assert "disguised" not in decay()
     stolen = thief()
     assert "bea@example.org" not in stolen
     assert receipt.group().split(":")[-1] not in stolen
 
 
+def test_a_warning_says_when_and_what_to_do(bea: Person) -> None:
+    with days_later(340) as now:
+        decay()
+    (letter,) = mail.outbox
+    assert letter.to == ["bea@example.org"]
+    day = now + datetime.timedelta(days=30)
+    assert f"{day.day} {day:%B %Y}, in 30 days." in letter.body
+    assert "http://localhost:8000/lobsters/login" in letter.body
+    assert "edna1:" not in letter.body
+
+
+def test_who_logs_in_after_the_warnings_stays(client: Client, bea: Person) -> None:
+    warn()
+    with days_later(369):
+        send(client, "login", username="bea", password=PASSWORD)
+    with days_later(370):
+        assert "disguised" not in decay()
+    assert User.objects.filter(username="bea").exists()
+
+
 def test_somebody_who_never_logged_in_counts_from_the_day_they_joined(bea: Person, carl: Person) -> None:
-    old = timezone.now() - datetime.timedelta(days=20)
-    User.objects.filter(pk=bea.user.pk).update(last_login=None, created_at=old)
-    User.objects.filter(pk=carl.user.pk).update(last_login=None)
-    assert "would put away bea" in decay(inactive_days=10, dry_run=True)
-    assert "carl" not in decay(inactive_days=10, dry_run=True)
+    User.objects.update(last_login=None)
+    User.objects.filter(pk=carl.user.pk).update(created_at=timezone.now() + datetime.timedelta(days=100))
+    with days_later(340):
+        decay()
+    assert [letter.to for letter in mail.outbox] == [["bea@example.org"]]
 
 
 def test_who_has_no_key_is_left_alone(bea: Person) -> None:
-    make_dormant(bea)
-    User.objects.create_user(
-        "dora", "dora@example.org", PASSWORD, last_login=timezone.now() - datetime.timedelta(days=999)
-    )
-    said = decay()
-    assert "Put away 1" in said
-    assert "1 have no key" in said
+    User.objects.create_user("dora", "dora@example.org", PASSWORD)
+    assert "1 disguised" in put_away()
     assert User.objects.filter(username="dora").exists()
 
 
-def test_decay_refuses_no_time_at_all(db: None) -> None:
-    with pytest.raises(CommandError):
-        decay(inactive_days=0)
-
-
-def test_one_account_that_cannot_be_put_away_keeps_no_other(
-    site: Site, bea: Person, carl: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for person in (bea, carl):
-        make_dormant(person)
-    disguise = edna.disguise
-
-    def refuse(name: str, user: Any) -> Any:
-        if user.username == "bea":
-            raise edna.errors.DatabaseBusy("Later.")
-        return disguise(name, user)
-
-    monkeypatch.setattr(edna, "disguise", refuse)
-    with pytest.raises(CommandError, match="1 could not be put away"):
-        decay()
-    assert set(User.objects.filter(deleted_at=None).values_list("username", flat=True)) == {"bea", "mod"}
-
-
-def test_come_back_after_decay(client: Client, site: Site, bea: Person) -> None:
-    make_dormant(bea)
+def test_come_back_after_decay(client: Client, site: Site, carl: Person, mod: Person) -> None:
+    were_here(carl, mod)
     before = steady(dump())
-    decay()
+    put_away()
     assert "you can come back" in text_of(send(client, "login", username="bea", password=PASSWORD))
     assert BACK in text_of(send(client, "return", username="bea", password=PASSWORD))
     assert steady(dump()) == before
 
 
-def test_finish_the_deletion_and_still_come_back(client: Client, site: Site, bea: Person) -> None:
-    make_dormant(bea)
+def test_finish_the_deletion_and_still_come_back(client: Client, site: Site, carl: Person, mod: Person) -> None:
+    were_here(carl, mod)
     before = steady(dump())
-    decay()
+    put_away()
     receipt = re.search(r"edna1:\S+", mail.outbox[-1].body)
     assert receipt is not None
     response = send(client, "finish", username="bea", password=PASSWORD, receipt=receipt.group())

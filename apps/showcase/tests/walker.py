@@ -49,7 +49,9 @@ class Walker:
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size({"width": WIDE, "height": HIGH})
         fields = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')]"
-        assert self.page.evaluate(f"{fields}.filter(e => !e.labels.length).length") == 0, f"{name}: an unlabelled field"
+        assert self.page.evaluate(f"{fields}.filter(e => !(e.labels.length || e.ariaLabel)).length") == 0, (
+            f"{name}: an unlabelled field"
+        )
         named = "[...document.querySelectorAll('button, a')].filter(e => !(e.ariaLabel || e.textContent).trim()).length"
         assert self.page.evaluate(named) == 0, f"{name}: a button or link without a name"
         twice = "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))"

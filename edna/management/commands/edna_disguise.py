@@ -11,6 +11,7 @@ from django.db import router, transaction
 
 from edna import api, conf, registry
 from edna.management.base import (
+    PARTIAL,
     EdnaCommand,
     add_disguise_arguments,
     find_principal,
@@ -20,7 +21,10 @@ from edna.management.base import (
     usage,
     write_through,
 )
+from edna.management.commands.edna_jobs import operator
 from edna.management.commands.edna_plan import describe, make_plan
+from edna.management.working import Stop, sum_up, work_on
+from edna.operations import jobs
 
 Result = TypeVar("Result")
 
@@ -32,7 +36,8 @@ class Command(EdnaCommand):
     )
     examples = (
         "  manage.py edna_disguise shop.delete-account --principal bea@example.org\n  manage.py edna_disguise "
-        "school.anonymize-lecture --all --param lecture=3 --yes --receipts receipts.txt"
+        "school.anonymize-lecture --all --param lecture=3 --yes --receipts receipts.txt\n  manage.py edna_disguise "
+        "school.anonymize-lecture --all --param lecture=3 --job"
     )
     requires_system_checks = ("edna",)
 
@@ -45,17 +50,28 @@ class Command(EdnaCommand):
             help="With --all: write the receipts to this new file, one a line, readable by you only. Without it they "
             "are not kept: people find what is theirs with their key.",
         )
+        parser.add_argument(
+            "--job",
+            action="store_true",
+            help="With --all: batch by batch instead of in one transaction, so that it can be paused, shared with other processes, and "
+            "gone on with after a kill (edna_run, edna_jobs).",
+        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
         if options["receipts"] and not options["everyone"]:
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
+        if options["job"] and (not options["everyone"] or options["receipts"]):
+            raise usage("--job goes with --all, and without --receipts: a job hands out none.")
         name = options["name"]
         disguise = registry.get(name)
         params = params_of(name, options["param"])
         self.client_mode = (disguise.locators or conf.locator_mode()) == "client"
         self.using = router.db_for_write(registry.principal_model_for(disguise))
-        if options["everyone"]:
+        if options["job"]:
+            self._confirm(options)
+            self._job(name, params, options)
+        elif options["everyone"]:
             if self.client_mode and not options["receipts"]:
                 raise CommandError(
                     f"The server keeps no locators of {name}: without its receipt nobody could reveal anything. Add "
@@ -115,6 +131,20 @@ class Command(EdnaCommand):
             self.print_json({"disguise": name, "disguised": len(receipts), "receipts": path})
         else:
             self.stdout.write(f"{name}: disguised {len(receipts)} principals." + (f" Receipts: {path}" if path else ""))
+
+    def _job(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
+        job = jobs.start(name, params=params, operator=operator())
+        self.say(f"Job {job.id}. If this is interrupted, manage.py edna_run {job.id} goes on.")
+        with Stop() as stop:
+            report = work_on(self, job.id, stop=stop)
+        if options["json"]:
+            self.print_json(report.as_dict())
+        else:
+            self.stdout.write(sum_up(report))
+        if report.failed or report.left:
+            raise CommandError(
+                f"Not everybody was disguised; manage.py edna_jobs show {job.id} says why.", returncode=PARTIAL
+            )
 
     def _deliver(
         self, work: Callable[[], Result], hand_over: Callable[[Result], None], *, early: bool = False

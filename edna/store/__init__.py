@@ -14,23 +14,25 @@ from dataclasses import field as dataclass_field
 from typing import Final
 
 from django.db import IntegrityError, connections
-from django.db.models import QuerySet
+from django.db.models import Exists, QuerySet
 
 from edna import rows
 from edna.errors import PrincipalAlreadyRegistered
-from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay, SessionLink, random_primary_key
+from edna.models import Bag, FileTask, KeySlot, LegalHold, PrincipalEntry, Replay, SessionLink, random_primary_key
 from edna.rows import Row, table_of
 
 _ENTRIES: Final = table_of(PrincipalEntry)
 _BAGS: Final = table_of(Bag)
 _LINKS: Final = table_of(SessionLink)
 _FILES: Final = table_of(FileTask)
-_ENTRY_COLUMNS: Final = ("id", "public_key", "model", "reference", "natural", "locators", "last_seen_on")
+#: Where sessions are linked to principals.
+LINKED: Final = (_LINKS, "owner_tag")
+_ENTRY_COLUMNS: Final = ("id", "public_key", "model", "reference", "natural", "locators", "last_seen_on", "expires_on")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A principal's row: ``reference`` is None once the principal has been removed."""
+    """A principal's row: ``reference`` is None once the principal has been removed, and only then ``expires_on`` may be set."""
 
     id: int
     public_key: bytes
@@ -39,20 +41,32 @@ class Entry:
     natural: bool
     locators: bytes
     last_seen_on: datetime.date | None
+    expires_on: datetime.date | None = None
 
     @property
     def attached(self) -> bool:
         return self.reference is not None
 
-    def detached(self) -> Entry:
-        """Without whose key it was: the principal's row is gone."""
+    def detached(self, *, expires_on: datetime.date | None) -> Entry:
+        """Without whose key it was: the principal's row is gone. Kept until the last that is sealed to it expires."""
         # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
-        return replace(self, model="", reference=None, natural=False, last_seen_on=None)
+        left = replace(self, model="", reference=None, natural=False, last_seen_on=None)
+        return self.kept_until(expires_on) if not self.attached else replace(left, expires_on=expires_on)
+
+    def kept_until(self, expires_on: datetime.date | None) -> Entry:
+        """Of a removed principal: kept at least as long as what is listed for it now."""
+        later = later_bucket(self.expires_on, expires_on)
+        return self if self.attached or later == self.expires_on else replace(self, expires_on=later)
+
+
+def later_bucket(one: datetime.date | None, other: datetime.date | None) -> datetime.date | None:
+    """The one that comes later; None never comes."""
+    return None if one is None or other is None else max(one, other)
 
 
 def _entry(row: Row) -> Entry:
-    pk, public_key, model, reference, natural, locators, last_seen_on = row
-    return Entry(pk, bytes(public_key), model, reference, bool(natural), bytes(locators), last_seen_on)
+    pk, public_key, model, reference, natural, locators, *dates = row
+    return Entry(pk, bytes(public_key), model, reference, bool(natural), bytes(locators), *dates)
 
 
 def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> list[Entry]:
@@ -62,7 +76,8 @@ def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) 
         PrincipalAlreadyRegistered: one of them, or its key, has an entry already.
     """
     new = [
-        (random_primary_key(), key, model, reference, natural, b"", None) for key, model, reference, natural in entries
+        (random_primary_key(), key, model, reference, natural, b"", None, None)
+        for key, model, reference, natural in entries
     ]
     try:
         # By the random key: neighbours in the file must not be pseudoprincipals of one person.
@@ -95,10 +110,10 @@ def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
 
 
 def save_entries(entries: Sequence[Entry], *, using: str) -> None:
-    """Write what can change of an entry: whose it is, and its list of sealed locators."""
+    """Write what can change of an entry: whose it is, its list of sealed locators, and how long it is kept."""
     if entries:
-        changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on) for e in entries]
-        rows.update(_ENTRIES, ("model", "reference", "natural", "locators", "last_seen_on"), changed, using=using)
+        changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on) for e in entries]
+        rows.update(_ENTRIES, (*_ENTRY_COLUMNS[2:],), changed, using=using)
 
 
 def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
@@ -134,8 +149,24 @@ def add_bags(bags: Sequence[tuple[bytes, bytes]], *, expires_on: datetime.date |
 
 
 def bags_by_index(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> dict[bytes, bytes]:
-    found = rows.read_where(_BAGS, ("index", "sealed"), "index", list(indexes), lock=lock, using=using)
-    return {bytes(index): bytes(sealed) for index, sealed in found}
+    return {index: bag.sealed for index, bag in stored_bags(indexes, using=using, lock=lock).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBag:
+    """Sealed bytes, and the bucket in which they expire."""
+
+    sealed: bytes = dataclass_field(repr=False)
+    expires_on: datetime.date | None
+
+    def is_due(self, today: datetime.date) -> bool:
+        return self.expires_on is not None and self.expires_on <= today
+
+
+def stored_bags(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> dict[bytes, StoredBag]:
+    names = ("index", "sealed", "expires_on")
+    found = rows.read_where(_BAGS, names, "index", list(indexes), lock=lock, using=using)
+    return {bytes(index): StoredBag(bytes(sealed), expires_on) for index, sealed, expires_on in found}
 
 
 def replace_bags(bags: Sequence[tuple[bytes, bytes]], *, using: str) -> None:
@@ -150,9 +181,11 @@ def delete_bags(indexes: Sequence[bytes], *, using: str) -> None:
     rows.delete_where(_BAGS, "index", indexes, using=using)
 
 
-def postpone_bags(indexes: Sequence[bytes], *, expires_on: datetime.date, using: str) -> None:
-    """Let these bags live at least as long."""
-    Bag.objects.using(using).filter(index__in=indexes, expires_on__lt=expires_on).update(expires_on=expires_on)
+def postpone_bags(indexes: Sequence[bytes], *, expires_on: datetime.date | None, using: str) -> None:
+    """Let these bags live at least as long; None is for ever."""
+    bags = Bag.objects.using(using).filter(index__in=indexes)
+    bags = bags.filter(expires_on__isnull=False) if expires_on is None else bags.filter(expires_on__lt=expires_on)
+    bags.update(expires_on=expires_on)
 
 
 def expiry_bucket(today: datetime.date, *, retention_days: int | None) -> datetime.date | None:
@@ -237,7 +270,8 @@ def replays_since(day: datetime.date, *, using: str) -> list[bytes]:
 
 
 def delete_replays_before(day: datetime.date, *, using: str) -> None:
-    Replay.objects.using(using).filter(logged_on__lt=day).delete()
+    # While anything is held beyond its day, updates are that it may still miss.
+    Replay.objects.using(using).filter(~Exists(LegalHold.objects.all()), logged_on__lt=day).delete()
 
 
 # Files that are yet to be deleted or written
@@ -277,6 +311,10 @@ def file_task_ids(*, using: str, most: int | None = None) -> list[int]:
 def file_tasks(ids: Iterable[int], *, using: str, lock: bool = False) -> list[PendingFile]:
     """With ``lock``, those that no other process is at work on."""
     return _file_tasks(FileTask.objects.using(using).filter(id__in=list(ids)), lock=lock, skip=True, using=using)
+
+
+def file_tasks_with_content(*, using: str) -> list[PendingFile]:
+    return _file_tasks(FileTask.objects.using(using).exclude(locator=None), lock=False, skip=False, using=using)
 
 
 def file_tasks_by_name(names: Iterable[str], *, using: str) -> list[PendingFile]:

@@ -1,0 +1,76 @@
+"""What edna's pages in the admin site have in common: one permission each, no editing, and the site's own frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from edna.admin.permissions import may
+
+if TYPE_CHECKING:
+    ModelAdmin = admin.ModelAdmin[Any]
+else:
+    ModelAdmin = admin.ModelAdmin
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """Nothing is added, changed or deleted here, by nobody; and the site's history gets no entry."""
+
+    permission: ClassVar[str]
+
+    def may_see(self, request: HttpRequest) -> bool:
+        return may(request, self.permission)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.may_see(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may_see(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class PagesAdmin(ReadOnlyAdmin):
+    """Pages of our own at the addresses where the site would list rows of a model."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return self.pages()
+
+    def pages(self) -> list[URLPattern]:
+        return [self.page("", self.changelist_view, "changelist")]
+
+    def page(self, route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
+        meta = self.model._meta
+        return path(route, self.admin_site.admin_view(view), name=f"{meta.app_label}_{meta.model_name}_{name}")
+
+    def address(self, name: str, *args: Any) -> str:
+        """Of one of edna's pages in this admin site."""
+        return reverse(f"admin:edna_{name}", args=args, current_app=self.admin_site.name)
+
+    def show(
+        self, request: HttpRequest, template: str, *, title: str, status: int = 200, **context: Any
+    ) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        frame = {**self.admin_site.each_context(request), "opts": self.model._meta, "title": title}
+        return TemplateResponse(request, f"edna/admin/{template}", {**frame, **context}, status=status)
+
+    @staticmethod
+    def require(allowed: bool) -> None:
+        if not allowed:
+            raise PermissionDenied
+
+    def address_of_index(self) -> str:
+        return reverse("admin:index", current_app=self.admin_site.name)

@@ -1,0 +1,81 @@
+"""Who may do what: a permission for each page and action, and one for each disguise.
+
+`edna.apply_disguise` is for all disguises; a group that may apply only some of them gets those disguises' own permissions, which
+appear among the others in Django's pages on users and groups after `migrate`. Permissions of disguises whose code is gone stay; they
+allow nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from django.apps import apps
+from django.db import router
+from django.db.models.signals import post_migrate
+from django.http import HttpRequest
+
+from edna import registry
+from edna.models import Job
+
+VIEW_JOBS: Final = "edna.view_job"
+APPLY: Final = "edna.apply_disguise"
+CONTROL: Final = "edna.control_job"
+VIEW_HEALTH: Final = "edna.view_health"
+VIEW_TRAIL: Final = "edna.view_auditentry"
+
+_LONGEST_CODENAME: Final = 100
+_LONGEST_NAME: Final = 255
+
+
+def codename(disguise: str) -> str:
+    """What the permission to apply this disguise, and no other, is called: without a dot, at which others cut permissions in two."""
+    whole = f"apply:{disguise.replace('.', ':')}"
+    if len(whole) <= _LONGEST_CODENAME:
+        return whole
+    digest = hashlib.blake2b(disguise.encode(), digest_size=8).hexdigest()
+    return f"{whole[: _LONGEST_CODENAME - 17]}~{digest}"
+
+
+def may(request: HttpRequest, permission: str) -> bool:
+    user: Any = request.user
+    return bool(user.is_active and user.has_perm(permission))
+
+
+def may_apply(request: HttpRequest, disguise: str) -> bool:
+    return may(request, APPLY) or may(request, f"edna.{codename(disguise)}")
+
+
+def applicable(request: HttpRequest) -> list[str]:
+    """The names of the disguises that this operator may apply, and so see."""
+    return [name for name in registry.disguises() if may_apply(request, name)]
+
+
+def connect() -> None:
+    """Have `migrate` make the permissions of single disguises. Calling it again changes nothing."""
+    post_migrate.connect(_make, sender=apps.get_app_config("edna"), dispatch_uid="edna.admin.permissions")
+
+
+def _make(*, using: str, apps: Any = apps, **_: Any) -> None:
+    try:
+        permissions, content_types = apps.get_model("auth", "Permission"), apps.get_model("contenttypes", "ContentType")
+        apps.get_model("edna", "Job")
+    except LookupError:
+        return  # in the middle of the migrations, or without them
+    if not router.allow_migrate_model(using, permissions):
+        return
+    content_type = content_types.objects.db_manager(using).get_for_model(Job)
+    wanted = {codename(name): f"Can apply {name}"[:_LONGEST_NAME] for name in registry.disguises()}
+    known = set(
+        permissions.objects.using(using)
+        .filter(content_type=content_type, codename__in=list(wanted))
+        .values_list("codename", flat=True)
+    )
+    permissions.objects.using(using).bulk_create(
+        (
+            permissions(codename=code, name=name, content_type=content_type)
+            for code, name in wanted.items()
+            if code not in known
+        ),
+        ignore_conflicts=True,  # two that migrate at once
+    )

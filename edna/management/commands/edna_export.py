@@ -1,0 +1,30 @@
+"""``manage.py edna_export``: all of edna's tables in one file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from edna.management.base import EdnaCommand
+from edna.operations import transfer
+
+
+class Command(EdnaCommand):
+    help = (
+        "Write all of edna's tables to a new file, to move them to another database.\n\nThe file is readable by you only, and holds "
+        "what the tables hold: sealed bags, and whose public key is whose.\nIt opens nothing without the MAC_KEYS of this site."
+    )
+    examples = "  manage.py edna_export edna.export\n  manage.py edna_export /secure/edna.export --json"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="A new file; nothing is ever overwritten.")
+        parser.add_argument("--database", metavar="ALIAS", help="Which database (default: where edna's tables are).")
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        done = transfer.export(options["file"], using=options["database"], progress=self.show_progress)
+        if options["json"]:
+            self.print_json({"file": options["file"], "rows": done.rows, "tables": done.tables})
+        else:
+            self.stdout.write(f"Wrote {done.rows} rows of {len(done.tables)} tables to {options['file']}.")

@@ -1,0 +1,30 @@
+"""``manage.py edna_import``: fill edna's tables with what ``edna_export`` wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from edna.management.base import EdnaCommand
+from edna.operations import transfer
+
+
+class Command(EdnaCommand):
+    help = (
+        "Fill edna's tables, which must be empty, with what edna_export wrote: all or nothing.\n\nThe file is verified first. The site "
+        "needs the MAC_KEYS of the one that wrote it, and the application's own rows (loaddata)."
+    )
+    examples = "  manage.py edna_import edna.export\n  manage.py edna_import /secure/edna.export --json"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="A file that edna_export wrote.")
+        parser.add_argument("--database", metavar="ALIAS", help="Which database (default: where edna's tables are).")
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        done = transfer.load(options["file"], using=options["database"], progress=self.show_progress)
+        if options["json"]:
+            self.print_json({"file": options["file"], "rows": done.rows, "tables": done.tables})
+        else:
+            self.stdout.write(f"Filled {len(done.tables)} tables with {done.rows} rows.")

@@ -1,0 +1,98 @@
+"""``manage.py edna_jobs``: look at jobs, and steer them."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from django.core.management.base import CommandParser
+
+from edna.management.base import EdnaCommand, table, usage
+from edna.management.working import duration, pace, sum_up
+from edna.operations import jobs
+from edna.operations.jobs import JobReport
+
+_STEERING: Final[dict[str, Callable[..., JobReport]]] = {
+    "pause": jobs.pause,
+    "resume": jobs.resume,
+    "cancel": jobs.cancel,
+    "retry": jobs.retry,
+}
+
+
+class Command(EdnaCommand):
+    help = (
+        "List jobs, show one, or pause, resume, cancel or retry one.\n\nA paused job stops after the batches at hand. Cancelling forgets "
+        "who is still to do; what is done stays, and each person can reveal it. Retrying is for those who failed."
+    )
+    examples = "  manage.py edna_jobs list\n  manage.py edna_jobs show 1234567890123456789\n  manage.py edna_jobs pause 1234567890123456789"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "action",
+            nargs="?",
+            default="list",
+            choices=["list", "show", *_STEERING],
+            help="What to do; list unless given.",
+        )
+        parser.add_argument("job", metavar="JOB", nargs="?", type=int, help="The number of the job, for all but list.")
+        parser.add_argument("--unfinished", action="store_true", help="With list: only jobs that run or are paused.")
+        parser.add_argument(
+            "--operator", default=None, help="Who you are, for the audit trail; your name on this machine unless given."
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        action, job = options["action"], options["job"]
+        if (job is None) is not (action == "list"):
+            raise usage("list takes no job." if action == "list" else f"{action} needs the number of a job.")
+        if action == "list":
+            self._list(jobs.reports(unfinished=options["unfinished"]), as_json=options["json"])
+            return
+        steer = _STEERING.get(action)
+        report = steer(job, operator=options["operator"] or operator()) if steer else jobs.report(job)
+        if options["json"]:
+            self.print_json(report.as_dict())
+        elif action == "show":
+            self.stdout.write(describe(report))
+        else:
+            self.stdout.write(sum_up(report))
+
+    def _list(self, reports: list[JobReport], *, as_json: bool) -> None:
+        if as_json:
+            self.print_json({"jobs": [report.as_dict() for report in reports]})
+            return
+        rows = [
+            (each.id, each.disguise, each.state, each.done, each.skipped, each.failed, each.left, each.runners)
+            for each in reports
+        ]
+        head = ("job", "disguise", "state", "done", "skipped", "failed", "left", "at work")
+        self.stdout.write(table(head, rows) if rows else "There is no job.")
+
+
+def operator() -> str:
+    """Who types this."""
+    with suppress(OSError, KeyError, ImportError):
+        return getpass.getuser()
+    return ""
+
+
+def describe(report: JobReport) -> str:
+    lines: list[tuple[str, object]] = [
+        ("disguise", report.disguise),
+        *((f"  {name}", value) for name, value in report.params.items()),
+        ("for", "everybody" if report.everybody else "a selection"),
+        ("schedule", report.schedule or "-"),
+        ("started by", report.operator or "-"),
+        ("started on", report.created_on),
+        ("finished on", report.finished_on or "-"),
+        ("worked for", duration(report.seconds)),
+        ("at work", f"{report.runners} of at most {report.concurrency}"),
+        ("limit", f"{report.limit_per_second:g} a second" if report.limit_per_second else "none"),
+        ("pace", pace(report) or "-"),
+    ]
+    lines += [(f"failed: {reason}", count) for reason, count in sorted(report.failures.items())]
+    width = max(len(name) for name, _ in lines)
+    return sum_up(report) + "\n" + "\n".join(f"  {name.ljust(width)}  {value}" for name, value in lines)

@@ -1,0 +1,170 @@
+"""A batch of a job: some principals disguised in one transaction, in which they also leave the list of who is still to do.
+
+Invariants: a principal is disguised and off the list, or neither, and whole, never in chunks, so that a kill leaves nothing half
+done; the number of statements depends on the disguise's tables, not on principals or rows. Who is no longer there, has no key, or
+has returned (of a schedule), is skipped. Does not know what to do about failures, nor when to go on: see `running`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model
+from django.utils import timezone
+
+from edna import conf, store
+from edna.engine import disguise as disguising
+from edna.engine import plan as planning
+from edna.engine import transactions
+from edna.engine.measuring import measuring
+from edna.engine.planned import Plan, Target, TooManyRows
+from edna.engine.references import reference_of, without_row
+from edna.records.locator import Receipt
+from edna.spec import Disguise
+from edna.store import jobs as store_jobs
+from edna.store.jobs import Item
+
+logger = logging.getLogger("edna")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a job is about, looked up once by each runner."""
+
+    job: int
+    disguise: type[Disguise]
+    model: type[Model]
+    params: Mapping[str, Any]
+    everybody: bool
+    schedule: str
+    using: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What came of a batch. ``found`` is how many were there to be taken, ``last`` the key of the last of them; ``cut`` says that
+    they had too many rows for one transaction, so that some are left."""
+
+    found: int = 0
+    done: int = 0
+    skipped: int = 0
+    last: int = 0
+    cut: bool = False
+
+
+def perform(
+    work: Work,
+    *,
+    most: int,
+    claimed: list[Item],
+    count: Callable[[int, int], None],
+    after: int = 0,
+    among: Sequence[int] | None = None,
+) -> Batch:
+    """Disguise up to ``most`` principals, of ``among`` these items or of those ``after`` one. ``count(done, skipped)`` is called in the
+    same transaction; ``claimed`` becomes the items, so that they are known if this fails.
+
+    Raises:
+        DatabaseBusy, and whatever the disguise, the application or the database has against it. Nothing was changed then.
+    """
+    mails: list[tuple[Model, Receipt]] = []
+
+    def attempt() -> Batch:
+        mails.clear()
+        claimed[:] = store_jobs.claim(work.job, most=most, after=after, among=among, using=work.using)
+        return _disguise(work, claimed, count=count, mails=mails) if claimed else Batch()
+
+    with measuring("batch", work.disguise.name):
+        batch = transactions.run(attempt, using=work.using)
+    if mails:
+        _send(work.schedule, mails)
+    return batch
+
+
+def _disguise(
+    work: Work, items: Sequence[Item], *, count: Callable[[int, int], None], mails: list[tuple[Model, Receipt]]
+) -> Batch:
+    using, model = work.using, work.model
+    label = model._meta.label_lower
+    entries = store.entries_by_reference(label, [item.reference for item in items], using=using, lock=True)
+    targets = [Target(entry, (entry,)) for entry in entries]
+    planning.lock_principals(model, targets, using=using)
+    # After the locks: whoever has paused or cancelled the job meanwhile can rely on it.
+    if store_jobs.state_of(work.job, using=using) != store_jobs.RUNNING:
+        return Batch()
+    meant = _still_meant(work, [str(entry.reference) for entry in entries])
+    targets = [target for target in targets if target.entry.reference in meant]
+    people = _rows_of_people(work, meant) if work.schedule else {}
+    plan = _plan(work, targets)
+    done = {str(target.entry.reference) for target in plan.targets} if plan else set()
+    waiting = meant - done
+    over = [item for item in items if item.reference not in waiting]
+    # Before the disguise, which takes whoever it removes from all lists, and would count them as skipped.
+    store_jobs.delete_items([item.id for item in over], using=using)
+    if plan is not None:
+        receipts = disguising.execute(plan, now=timezone.now(), using=using)
+        for target, receipt in zip(plan.targets, receipts, strict=True):
+            if str(target.entry.reference) in people:
+                mails.append((people[str(target.entry.reference)], receipt))
+    if work.schedule and done:
+        _dormancy().disguised(work.schedule, done, using=using)
+    count(len(done), len(over) - len(done))
+    return Batch(
+        found=len(items),
+        done=len(done),
+        skipped=len(over) - len(done),
+        last=items[-1].id,
+        cut=bool(waiting),
+    )
+
+
+def _still_meant(work: Work, references: Sequence[str]) -> set[str]:
+    """Those who have a key, a row, and, if it is for a schedule, have not returned."""
+    meant = set(references) - set(without_row(work.model, references, using=work.using))
+    if work.schedule and meant:
+        meant &= _dormancy().still_dormant(work.schedule, meant, using=work.using)
+    return meant
+
+
+def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:
+    """As they are now, for the mail: their address may be among what goes."""
+    key = work.model._meta.pk
+    found = work.model._base_manager.using(work.using).in_bulk(list(map(key.to_python, references)))
+    return {reference_of(work.model, pk): person for pk, person in found.items()}
+
+
+def _plan(work: Work, targets: Sequence[Target]) -> Plan | None:
+    """For as many of the targets as have not too many rows for one transaction: at least one."""
+    while targets:
+        try:
+            return planning.build(
+                work.disguise,
+                targets,
+                params=work.params,
+                using=work.using,
+                lock=True,
+                first_owner_only=work.everybody,
+                most=conf.chunk_rows() if len(targets) > 1 else None,
+            )
+        except TooManyRows:
+            targets = targets[: len(targets) // 2]
+    return None
+
+
+def _send(schedule: str, mails: list[tuple[Model, Receipt]]) -> None:
+    try:
+        _dormancy().after_commit(schedule, mails)
+    except Exception as error:
+        # It is committed, and password or recovery code bring the data back: a mail fails nobody. Not the error's words, which
+        # may be an address.
+        logger.error("Mails of schedule %s could not be sent: %s.", schedule, type(error).__name__)
+
+
+def _dormancy() -> Any:
+    """Imported late: schedules start jobs."""
+    from edna.operations import dormancy
+
+    return dormancy

@@ -1,0 +1,311 @@
+"""Runs schedules: finds who was away for long, tells them in time, and starts jobs for those who were told and did not return.
+
+Invariants: of two processes at it, one does it (a lease); a notice counts once it was handed to the server of mails, so that a
+crash may send one twice and never takes one for sent; whoever returns, up to the very transaction that would disguise them, is left alone.
+Who is dormant is decided in `absences`; the runner of a job calls the second half of this module for each batch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.core.exceptions import FieldError
+from django.db import router
+from django.db.models import Model
+from django.views.decorators.debug import sensitive_variables
+
+from edna import logs, registry, schedules, store
+from edna.api import Receipt
+from edna.engine import transactions
+from edna.engine.expiring import today as utc_day
+from edna.engine.references import reference_of
+from edna.errors import EdnaError, UnknownSchedule
+from edna.operations import absences, jobs
+from edna.operations.absences import Absence
+from edna.operations.mailing import Mailer
+from edna.schedules import Notice, Schedule
+from edna.store import dormancy as stored
+from edna.store.dormancy import Told
+from edna.store.runs import Turn, note_run
+
+RUN: Final = "schedules"
+_PAGE: Final = 1_000
+#: Mails between two commits: as many may be sent again after a kill.
+_MAILS_AT_ONCE: Final = 100
+_LEASE_SECONDS: Final = 300
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class ScheduleReport:
+    """What one run of one schedule found and did; with ``dry_run``, what it would have done. Numbers, and nobody's name.
+
+    ``trouble`` is "" or says why it is not finished: "busy" (another process is at it), or a class of errors.
+    """
+
+    schedule: str
+    disguise: str
+    #: Who was told that so many days are left.
+    warned: dict[int, int] = field(default_factory=dict)
+    #: Of these, for how many the schedule's function had no mail.
+    unmailed: int = 0
+    #: Who could not be told; that is tried again.
+    failed: int = 0
+    #: Who had been told, and is no longer dormant.
+    returned: int = 0
+    #: Who was told of everything, and has run out of days.
+    due: int = 0
+    #: The job that was started for them, or the one from an earlier run that is not finished.
+    job: int | None = None
+    trouble: str = ""
+
+
+def run_schedules(
+    *,
+    only: str | None = None,
+    dry_run: bool = False,
+    today: datetime.date | None = None,
+    progress: Progress | None = None,
+) -> list[ScheduleReport]:
+    """Do for each schedule, or for the one that is called ``only``, what is due today. Run it once a day, or more often.
+
+    ``progress(schedule, done, total)`` is called after each page of people. A schedule in trouble keeps no other from being run.
+
+    Raises:
+        UnknownSchedule
+    """
+    wanted = schedules.schedules() if only is None else {only: schedules.get(only)}
+    day = today or utc_day()
+    if dry_run:
+        return [_Run(each, day, turn=None, progress=progress).report() for each in wanted.values()]
+    using = router.db_for_write(registry.principal_models()[0])
+    with Turn(RUN, seconds=_LEASE_SECONDS, using=using) as turn:
+        if not turn.taken:
+            return [ScheduleReport(each.name, each.disguise.name, trouble="busy") for each in wanted.values()]
+        stored.forget_other_schedules(schedules.schedules(), using=using)
+        reports = [_Run(each, day, turn=turn, progress=progress).report() for each in wanted.values()]
+        note_run(RUN, _sum(reports), using=using)
+    return reports
+
+
+def _sum(reports: Sequence[ScheduleReport]) -> dict[str, int]:
+    return {
+        "warned": sum(sum(each.warned.values()) for each in reports),
+        "failed": sum(each.failed for each in reports),
+        "returned": sum(each.returned for each in reports),
+        "due": sum(each.due for each in reports),
+        "in_trouble": sum(bool(each.trouble) for each in reports),
+    }
+
+
+class _Run:
+    """One schedule, on one day; without a turn it only counts."""
+
+    def __init__(self, schedule: Schedule, day: datetime.date, *, turn: Turn | None, progress: Progress | None) -> None:
+        self.schedule, self.day, self.turn, self.dry_run, self.progress = schedule, day, turn, turn is None, progress
+        self._report = ScheduleReport(schedule.name, schedule.disguise.name)
+
+    def report(self) -> ScheduleReport:
+        try:
+            self.model = registry.principal_model_for(self.schedule.disguise)
+            self.label = self.model._meta.label_lower
+            self.using = router.db_for_write(self.model)
+            self._note(returned=sum(map(self._forget_returned, self._told_before())))
+            with Mailer(self.schedule) as mailer:
+                due = [reference for page in self._pages() for reference in self._tell(page, mailer)]
+                self._note(unmailed=mailer.unmailed, failed=mailer.failed, due=len(due))
+            if due:
+                self._note(job=self._start(due))
+        except _Busy:
+            self._note(trouble="busy")
+        except (EdnaError, FieldError) as error:
+            trouble = type(error).__name__
+            logs.event(
+                "schedule_stopped", level=logging.WARNING, area="schedules", schedule=self.schedule.name, error=trouble
+            )
+            self._note(trouble=trouble)
+        return self._report
+
+    def _note(self, **found: Any) -> None:
+        self._report = dataclasses.replace(self._report, **found)
+
+    def _keep_turn(self) -> None:
+        if self.turn is not None and not self.turn.keep():
+            raise _Busy
+
+    # Who returned
+
+    def _told_before(self) -> Iterator[list[Told]]:
+        last: int | None = None
+        while page := stored.all_told(self.schedule.name, self.label, after=last, most=_PAGE, using=self.using):
+            last = page[-1].id
+            yield page
+
+    def _forget_returned(self, page: Sequence[Told]) -> int:
+        """Who has been here since, and for whom the schedule is no more, starts anew."""
+        self._keep_turn()
+        entries = store.entries_by_reference(self.label, [each.reference for each in page], using=self.using)
+        seen = {str(entry.reference): entry.last_seen_on for entry in entries if entry.natural}
+        known = absences.read(self.schedule, self.model, seen, using=self.using)
+        stale = [each.id for each in page if not self._still_counts(known.get(each.reference), each)]
+        if stale and not self.dry_run:
+            transactions.run(lambda: stored.untell(stale, using=self.using), using=self.using)
+        return len(stale)
+
+    def _still_counts(self, absence: Absence | None, told: Told) -> bool:
+        return absence is not None and absences.counts(self.schedule, absence.since, told)
+
+    # Who is away
+
+    def _pages(self) -> Iterator[list[Absence]]:
+        since = self.day - datetime.timedelta(days=self.schedule.days_before_first)
+        total = stored.count_unseen(self.label, since=since, using=self.using) if self.progress else 0
+        last: int | None = None
+        done = 0
+        while page := stored.unseen(self.label, since=since, after=last, most=_PAGE, using=self.using):
+            self._keep_turn()
+            last = page[-1].entry_id
+            seen = {each.reference: each.last_seen_on for each in page}
+            yield list(absences.read(self.schedule, self.model, seen, using=self.using).values())
+            done += len(page)
+            if self.progress is not None:
+                self.progress(self.schedule.name, min(done, total), total)
+
+    def _tell(self, page: Sequence[Absence], mailer: Mailer) -> list[str]:
+        """Tell those whose next notice is due; return those to whom there is nothing more to tell."""
+        due, to_tell = [], []
+        for absence in page:
+            step = absences.next_step(self.schedule, absence)
+            if step is None or step.due_on > self.day:
+                continue
+            if step.days:
+                to_tell.append(Told(absence.reference, step.days, self.day))
+            else:
+                due.append(absence.reference)
+        for start in range(0, len(to_tell), _MAILS_AT_ONCE):
+            some = to_tell[start : start + _MAILS_AT_ONCE]
+            told = some if self.dry_run else self._mail(some, mailer)
+            counted = dict(self._report.warned)
+            for each in told:
+                counted[each.days] = counted.get(each.days, 0) + 1
+            self._note(warned=counted)
+        return due
+
+    def _mail(self, people: Sequence[Told], mailer: Mailer) -> list[Told]:
+        found = _instances(self.model, [each.reference for each in people], using=self.using)
+        told: list[Told] = []
+        try:
+            for each in people:
+                if each.reference not in found:
+                    continue  # gone since the page was read
+                self._keep_turn()
+                days = datetime.timedelta(days=each.days)
+                notice = Notice("warning", self.schedule.name, found[each.reference], self.day + days, each.days)
+                if mailer.send(notice):
+                    told.append(each)
+        finally:
+            # Also when the process is asked to stop in between: those who have their mail must not get it again.
+            transactions.run(lambda: self._keep_told(told), using=self.using)
+        return told
+
+    def _keep_told(self, people: Sequence[Told]) -> None:
+        there = store.entries_by_reference(self.label, [each.reference for each in people], using=self.using, lock=True)
+        references = {entry.reference for entry in there if entry.natural}
+        stored.tell(
+            self.schedule.name, self.label, [each for each in people if each.reference in references], using=self.using
+        )
+
+    # Whose time is over
+
+    def _start(self, due: Sequence[str]) -> int | None:
+        unfinished = [
+            job.id for job in jobs.reports(unfinished=True, most=10_000) if job.schedule == self.schedule.name
+        ]
+        if unfinished:
+            return unfinished[0]
+        if self.dry_run:
+            return None
+        self._keep_turn()
+        pk = self.model._meta.pk
+        # Only their keys: what there is to know of them is read when their turn comes.
+        people = (self.model.from_db(self.using, [pk.attname], [pk.to_python(reference)]) for reference in due)
+        return jobs.start(
+            self.schedule.disguise.name,
+            params=self.schedule.params,
+            principals=people,
+            schedule=self.schedule.name,
+            rate_per_second=self.schedule.rate_per_second,
+        ).id
+
+
+class _Busy(Exception):
+    """Our turn was not kept in time, and may be somebody else's."""
+
+
+# For the runner of a job: what each batch asks and says, in this order
+
+
+def still_dormant(
+    schedule_name: str, references: Iterable[str], using: str, *, day: datetime.date | None = None
+) -> set[str]:
+    """Which of ``references`` the schedule's disguise is for now. Inside the batch's transaction: who is not locked out returns first.
+
+    Nobody, if the project no longer has the schedule.
+    """
+    try:
+        schedule = schedules.get(schedule_name)
+    except UnknownSchedule:
+        # A job that outlived its schedule: nobody is disguised.
+        logs.event("schedule_unknown", level=logging.WARNING, area="schedules", schedule=schedule_name)
+        return set()
+    model = registry.principal_model_for(schedule.disguise)
+    found = absences.read_now(schedule, model, list(references), using=using)
+    dormant = set()
+    for reference, absence in found.items():
+        step = absences.next_step(schedule, absence)
+        if step is not None and not step.days and step.due_on <= (day or utc_day()):
+            dormant.add(reference)
+    return dormant
+
+
+def disguised(schedule_name: str, references: Iterable[str], using: str) -> None:
+    """They were disguised just now, in this transaction: whose account stays is not dormant again until they have been here.
+
+    What those were told whose account goes is forgotten by whatever removes them.
+    """
+    schedule = schedules.get(schedule_name)
+    model = registry.principal_model_for(schedule.disguise)
+    known = absences.read_now(schedule, model, list(references), using=using)
+    days = datetime.timedelta(days=schedule.inactive_days)
+    done = [Told(each.reference, 0, each.since + days) for each in known.values()]
+    if done:
+        stored.tell(schedule_name, model._meta.label_lower, done, using=using)
+
+
+@sensitive_variables()
+def after_commit(schedule_name: str, people: Sequence[tuple[Model, Receipt]]) -> int:
+    """Mail the receipts; how many could not be. Raises nothing: it is done, and its owners have their passwords or recovery codes.
+
+    At most once: the receipt is nowhere else, so that a crash between the commit and the mail loses it.
+    """
+    try:
+        schedule = schedules.get(schedule_name)
+    except UnknownSchedule:
+        return len(people)
+    failed = 0
+    with Mailer(schedule) as mailer:
+        for principal, receipt in people:
+            failed += not mailer.send(Notice("applied", schedule.name, principal, utc_day(), 0, str(receipt)))
+    return failed
+
+
+def _instances(model: type[Model], references: Sequence[str], *, using: str) -> dict[str, Model]:
+    keys = [model._meta.pk.to_python(reference) for reference in references]
+    found: Mapping[Any, Model] = model._base_manager.using(using).in_bulk(keys)
+    return {reference_of(model, key): principal for key, principal in found.items()}

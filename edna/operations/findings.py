@@ -1,0 +1,142 @@
+"""What a look at the store can find: a word for each, how bad it is, what it means and what to do.
+
+Guarantees: nothing in here names a person, a value, a key or a locator.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+
+class Severity(enum.StrEnum):
+    """``NOTE`` is no reason to do anything; ``ATTENTION`` is work that waits; ``DAMAGE`` is not as edna wrote it."""
+
+    NOTE = "note"
+    ATTENTION = "attention"
+    DAMAGE = "damage"
+
+
+@dataclass(frozen=True)
+class Kind:
+    severity: Severity
+    meaning: str
+    remedy: str
+
+
+_BACKUP: Final = "restore these rows from a backup, and find out who wrote to the table"
+_NOTE, _ATTENTION, _DAMAGE = Severity.NOTE, Severity.ATTENTION, Severity.DAMAGE
+
+KINDS: Final[dict[str, Kind]] = {
+    "entry_key": Kind(_DAMAGE, "an entry's public key has not 32 bytes", _BACKUP),
+    "entry_list": Kind(_DAMAGE, "an entry's list of locators is cut: not a multiple of 80 bytes", _BACKUP),
+    "entry_detached": Kind(_DAMAGE, "an entry of a removed principal says more than its key and its list", _BACKUP),
+    "entry_dated": Kind(_DAMAGE, "an entry of somebody who is there has a day on which it expires", _BACKUP),
+    "entry_model": Kind(
+        _ATTENTION,
+        "an entry is of a model that is no principal model",
+        'put the model back into EDNA["PRINCIPAL_MODELS"]',
+    ),
+    "entry_without_row": Kind(
+        _ATTENTION, "an entry's user was deleted past Django", "manage.py edna_sweep, before somebody gets the same key"
+    ),
+    "row_without_entry": Kind(
+        _DAMAGE,
+        "a row is a pseudoprincipal's, and has no entry: it passes for a user",
+        "restore the entry, or delete the row",
+    ),
+    "duplicate": Kind(_DAMAGE, "rows share what has to be unique", "restore the table with its indexes"),
+    "slot": Kind(_DAMAGE, "a key slot has a length that none has", _BACKUP),
+    "bag_index": Kind(_DAMAGE, "a bag's index has not 32 bytes", _BACKUP),
+    "bag_container": Kind(_DAMAGE, "a bag is no sealed container: cut, extended, or of another make", _BACKUP),
+    "bag_bucket": Kind(_DAMAGE, "a bag expires on a day that is not the first of a month", _BACKUP),
+    "replay": Kind(
+        _DAMAGE,
+        "a logged update does not open with the server's keys",
+        "put a missing key back into MAC_KEYS, or delete the row",
+    ),
+    "file_task": Kind(
+        _DAMAGE, "a file task was not noted by this site", "put a missing key back into MAC_KEYS, or delete the row"
+    ),
+    "file_task_old": Kind(_ATTENTION, "a file has waited for more than a day", "manage.py edna_files says why"),
+    "audit": Kind(
+        _DAMAGE,
+        "entries of the audit trail were changed, or one before them is missing",
+        "compare with the log edna.audit",
+    ),
+    "expiry_overdue": Kind(
+        _ATTENTION, "bags or entries should have been erased by now", "manage.py edna_expire, every night"
+    ),
+    "hold_misplaced": Kind(
+        _ATTENTION, "a legal hold is on a day on which nothing expires", "manage.py edna_hold lift, and place"
+    ),
+    "job_waiting": Kind(_ATTENTION, "a job has no runner", "manage.py edna_run, or start the workers"),
+    "residue": Kind(_ATTENTION, "rows of jobs that are not there", "manage.py edna_sweep"),
+    "orphan": Kind(_ATTENTION, "nothing refers to a pseudoprincipal any more", "manage.py edna_sweep"),
+    "orphan_kept": Kind(
+        _NOTE,
+        "nothing refers to a pseudoprincipal any more, but something may name it",
+        "manage.py edna_sweep --made-by-hand",
+    ),
+    "person_damaged": Kind(_DAMAGE, "bags of the person whose key was given do not open, or are missing", _BACKUP),
+    "person_file": Kind(_DAMAGE, "the sealed content of a file of that person does not open, or is missing", _BACKUP),
+    "person_foreign": Kind(
+        _ATTENTION, "the person's list names bags that are sealed to another key", "see threat-model.md, 29"
+    ),
+    "person_nothing": Kind(
+        _NOTE, "the person's list names disguises of which nothing is kept: expired, or deleted", "none"
+    ),
+}
+
+#: How many rows of one kind are named.
+MOST_NAMED: Final = 100
+
+
+@dataclass
+class Finding:
+    """``ids`` are numbers of edna's own rows, or buckets; of many, some. ``count`` is of all."""
+
+    kind: str
+    count: int = 0
+    ids: list[int | str] = field(default_factory=list)
+
+    @property
+    def severity(self) -> Severity:
+        return KINDS[self.kind].severity
+
+    def as_dict(self) -> dict[str, Any]:
+        kind = KINDS[self.kind]
+        words = {"meaning": kind.meaning, "remedy": kind.remedy}
+        return {"kind": self.kind, "severity": kind.severity.value, "count": self.count, "ids": self.ids, **words}
+
+
+@dataclass
+class Verified:
+    """What was looked at, in numbers by name, and what was found."""
+
+    seen: dict[str, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def count(self, name: str, number: int) -> None:
+        self.seen[name] = self.seen.get(name, 0) + number
+
+    def find(self, kind: str, ids: list[Any], *, count: int | None = None) -> None:
+        """``count`` if there are more than are named."""
+        if not ids and not count:
+            return
+        found = next((each for each in self.findings if each.kind == kind), None)
+        if found is None:
+            found = Finding(kind)
+            self.findings.append(found)
+        found.count += len(ids) if count is None else count
+        found.ids += ids[: MOST_NAMED - len(found.ids)]
+
+    def how_many(self, severity: Severity) -> int:
+        return sum(each.count for each in self.findings if each.severity is severity)
+
+    @property
+    def worst(self) -> Severity | None:
+        """None if all is sound."""
+        order = list(Severity)
+        return max((each.severity for each in self.findings), key=order.index, default=None)

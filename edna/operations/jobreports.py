@@ -1,0 +1,128 @@
+"""How jobs stand: their reports. Reads; changes nothing, and names nobody."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db import router
+
+from edna import registry
+from edna.errors import JobUnknown
+from edna.operations.running import alive_since, is_alive
+from edna.store import jobrunners
+from edna.store import jobs as store_jobs
+from edna.store.jobs import JobRow
+
+
+class JobState(StrEnum):
+    RUNNING = store_jobs.RUNNING
+    PAUSED = store_jobs.PAUSED
+    CANCELLED = store_jobs.CANCELLED
+    FINISHED = store_jobs.FINISHED
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """A job at one moment: ``done + skipped + failed + left == total``.
+
+    ``left`` are still to do, or, of a cancelled job, were never done. ``skipped`` had gone, had no key or had returned; of those that
+    failed and were given up, too. ``failures`` counts by the class of the error. ``runners`` are at work now, ``seconds`` is how long
+    some were. No number here names a principal.
+    """
+
+    id: int
+    disguise: str
+    params: dict[str, str]
+    everybody: bool
+    schedule: str
+    operator: str
+    state: JobState
+    total: int
+    done: int
+    skipped: int
+    failed: int
+    left: int
+    failures: dict[str, int]
+    runners: int
+    concurrency: int
+    limit_per_second: float | None
+    seconds: float
+    rate_per_second: float | None
+    remaining_seconds: float | None
+    created_on: datetime.date
+    finished_on: datetime.date | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "state": str(self.state)}
+
+
+def report(job_id: int) -> JobReport:
+    """
+    Raises:
+        JobUnknown
+    """
+    found = reports_of(job=job_id)
+    if not found:
+        raise JobUnknown(f"There is no job {job_id}; manage.py edna_jobs lists them.")
+    return found[0]
+
+
+def reports(*, unfinished: bool = False, most: int = 100) -> list[JobReport]:
+    """The newest first, by the day: no finer moment is kept. ``unfinished`` are those that run or are paused."""
+    return reports_of(states=(JobState.RUNNING, JobState.PAUSED) if unfinished else None, most=most)
+
+
+def waiting() -> list[int]:
+    """Jobs that could use another runner, those whose runners were killed among them, in a random order."""
+    using = database()
+    jobs = store_jobs.job_rows(states=(JobState.RUNNING,), alive_since=alive_since(), using=using)
+    alive = [runner.job for runner in jobrunners.runners_of([job.id for job in jobs], using=using) if is_alive(runner)]
+    found = [job.id for job in jobs if alive.count(job.id) < job.concurrency]
+    random.shuffle(found)
+    return found
+
+
+def reports_of(*, job: int | None = None, states: Any = None, most: int | None = None) -> list[JobReport]:
+    using = database()
+    found = store_jobs.job_rows(job=job, states=states, most=most, alive_since=alive_since(), using=using)
+    failures = store_jobs.failures([row.id for row in found if row.failed], using=using)
+    return [_report(row, failures.get(row.id, {})) for row in found]
+
+
+def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
+    left = row.total - row.done - row.skipped - row.failed
+    worked = row.done + row.skipped
+    rate = row.pace or (worked / row.seconds if worked and row.seconds else None)
+    running = row.state == JobState.RUNNING
+    return JobReport(
+        id=row.id,
+        disguise=row.disguise,
+        params=row.params,
+        everybody=row.everybody,
+        schedule=row.schedule,
+        operator=row.operator,
+        state=JobState(row.state),
+        total=row.total,
+        done=row.done,
+        skipped=row.skipped,
+        failed=row.failed,
+        left=left,
+        failures=failures,
+        runners=row.runners,
+        concurrency=row.concurrency,
+        limit_per_second=row.rate_per_second,
+        seconds=row.seconds,
+        rate_per_second=rate,
+        remaining_seconds=left / rate if rate and running else None,
+        created_on=row.created_on,
+        finished_on=row.finished_on,
+    )
+
+
+def database() -> str:
+    """Where jobs are: with edna's other tables, and the principals."""
+    return router.db_for_write(registry.principal_models()[0])

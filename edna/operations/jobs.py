@@ -1,0 +1,72 @@
+"""Jobs: a disguise of many principals in the background, resumable at any moment. This is their door.
+
+What a job promises: each principal is disguised once or, if they are not there any more, skipped; killing whoever works on it, or losing
+every queue, loses nothing, because the database alone says who is still to do; and the counts always add up. A job names nobody
+who has been disguised. Which process works on it is not known here: `run` makes the caller one of its runners, and
+`edna.signals.job_ready` says that one is wanted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from edna import registry
+from edna.operations.batches import Work
+from edna.operations.jobreports import JobReport, JobState, database, report, reports, waiting
+from edna.operations.running import Runner
+from edna.operations.starting import refuse_client_mode, start
+from edna.operations.steering import cancel, clear_up_after_runners, pause, resume, retry, tidy
+from edna.spec import parsed_params
+
+__all__ = [
+    "JobReport",
+    "JobState",
+    "Work",
+    "cancel",
+    "pause",
+    "report",
+    "reports",
+    "resume",
+    "retry",
+    "run",
+    "start",
+    "tidy",
+    "waiting",
+]
+
+
+def run(
+    job_id: int,
+    *,
+    seconds: float | None = None,
+    progress: Callable[[JobReport], None] | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> JobReport:
+    """Be one of the job's runners until nothing is left, it is paused or cancelled, ``stopping()``, or the time is up.
+
+    Returns at once if as many as it allows are at work, or it is not running. ``progress`` is called after each batch.
+
+    Raises:
+        JobUnknown; UnknownDisguise, InvalidParameters, JobRefused: it was started by other code, or under other settings.
+        DatabaseBusy: the database was away for minutes. What is done is done then, and the job can go on.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    job = report(job_id)
+    if job.state is JobState.RUNNING:
+        cls = registry.get(job.disguise)
+        refuse_client_mode(cls)
+        work = Work(
+            job=job_id,
+            disguise=cls,
+            model=registry.principal_model_for(cls),
+            params=parsed_params(cls, job.params),
+            everybody=job.everybody,
+            schedule=job.schedule,
+            using=database(),
+        )
+        told = None if progress is None else (lambda: progress(report(job_id)))
+        Runner(work, progress=told, stopping=stopping, deadline=deadline).run()
+    else:
+        clear_up_after_runners(job_id, using=database())
+    return report(job_id)

@@ -1,0 +1,134 @@
+"""What a disguise would do to people whom an operator chose, or to everybody, before it is done. Reads, never writes.
+
+The plan is the very `Plan` that is executed. Bounded: a page waits for it, so a plan of more than `MOST_ROWS` rows is not made; the
+command line has no such bound.
+Keeps: somebody who was removed is answered for like somebody who was never here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db import router
+from django.db.models import Model
+
+from edna import registry, store
+from edna.engine import plan as planning
+from edna.engine.planned import Plan, Target, TooManyRows
+from edna.engine.references import reference_of, without_row
+from edna.engine.selection import Selection
+from edna.operations import jobs
+from edna.spec import Disguise, validated_params
+from edna.store import jobs as store_jobs
+
+#: What is read for one preview at most: about 200 megabytes, and some seconds.
+MOST_ROWS: Final = 100_000
+#: Without any job to go by: measured on one core with SQLite, rounded down.
+_PRINCIPALS_PER_SECOND: Final = 50.0
+_ROWS_PER_SECOND: Final = 2_000.0
+_JOBS_TO_GO_BY: Final = 5
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Whom an operator chose, sorted by what can be done for them."""
+
+    principals: tuple[Model, ...]
+    #: Those of them who have a key, and are people.
+    ready: tuple[Model, ...]
+    without_key: int
+    #: Owners of what earlier disguises took from somebody: no people, and left out.
+    placeholders: int
+
+
+@dataclass(frozen=True)
+class Preview:
+    """``plan`` is None where there are more rows than `MOST_ROWS`. ``people`` may own no row that is meant."""
+
+    plan: Plan | None
+    people: int
+    seconds: float | None
+    #: The measured rate that ``seconds`` goes by; None if no job has been measured.
+    people_per_second: float | None
+    #: Of everybody, how many have no key: a job for everybody is refused while there are any.
+    without_key: int = 0
+
+
+def choose(model: type[Model], principals: Iterable[Model]) -> Chosen:
+    """In as many statements for many as for one."""
+    everyone = tuple(principals)
+    references = [reference_of(model, principal.pk) for principal in everyone]
+    using = router.db_for_write(model)
+    entries_found = store.entries_by_reference(model._meta.label_lower, references, using=using)
+    found = {entry.reference: entry for entry in entries_found}
+    entries = [found.get(reference) for reference in references]
+    return Chosen(
+        everyone,
+        tuple(who for who, entry in zip(everyone, entries, strict=True) if entry is not None and entry.natural),
+        entries.count(None),
+        sum(entry is not None and not entry.natural for entry in entries),
+    )
+
+
+def preview(
+    name: str, *, params: Mapping[str, Any] | None = None, principals: Sequence[Model] | None = None
+) -> Preview:
+    """What ``name`` would do to ``principals``, who have keys; to everybody who owns such rows, if that is None.
+
+    Raises:
+        UnknownDisguise, InvalidParameters, DanglingReferences, SpecError.
+    """
+    disguise = registry.get(name)
+    given = validated_params(disguise, params)
+    model = registry.principal_model_for(disguise)
+    using = router.db_for_write(model)
+    if principals is None:
+        return _of_everybody(disguise, given, using=using)
+    references = [reference_of(model, principal.pk) for principal in principals]
+    entries = store.entries_by_reference(model._meta.label_lower, references, using=using)
+    targets = [Target(entry, (entry,)) for entry in entries]
+    try:
+        plan = planning.build(disguise, targets, params=given, using=using, lock=False, most=MOST_ROWS)
+    except TooManyRows:
+        return _estimated(disguise, None, len(targets))
+    return _estimated(disguise, plan, len(targets))
+
+
+def _of_everybody(disguise: type[Disguise], params: Mapping[str, Any], *, using: str) -> Preview:
+    if not _few_rows(disguise, params, using=using):
+        return Preview(None, 0, None, None)
+    plan = planning.build(disguise, [], params=params, using=using, lock=False, everyone=True)
+    model = registry.principal_model_for(disguise)
+    references = planning.owners_with_rows(disguise, params, using=using)
+    unknown = sorted(references - store_jobs.with_entry(model._meta.label_lower, references, using=using))
+    # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
+    nobody = set(without_row(model, unknown, using=using)) if unknown else set()
+    return replace(_estimated(disguise, plan, len(references - nobody)), without_key=len(set(unknown) - nobody))
+
+
+def _few_rows(disguise: type[Disguise], params: Mapping[str, Any], *, using: str) -> bool:
+    """Whether all steps together mean no more than `MOST_ROWS` rows. Stops counting there."""
+    left = MOST_ROWS
+    for step in disguise.steps():
+        meant = Selection.compile(step.model, ("pk",), owners=(), where=step.where, using=using)
+        if meant is not None:
+            counting = f"SELECT COUNT(*) FROM ({meant.sql} LIMIT {left + 1}) counted"  # noqa: S608 - compiled by Django
+            ((count,),) = replace(meant, sql=counting).run(owners=None, params=params, using=using)
+            left -= count
+        if left < 0:
+            return False
+    return True
+
+
+def _estimated(disguise: type[Disguise], plan: Plan | None, people: int) -> Preview:
+    """Time by what earlier jobs with this disguise took for a person; without any, by people and rows."""
+    measured = [
+        report for report in jobs.reports() if report.disguise == disguise.name and report.done and report.seconds > 0
+    ][:_JOBS_TO_GO_BY]
+    if measured:
+        rate = sum(report.done for report in measured) / sum(report.seconds for report in measured)
+        return Preview(plan, people, people / rate, rate)
+    seconds = None if plan is None else people / _PRINCIPALS_PER_SECOND + plan.rows / _ROWS_PER_SECOND
+    return Preview(plan, people, seconds, None)

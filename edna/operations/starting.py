@@ -1,0 +1,162 @@
+"""Starts jobs: notes who is to be disguised. Disguises nobody."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from edna import conf, logs, registry, signals
+from edna.engine import plan as planning
+from edna.engine import transactions
+from edna.engine.references import key_of, reference_of, without_row
+from edna.errors import InvalidParameters, JobRefused, PrincipalError, UnregisteredOwners
+from edna.operations import audit
+from edna.operations.jobreports import JobReport, database, report, reports_of
+from edna.spec import Disguise, parsed_params, validated_params
+from edna.store import jobs as store_jobs
+
+#: Rows that are looked at in one statement.
+_AT_ONCE: Final = 5_000
+#: What is more of a name is cut off, as in the audit trail.
+_LONGEST_OPERATOR: Final = 255
+
+
+def start(
+    name: str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    principals: Iterable[Model] | None = None,
+    operator: str = "",
+    schedule: str = "",
+    concurrency: int | None = None,
+    rate_per_second: float | None = None,
+    job_id: int | None = None,
+) -> JobReport:
+    """Note a job for these principals, or for everybody who owns a row that the disguise means, pseudoprincipals included.
+
+    Nothing is disguised yet: `run` does that, in this process or others. ``rate_per_second`` (principals) and ``concurrency``
+    (processes) limit them all together; the settings say what they are unless given. A job for nobody is finished at once.
+    With ``job_id``, the job gets this number; if it has one already, nothing is started: a form that is sent twice starts one job.
+
+    Raises:
+        UnknownDisguise, InvalidParameters; PrincipalError: one of them is not saved, or the disguise is for another principal model.
+        UnregisteredOwners: somebody of everybody has no key.
+        JobRefused: the disguise keeps its locators with the people (mode ``client``), who would never get them, or a limit is no limit.
+    Nothing was changed then.
+    """
+    if job_id is not None and (found := reports_of(job=job_id)):
+        return found[0]
+    cls = registry.get(name)
+    given = validated_params(cls, params)
+    texts = _as_texts(cls, given)
+    refuse_client_mode(cls)
+    concurrency = conf.job_concurrency() if concurrency is None else concurrency
+    rate_per_second = conf.job_rate_per_second() if rate_per_second is None else rate_per_second
+    if concurrency < 1 or (rate_per_second is not None and not 0 < rate_per_second < float("inf")):
+        raise JobRefused("A job needs a concurrency of at least 1, and a rate above 0 or none; nothing was started.")
+    model, using = registry.principal_model_for(cls), database()
+    chosen = None if principals is None else list(_references(cls, model, principals, using=using))
+    at_most, a_second = concurrency, rate_per_second
+
+    def work() -> int:
+        references = _everybody(cls, given, model, using=using) if chosen is None else chosen
+        today = timezone.now().date()
+        job = store_jobs.add_job(
+            disguise=cls.name,
+            params=texts,
+            everybody=chosen is None,
+            schedule=schedule,
+            operator=operator[:_LONGEST_OPERATOR],
+            concurrency=at_most,
+            rate_per_second=a_second,
+            today=today,
+            job=job_id,
+            using=using,
+        )
+        total = store_jobs.add_items(job, references, using=using)
+        over = {} if total else {"state": store_jobs.FINISHED, "finished_on": today}
+        store_jobs.save_job(job, total=total, using=using, **over)
+        tell_runners(job, using=using)
+        audit.note("start", operator=operator, disguise=cls.name, job=job, principals=total)
+        return job
+
+    try:
+        started = report(transactions.run(work, using=using))
+    except IntegrityError:
+        if job_id is None or not reports_of(job=job_id):
+            raise
+        return report(job_id)  # somebody else was first
+    logs.event("job_started", area="jobs", job=started.id, disguise=started.disguise, principals=started.total)
+    return started
+
+
+def _as_texts(cls: type[Disguise], params: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters as a form has them, which is how a job keeps them."""
+    texts = {}
+    for name, value in params.items():
+        if isinstance(value, (datetime.datetime, datetime.date)):
+            texts[name] = value.isoformat()
+        else:
+            texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    if parsed_params(cls, texts) != params:
+        raise InvalidParameters(f"{cls.name}: a parameter cannot be written as text; a job needs that.")
+    return texts
+
+
+def refuse_client_mode(cls: type[Disguise]) -> None:
+    if (cls.locators or conf.locator_mode()) == "client":
+        raise JobRefused(
+            f"{cls.name} keeps its locators with the people (mode client), and a job has nobody to give them to; apply it "
+            "with edna_disguise --all --receipts, or to one person at a time."
+        )
+
+
+def _references(cls: type[Disguise], model: type[Model], principals: Iterable[Model], *, using: str) -> Iterator[str]:
+    """Of each of them once."""
+    seen: set[str] = set()
+    # A large selection is not to be in memory as instances.
+    found = principals.iterator(chunk_size=_AT_ONCE) if isinstance(principals, QuerySet) else principals
+    for principal in found:
+        if registry.principal_model_of(principal) is not model:
+            # Somebody there has the same primary key, and their rows would be disguised.
+            raise PrincipalError(f"{cls.name} is for {model._meta.label}; this is a {principal._meta.label}.")
+        key = getattr(principal, model._meta.pk.attname)
+        if key is None:
+            raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
+        reference = reference_of(model, key_of(model, str(key), using=using))
+        if reference not in seen:
+            seen.add(reference)
+            yield reference
+
+
+def _everybody(cls: type[Disguise], params: Mapping[str, Any], model: type[Model], *, using: str) -> list[str]:
+    references = list(planning.owners_with_rows(cls, params, using=using))
+    registered: list[str] = []
+    unregistered = 0
+    for start_at in range(0, len(references), _AT_ONCE):
+        part = set(references[start_at : start_at + _AT_ONCE])
+        known = store_jobs.with_entry(model._meta.label_lower, part, using=using)
+        registered += known
+        # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
+        unknown = sorted(part - known)
+        unregistered += len(unknown) - len(without_row(model, unknown, using=using)) if unknown else 0
+    if unregistered:
+        raise UnregisteredOwners(
+            f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
+            "register them first (manage.py edna_register --all)."
+        )
+    return registered
+
+
+def tell_runners(job: int, *, using: str) -> None:
+    """That a runner is wanted, once that is committed. Robust: whoever listens may fail without failing this."""
+
+    def tell() -> None:
+        signals.job_ready.send_robust(sender=None, job=job)
+
+    transaction.on_commit(tell, using=using, robust=True)

@@ -1,0 +1,131 @@
+"""Moves all of edna's tables from one database to another, by a file.
+
+Keeps: what is written is one moment of the tables; what is read is verified as a whole first, and comes in all or nothing, into tables
+that are empty. The file holds what the tables hold, and no more: bags stay sealed, and open with the same ``MAC_KEYS`` only. Memory
+does not grow with the tables. Does not know: the application's own rows (Django's ``dumpdata`` moves those), nor how tables are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import IntegrityError, connections, router, transaction
+from django.utils import timezone
+
+from edna import registry
+from edna.errors import FileRefused, TablesNotEmpty
+from edna.operations import bundle
+from edna.rows import Table
+from edna.store import transfer as store
+
+KIND: Final = "tables"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Transferred:
+    """How many rows of which tables."""
+
+    tables: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.tables.values())
+
+
+def export(path: str, *, using: str | None = None, progress: Progress | None = None) -> Transferred:
+    """Write all of edna's tables to a new file that only its owner may read.
+
+    Raises:
+        FileRefused: there is something at ``path`` already.
+    """
+    alias = using or router.db_for_write(registry.principal_models()[0])
+    done = Transferred()
+    with bundle.new_file(path) as writer, store.snapshot(using=alias):
+        counts = [(table, store.count(table, using=alias)) for table in store.tables()]
+        writer.add(
+            {
+                "kind": KIND,
+                "written_on": timezone.now().date(),
+                "database": connections[alias].vendor,
+                "tables": [[table.label, list(table.names), number] for table, number in counts],
+            }
+        )
+        total = sum(number for _, number in counts)
+        for table, number in counts:
+            written = 0
+            for page in store.pages(table, using=alias):
+                writer.add([table.label, [list(row) for row in page]])
+                written += len(page)
+                if progress is not None:
+                    progress(done.rows + written, total)
+            if written != number:
+                # Without a snapshot (MyISAM, say): the application was at work.
+                raise FileRefused(f"{table.label} changed while it was written; stop the site and try again.")
+            done.tables[table.label] = written
+    return done
+
+
+def load(path: str, *, using: str | None = None, progress: Progress | None = None) -> Transferred:
+    """Fill edna's tables with what `export` wrote, all or nothing.
+
+    Raises:
+        FileRefused: the file is none of `export`, was cut off or edited, or is of another release or site.
+        TablesNotEmpty: there are rows in edna's tables already.
+    """
+    alias = using or router.db_for_write(registry.principal_models()[0])
+    with bundle.whole_file(path) as reader:
+        pieces = reader.pieces()
+        expected = _expected(next(pieces, None), path)
+        try:
+            with transaction.atomic(using=alias):
+                return _fill(pieces, expected, path, using=alias, progress=progress)
+        except IntegrityError:
+            pass
+    # Outside of the handler: the database's words quote the values of rows.
+    raise TablesNotEmpty(
+        "Somebody wrote to edna's tables at the same time. Nothing was changed; stop the site and try again."
+    )
+
+
+def _expected(header: Any, path: str) -> dict[str, int]:
+    """How many rows of each table the file holds, if its tables are those of today."""
+    match header:
+        case {"kind": kind, "tables": list(listed)} if kind == KIND:
+            described = [(label, names) for label, names, _ in listed]
+            if described != [(table.label, list(table.names)) for table in store.tables()]:
+                raise FileRefused(
+                    f"{path} was written by a release of edna with other tables. Nothing was changed; import it with that release, "
+                    "then upgrade and migrate."
+                )
+            return {label: number for label, _, number in listed}
+    raise FileRefused(f"{path} does not hold edna's tables; edna_export writes such a file. Nothing was changed.")
+
+
+def _fill(
+    pieces: Iterator[Any], expected: dict[str, int], path: str, *, using: str, progress: Progress | None
+) -> Transferred:
+    tables = {table.label: table for table in store.tables()}
+    _require_empty(list(tables.values()), using=using)
+    done, total = Transferred(dict.fromkeys(expected, 0)), sum(expected.values())
+    for label, rows in pieces:
+        store.add(tables[label], rows, using=using)
+        done.tables[label] += len(rows)
+        if progress is not None:
+            progress(done.rows, total)
+    if done.tables != expected:
+        raise FileRefused(f"{path} does not hold as many rows as it says. Nothing was changed; write it again.")
+    store.filled(using=using)
+    return done
+
+
+def _require_empty(tables: list[Table], *, using: str) -> None:
+    taken = [table.label for table in tables if not store.is_empty(table, using=using)]
+    if taken:
+        raise TablesNotEmpty(
+            f"There are rows in {', '.join(taken)} already. Nothing was changed; import into a database that was just migrated, "
+            "before anybody uses it."
+        )

@@ -1,0 +1,199 @@
+"""Walks the store and says what is not as edna wrote it, and what work has been left.
+
+Guarantees: repairs nothing; what it says names numbers of edna's own rows, never a person, value, key or locator. In pages: a page costs
+as many statements, however much is in it. Without a key it sees lengths and structure, and the MACs of what is the server's own;
+with a person's key it opens all that is theirs and verifies each MAC.
+Does not know what is missing altogether: a bag that somebody deleted is missed by its owner's key alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from django.db import router
+
+from edna import registry
+from edna.crypto.keys import KEY_BYTES, SecretKey
+from edna.crypto.sealing import BEGINNING_BYTES, check_container
+from edna.custody.base import WRAPPED_BYTES
+from edna.engine import expiring, filetasks, orphans, replaying, transactions
+from edna.engine.files import contents_of
+from edna.engine.journal import Everything, read_all
+from edna.engine.references import without_row
+from edna.engine.unlocked import Unlocked
+from edna.errors import BagError, WrongKey
+from edna.operations import audit, expiry, jobs, sweeping
+from edna.operations.findings import MOST_NAMED, Severity, Verified
+from edna.records.locator import SEALED_LOCATOR_BYTES, BagKind
+from edna.store import inspection
+from edna.store.inspection import SeenBag, SeenEntry
+from edna.store.runs import last_runs, note_run
+
+#: When files that wait were first seen waiting: the tasks themselves have no time.
+_FILES: Final = "verify: files that wait"
+
+Progress = Callable[[str, int], None]
+
+
+def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = None) -> Verified:
+    """Look at everything; with ``secret_key``, at all that this person can open, too. ``progress(what, count)`` after each page.
+
+    Raises:
+        PrincipalNotRegistered: the key is nobody's.
+    """
+    using, found = _database(), Verified()
+    walker = _Walker(found, progress, using)
+    walker.entries()
+    walker.principals()
+    walker.slots()
+    walker.bags()
+    walker.logs()
+    walker.files()
+    for model, columns in inspection.UNIQUE:
+        found.find("duplicate", inspection.duplicates(model, columns, most=MOST_NAMED, using=using))
+    found.find("audit", list(audit.verify()))
+    found.find("job_waiting", list(jobs.waiting()))
+    left = inspection.without_job(using=using)
+    found.find("residue", [], count=left)
+    found.find("hold_misplaced", inspection.misplaced_holds(using=using))
+    # By a day: what is due today, tonight's run will erase.
+    yesterday = expiring.today() - datetime.timedelta(days=1)
+    for bucket in expiry.due(today=yesterday):
+        if bucket.held is None and bucket.bags:
+            found.find("expiry_overdue", [str(bucket.expires_on)], count=bucket.bags)
+    if secret_key is not None:
+        walker.person(secret_key)
+    counts = {severity.value: found.how_many(severity) for severity in Severity}
+    note_run("verify", {**found.seen, **counts}, using=using)
+    return found
+
+
+class _Walker:
+    def __init__(self, found: Verified, progress: Progress | None, using: str) -> None:
+        self._found, self._progress, self._using = found, progress, using
+
+    def _pages(self, what: str, pages: Iterator[list[Any]]) -> Iterator[list[Any]]:
+        for page in pages:
+            yield page
+            self._found.count(what, len(page))
+            if self._progress is not None:
+                self._progress(what, self._found.seen[what])
+
+    def entries(self) -> None:
+        models = {model._meta.label_lower: model for model in registry.principal_models()}
+        for page in self._pages("entries", inspection.entries(using=self._using)):
+            for kind, wrong in _ENTRY_RULES.items():
+                self._found.find(kind, [entry.id for entry in page if wrong(entry)])
+            there = [entry for entry in page if entry.reference is not None]
+            self._found.find("entry_model", [entry.id for entry in there if entry.model not in models])
+            for label, model in models.items():
+                ids = {entry.reference: entry.id for entry in there if entry.model == label}
+                gone = without_row(model, list(ids), using=self._using) if ids else []
+                self._found.find("entry_without_row", [ids[reference] for reference in gone])
+
+    def principals(self) -> None:
+        for model in registry.principal_models():
+            for page in orphans.without_entry(model, using=self._using):
+                # The number of the row: it is nobody's, and how else would it be found.
+                self._found.find("row_without_entry", list(page))
+            kind = "orphan" if orphans.may_be_swept(model, made_by_hand=False, using=self._using) else "orphan_kept"
+            self._found.find(kind, list(sweeping.orphaned(model)))
+
+    def slots(self) -> None:
+        for page in self._pages("slots", inspection.slots(using=self._using)):
+            right = (KEY_BYTES, KEY_BYTES, WRAPPED_BYTES)
+            self._found.find("slot", [pk for pk, *lengths in page if tuple(lengths) != right])
+
+    def bags(self) -> None:
+        for page in self._pages("bags", inspection.bags(beginning=BEGINNING_BYTES, using=self._using)):
+            for kind, wrong in _BAG_RULES.items():
+                self._found.find(kind, [bag.id for bag in page if wrong(bag)])
+
+    def logs(self) -> None:
+        for page in self._pages("replays", inspection.replays(using=self._using)):
+            self._found.find("replay", [pk for pk, sealed in page if not replaying.verifies(sealed)])
+
+    def files(self) -> None:
+        before = next((run.counts for run in last_runs(using=self._using) if run.name == _FILES), {})
+        today = expiring.today().toordinal()
+        waiting: dict[str, int] = {}
+        for page in self._pages("file tasks", inspection.pending_files(using=self._using)):
+            self._found.find("file_task", [task.id for task in page if not filetasks.is_ours(task)])
+            waiting |= {str(task.id): before.get(str(task.id), today) for task in page}
+        self._found.find("file_task_old", [int(pk) for pk, since in waiting.items() if since < today])
+        if waiting or before:
+            note_run(_FILES, waiting, using=self._using)
+
+    def person(self, secret_key: SecretKey) -> None:
+        """Everything that this key opens."""
+        unlocked = Unlocked(secret_key, using=self._using)
+        unlocked.entry()
+        try:
+            everything = transactions.run(lambda: read_all(unlocked), using=self._using)
+        finally:
+            unlocked.close()
+        self._found.count("disguises of the person", sum(not opened.shared for opened in everything.opened))
+        self._found.count("bags of the person", sum(len(opened.indexes) for opened in everything.opened))
+        self._found.count("voices of the person", len(everything.holders) - 1)
+        for locator, error in everything.refused.items():
+            kind = "person_foreign" if isinstance(error, WrongKey) else "person_damaged"
+            places = [locator.index(each, sequence) for each in BagKind for sequence in range(_SEGMENTS_NAMED)]
+            self._found.find(kind, inspection.bag_ids(places, using=self._using))
+        self._found.find("person_nothing", [], count=len(_nothing_under(everything)))
+        self._files_of(everything)
+
+    def _files_of(self, everything: Everything) -> None:
+        day = expiring.today()
+        for opened in everything.opened:
+            due = opened.expires_on is not None and opened.expires_on <= day
+            for sealed in contents_of(opened, using=self._using):
+                self._found.count("files of the person", 1)
+                try:
+                    sealed.verify()
+                except BagError:
+                    places = sealed.content.indexes
+                    # Of one that is missing altogether there is nothing to name.
+                    ids = inspection.bag_ids(places, using=self._using)
+                    if not due:
+                        self._found.find("person_file", list(ids), count=max(1, len(ids)))
+
+
+#: Of a large bag that does not open, so many parts of each kind are named.
+_SEGMENTS_NAMED: Final = 16
+
+
+def _nothing_under(everything: Everything) -> set[Any]:
+    listed = {locator for holder in everything.holders.values() for locator in holder.items}
+    return listed - {opened.locator for opened in everything.opened} - set(everything.refused)
+
+
+def _no_container(bag: SeenBag) -> bool:
+    try:
+        check_container(bag.beginning, length=bag.bytes)
+    except BagError:
+        return True
+    return False
+
+
+def _says_too_much(entry: SeenEntry) -> bool:
+    return entry.reference is None and bool(entry.natural or entry.model or entry.last_seen_on)
+
+
+_ENTRY_RULES: Final[dict[str, Callable[[SeenEntry], bool]]] = {
+    "entry_key": lambda entry: entry.public_key_bytes != KEY_BYTES,
+    "entry_list": lambda entry: entry.locators_bytes % SEALED_LOCATOR_BYTES != 0,
+    "entry_detached": _says_too_much,
+    "entry_dated": lambda entry: entry.reference is not None and entry.expires_on is not None,
+}
+
+_BAG_RULES: Final[dict[str, Callable[[SeenBag], bool]]] = {
+    "bag_index": lambda bag: bag.index_bytes != KEY_BYTES,
+    "bag_container": _no_container,
+    "bag_bucket": lambda bag: bag.expires_on is not None and bag.expires_on.day != 1,
+}
+
+
+def _database() -> str:
+    return router.db_for_write(registry.principal_models()[0])

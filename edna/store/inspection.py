@@ -1,0 +1,126 @@
+"""Edna's tables as they are, page by page and by their keys, for whoever looks for damage. Nothing is trusted to have its shape.
+
+A page costs as many statements, however much is in it; sealed bytes are not read whole. Reads only.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import BinaryField, Count, Exists, Model, OuterRef, Q, QuerySet
+from django.db.models.functions import Length, Substr
+
+from edna import rows
+from edna.models import Bag, Job, JobItem, JobRunner, KeySlot, LegalHold, PrincipalEntry, Replay, SessionLink
+from edna.rows import table_of
+from edna.store import PendingFile, file_task_ids, file_tasks
+
+_BAGS: Final = table_of(Bag)
+_AT_ONCE: Final = 500
+
+#: What the database itself should keep unique: a copy that was restored without its indexes may not.
+UNIQUE: Final[tuple[tuple[type[Model], tuple[str, ...]], ...]] = (
+    (PrincipalEntry, ("public_key",)),
+    (PrincipalEntry, ("reference", "model")),
+    (KeySlot, ("slot_id",)),
+    (Bag, ("index",)),
+    (SessionLink, ("session_key",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEntry:
+    """Of a principal, with lengths for what is sealed."""
+
+    id: int
+    public_key_bytes: int
+    model: str
+    reference: str | None
+    natural: bool
+    locators_bytes: int
+    last_seen_on: datetime.date | None
+    expires_on: datetime.date | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBag:
+    id: int
+    index_bytes: int
+    beginning: bytes
+    bytes: int
+    expires_on: datetime.date | None
+
+
+def _pages(query: QuerySet[Any], *, most: int = _AT_ONCE) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows of ``query``, whose first value is the key, in the order of their keys."""
+    after = None
+    while page := list((query if after is None else query.filter(pk__gt=after)).order_by("pk")[:most]):
+        yield page
+        after = page[-1][0]
+
+
+def entries(*, using: str) -> Iterator[list[SeenEntry]]:
+    found = PrincipalEntry.objects.using(using).annotate(a=Length("public_key"), b=Length("locators"))
+    names = ("id", "a", "model", "reference", "natural", "b", "last_seen_on", "expires_on")
+    for page in _pages(found.values_list(*names)):
+        yield [SeenEntry(*row) for row in page]
+
+
+def bags(*, beginning: int, using: str) -> Iterator[list[SeenBag]]:
+    found = Bag.objects.using(using).annotate(
+        a=Length("index"), b=Substr("sealed", 1, beginning, output_field=BinaryField()), c=Length("sealed")
+    )
+    for page in _pages(found.values_list("id", "a", "b", "c", "expires_on")):
+        yield [SeenBag(pk, index, bytes(sealed), length, day) for pk, index, sealed, length, day in page]
+
+
+def slots(*, using: str) -> Iterator[list[tuple[int, int, int, int]]]:
+    """(id, and the lengths of slot id, tag and wrapped key)."""
+    found = KeySlot.objects.using(using).annotate(a=Length("slot_id"), b=Length("tag"), c=Length("wrapped"))
+    for page in _pages(found.values_list("id", "a", "b", "c")):
+        yield [(row[0], row[1], row[2], row[3]) for row in page]
+
+
+def replays(*, using: str) -> Iterator[list[tuple[int, bytes]]]:
+    # Few at once: each may be large, and is read whole.
+    for page in _pages(Replay.objects.using(using).values_list("id", "sealed"), most=50):
+        yield [(pk, bytes(sealed)) for pk, sealed in page]
+
+
+def pending_files(*, using: str) -> Iterator[list[PendingFile]]:
+    ids = file_task_ids(using=using)
+    for start in range(0, len(ids), _AT_ONCE):
+        yield file_tasks(ids[start : start + _AT_ONCE], using=using)
+
+
+def duplicates(model: type[Model], columns: tuple[str, ...], *, most: int, using: str) -> list[int]:
+    """Keys of rows that have the values of these columns together with another row: some, if there are many."""
+    known = model._base_manager.using(using).filter(**{f"{name}__isnull": False for name in columns})
+    twice = known.values(*columns).annotate(count=Count("pk")).filter(count__gt=1).order_by()
+    same = Q()
+    for row in twice[:most]:
+        same |= Q(**{name: row[name] for name in columns})
+    return list(known.filter(same).order_by("pk").values_list("pk", flat=True)[:most]) if same else []
+
+
+def bag_ids(indexes: Collection[bytes], *, using: str) -> list[int]:
+    """Those that are there."""
+    found = rows.read_where(_BAGS, ("id",), "index", list(indexes), lock=False, using=using)
+    return [pk for (pk,) in found]
+
+
+def without_job(*, using: str) -> int:
+    """How many rows there are of jobs that are not there."""
+    models: tuple[type[Model], ...] = (JobItem, JobRunner)
+    return sum(
+        model._base_manager.using(using).filter(~Exists(Job.objects.filter(pk=OuterRef("job")))).count()
+        for model in models
+    )
+
+
+def misplaced_holds(*, using: str) -> list[int]:
+    """Holds on days on which nothing expires."""
+    return list(LegalHold.objects.using(using).exclude(expires_on__day=1).order_by("id").values_list("id", flat=True))

@@ -1,0 +1,327 @@
+"""Jobs, and the principals who are still to do: two of the tables behind `edna.operations.jobs`; the third is in `jobrunners`.
+
+Invariants: an item is deleted in the transaction that disguises its principal, and its runner counts it there, so that
+done, skipped, failed and left always add up to the total; runners wait neither for each other's items nor for each other's
+counts. Knows no disguise and decides nothing: when a runner counts as dead, and what becomes of a job, is for the caller.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import BigIntegerField, Count, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from edna import rows
+from edna.models import Job, JobItem, JobRunner, PrincipalEntry, random_primary_key
+from edna.rows import table_of
+
+RUNNING: Final = Job.State.RUNNING.value
+PAUSED: Final = Job.State.PAUSED.value
+CANCELLED: Final = Job.State.CANCELLED.value
+FINISHED: Final = Job.State.FINISHED.value
+
+_ITEMS: Final = table_of(JobItem)
+_ENTRIES: Final = table_of(PrincipalEntry)
+#: Where lists name principals.
+LISTED: Final = (_ITEMS, "reference")
+_ITEMS_INDEX: Final = "edna_job_items"
+_AT_ONCE: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job at one moment. The counts are those of its runners, too; ``pace`` is principals a second of those at work now."""
+
+    id: int
+    disguise: str
+    params: dict[str, str]
+    everybody: bool
+    schedule: str
+    operator: str
+    state: str
+    total: int
+    done: int
+    skipped: int
+    failed: int
+    runners: int
+    concurrency: int
+    rate_per_second: float | None
+    seconds: float
+    pace: float | None
+    created_on: datetime.date
+    finished_on: datetime.date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    id: int
+    reference: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """An item somewhere, and the disguise of its job."""
+
+    id: int
+    job: int
+    disguise: str
+
+
+# Jobs
+
+
+def add_job(
+    *,
+    disguise: str,
+    params: Mapping[str, str],
+    everybody: bool,
+    schedule: str,
+    operator: str,
+    concurrency: int,
+    rate_per_second: float | None,
+    today: datetime.date,
+    job: int | None = None,
+    using: str,
+) -> int:
+    """
+    Raises:
+        django.db.IntegrityError: there is a job of this number.
+    """
+    made = Job.objects.using(using).create(
+        id=job or random_primary_key(),
+        disguise=disguise,
+        params=dict(params),
+        everybody=everybody,
+        schedule=schedule,
+        operator=operator,
+        state=RUNNING,
+        total=0,
+        concurrency=concurrency,
+        rate_per_second=rate_per_second,
+        created_on=today,
+    )
+    return made.pk
+
+
+def job_rows(
+    *,
+    alive_since: datetime.datetime,
+    using: str,
+    job: int | None = None,
+    states: Sequence[str] | None = None,
+    most: int | None = None,
+) -> list[JobRow]:
+    """Jobs as they are at one moment, in one statement; the newest first, by the day, and of one day the unfinished."""
+    query = Job.objects.using(using).annotate(
+        runners_done=Coalesce(_of_runners(Sum("done")), 0, output_field=BigIntegerField()),
+        runners_skipped=Coalesce(_of_runners(Sum("skipped")), 0, output_field=BigIntegerField()),
+        runners_seconds=Coalesce(_of_runners(Sum("seconds")), 0.0, output_field=FloatField()),
+        runners_alive=Coalesce(_of_runners(Count("id"), alive_since=alive_since), 0),
+        pace_done=_of_runners(Sum(F("done") + F("skipped")), alive_since=alive_since),
+        pace_seconds=_of_runners(Sum("seconds"), alive_since=alive_since),
+        items_failed=Coalesce(
+            Subquery(
+                JobItem.objects.filter(job=OuterRef("pk"), state=JobItem.State.FAILED)
+                .order_by()
+                .values("job")
+                .annotate(found=Count("id"))
+                .values("found"),
+                output_field=IntegerField(),
+            ),
+            0,
+        ),
+    )
+    if job is not None:
+        query = query.filter(pk=job)
+    if states is not None:
+        query = query.filter(state__in=states)
+    return [_job_row(each) for each in query.order_by("-created_on", "-state", "id")[:most]]
+
+
+def _of_runners(aggregate: Any, *, alive_since: datetime.datetime | None = None) -> Subquery:
+    query = JobRunner.objects.filter(job=OuterRef("pk"))
+    if alive_since is not None:
+        query = query.filter(seen_at__gte=alive_since)
+    return Subquery(query.order_by().values("job").annotate(found=aggregate).values("found"))
+
+
+def _job_row(job: Any) -> JobRow:
+    return JobRow(
+        id=job.pk,
+        disguise=job.disguise,
+        params=job.params,
+        everybody=job.everybody,
+        schedule=job.schedule,
+        operator=job.operator,
+        state=job.state,
+        total=job.total,
+        done=job.done + job.runners_done,
+        skipped=job.skipped + job.runners_skipped,
+        failed=job.items_failed,
+        runners=job.runners_alive,
+        concurrency=job.concurrency,
+        rate_per_second=job.rate_per_second,
+        seconds=job.seconds + job.runners_seconds,
+        # Each of several runners counts its part of the time, so that the sum is what a clock would have shown.
+        pace=job.pace_done / job.pace_seconds if job.pace_done and job.pace_seconds else None,
+        created_on=job.created_on,
+        finished_on=job.finished_on,
+    )
+
+
+def lock_job(job: int, *, using: str) -> str | None:
+    """Let nobody else change this job until the transaction ends; its state, or None if there is no such job."""
+    query = Job.objects.using(using).filter(pk=job)
+    if connections[using].vendor == "sqlite":
+        _take_the_file(using=using)
+        return query.values_list("state", flat=True).first()
+    return query.select_for_update().values_list("state", flat=True).first()
+
+
+def state_of(job: int, *, using: str) -> str | None:
+    return Job.objects.using(using).filter(pk=job).values_list("state", flat=True).first()
+
+
+def save_job(job: int, *, using: str, **columns: Any) -> None:
+    Job.objects.using(using).filter(pk=job).update(**columns)
+
+
+def add_to_job(job: int, *, skipped: int, using: str) -> None:
+    Job.objects.using(using).filter(pk=job).update(skipped=F("skipped") + skipped)
+
+
+def jobs_in(states: Sequence[str], *, using: str) -> list[int]:
+    return list(Job.objects.using(using).filter(state__in=states).order_by("id").values_list("id", flat=True))
+
+
+def _take_the_file(*, using: str) -> None:
+    """SQLite has nothing to lock a row with: a statement that could write takes the lock of the whole file."""
+    Job.objects.using(using).filter(id=0).update(total=0)
+
+
+# Items
+
+
+def add_items(job: int, references: Sequence[str], *, using: str) -> int:
+    """Note whom a job is about, each once; how many there are.
+
+    In the order of random keys, which says nothing, and lets the indexes of a long list grow at one end.
+    """
+    listed = sorted(zip((random_primary_key() for _ in references), references, strict=False))
+    for start in range(0, len(listed), _AT_ONCE):
+        part = listed[start : start + _AT_ONCE]
+        new = [(pk, job, reference, JobItem.State.PENDING.value, "", 0) for pk, reference in part]
+        rows.insert(_ITEMS, ("id", "job", "reference", "state", "reason", "attempts"), new, using=using)
+    return len(listed)
+
+
+def with_entry(model: str, references: Iterable[str], *, using: str) -> set[str]:
+    """Those of ``references`` that have a key. Reads no more of the entries than that: their lists may be long."""
+    wanted = set(references)
+    found = rows.read_where(
+        _ENTRIES, ("reference", "model"), "reference", list(wanted), lock=False, using=using, also=("model", model)
+    )
+    return {reference for reference, label in found if label == model} & wanted
+
+
+def claim(job: int, *, most: int, after: int = 0, among: Sequence[int] | None = None, using: str) -> list[Item]:
+    """Items that are to be done, locked until the transaction ends, and that no other runner has locked; by their keys.
+
+    ``after`` is a key to go on from; ``among`` limits them to some. Without ``SKIP LOCKED`` it waits for other runners.
+    """
+    connection = connections[using]
+    if connection.vendor == "sqlite":
+        _take_the_file(using=using)
+    names = ("id", "reference", "attempts")
+    pending = {"job": job, "state": JobItem.State.PENDING.value}
+    if among is None:
+        found = rows.take(_ITEMS, names, pending, index=_ITEMS_INDEX, after=after, most=most, using=using)
+        return [Item(*row) for row in found]
+    query = JobItem.objects.using(using).filter(**pending, id__in=list(among))
+    if connection.vendor != "sqlite":
+        query = query.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
+    return [Item(*row) for row in query.order_by("id").values_list(*names)[:most]]
+
+
+def any_pending(job: int, *, using: str) -> bool:
+    return JobItem.objects.using(using).filter(job=job, state=JobItem.State.PENDING).exists()
+
+
+def delete_items(ids: Sequence[int], *, using: str) -> None:
+    rows.delete(_ITEMS, [(pk,) for pk in ids], using=using)
+
+
+def delete_known_items(ids: Sequence[int], *, using: str) -> int:
+    """Those of them that are still there; how many."""
+    return _delete(JobItem.objects.using(using).filter(pk__in=list(ids)))
+
+
+def note_failure(item: int, *, reason: str, for_good: bool, using: str) -> None:
+    """That an item could not be done: it is tried again later, or has failed ``for_good``. Nothing, if it was done after all."""
+    query = JobItem.objects.using(using).filter(pk=item, state=JobItem.State.PENDING)
+    attempts: Any = F("attempts") + 1
+    if for_good:
+        query.update(attempts=attempts, reason=reason, state=JobItem.State.FAILED)
+    else:
+        query.update(attempts=attempts, reason=reason)
+
+
+def failures(jobs: Sequence[int], *, using: str) -> dict[int, dict[str, int]]:
+    """How many items of each job have failed, by reason."""
+    found: dict[int, dict[str, int]] = {job: {} for job in jobs}
+    if jobs:
+        query = JobItem.objects.using(using).filter(job__in=list(jobs), state=JobItem.State.FAILED).order_by()
+        for job, reason, count in query.values_list("job", "reason").annotate(count=Count("id")):
+            found[job][reason] = count
+    return found
+
+
+def failed_to_pending(job: int, *, using: str) -> int:
+    query = JobItem.objects.using(using).filter(job=job, state=JobItem.State.FAILED)
+    return query.update(state=JobItem.State.PENDING, attempts=0, reason="")
+
+
+def delete_failed(job: int, *, using: str) -> int:
+    """How many there were."""
+    return _delete(JobItem.objects.using(using).filter(job=job, state=JobItem.State.FAILED))
+
+
+def delete_some_items(job: int, *, using: str) -> int:
+    """A bounded number of them: of a million, nobody should have to wait for all. How many."""
+    query = JobItem.objects.using(using).filter(job=job)
+    ids = list(query.order_by("job", "state", "id").values_list("id", flat=True)[:_AT_ONCE])
+    delete_items(ids, using=using)
+    return len(ids)
+
+
+def items_after(after: int, *, most: int, using: str) -> list[tuple[int, int, str]]:
+    """(id, job, reference) of items in the order of their keys."""
+    query = JobItem.objects.using(using).filter(id__gt=after).order_by("id")
+    return list(query.values_list("id", "job", "reference")[:most])
+
+
+def items_of(references: Sequence[str], *, using: str) -> list[ListedItem]:
+    """Items of these principals, and of those of other models whose keys are the same; but for what runners have locked."""
+    query = JobItem.objects.using(using).filter(reference__in=list(references))
+    query = query.annotate(disguise=Subquery(Job.objects.filter(pk=OuterRef("job")).values("disguise")))
+    if connections[using].features.has_select_for_update_skip_locked:
+        query = query.select_for_update(skip_locked=True)
+    return [ListedItem(*row) for row in query.order_by("id").values_list("id", "job", "disguise")]
+
+
+def skip(items: Sequence[tuple[int, int]], *, using: str) -> None:
+    """Take items (id, job) from the lists of their jobs, which count them as skipped."""
+    delete_items([item for item, _ in items], using=using)
+    for job, count in sorted(Counter(job for _, job in items).items()):
+        add_to_job(job, skipped=count, using=using)
+
+
+def _delete(query: QuerySet[Any]) -> int:
+    return query._raw_delete(query.db)  # nothing refers to them: no collecting, no signals

@@ -1,0 +1,49 @@
+"""edna's own pages outside of the admin site: the metrics.
+
+Guarantees: whoever has neither the token nor the permission gets the same answer as for a page that does not exist, at the
+cost of one comparison, and without a statement for whoever is not logged in.
+"""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+from importlib.util import find_spec
+
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+
+from edna import conf
+
+
+@transaction.non_atomic_requests
+@csrf_exempt  # a page that does not exist asks for no token either
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For Prometheus: ``Authorization: Bearer`` and ``EDNA["METRICS_TOKEN"]``; or for staff who may see edna's health.
+
+    Raises:
+        Http404: neither; or there is no token, so that nothing is counted.
+    """
+    token = conf.metrics_token()
+    if token is None or not (_has_token(request, token) or _is_operator(request)):
+        raise Http404
+    if request.method not in ("GET", "HEAD"):
+        return HttpResponseNotAllowed(["GET", "HEAD"])
+    if find_spec("prometheus_client") is None:
+        text = "edna's metrics need the extra: pip install 'django-edna[metrics]'.\n"
+        return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8")
+    from edna import metrics as counted
+
+    return HttpResponse(counted.page(), content_type=counted.CONTENT_TYPE)
+
+
+def _has_token(request: HttpRequest, token: str) -> bool:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and compare_digest(given.strip().encode(), token.encode())
+
+
+def _is_operator(request: HttpRequest) -> bool:
+    user = getattr(request, "user", None)
+    return bool(user is not None and user.is_active and user.is_staff and user.has_perm("edna.view_health"))

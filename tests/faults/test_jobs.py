@@ -1,0 +1,291 @@
+"""Jobs under attack: whoever works on one is killed at every step, at any moment, in the middle of others, and loses the database.
+
+Each principal is disguised no time or once, the list of who is still to do says exactly who, and whoever goes on finishes it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import OperationalError, connection, connections
+from django.test.utils import override_settings
+
+import edna
+from apps.websubmit.models import User
+from edna.models import JobItem
+from edna.operations import eager, jobs
+from edna.operations.jobs import JobReport, JobState
+from tests.faults.operations import DEEP
+from tests.faults.post.models import Citizen, Letter
+from tests.faults.states import Snapshot, State
+from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, failing_at, killed_at, watched
+from tests.faults.test_server import lose_the_connection
+from tests.support import (
+    ANONYMISE_ALL,
+    DELETE,
+    Person,
+    Student,
+    answer_everything,
+    check_foreign_keys,
+    enrol_many,
+    in_another_process,
+    make_course,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]
+
+#: In batches of two: of one batch, or of several.
+PEOPLE = 3 if connection.vendor == "sqlite" or DEEP else 2
+#: What an operator's side leaves for good.
+KEPT = {"edna_job", "edna_auditentry"}
+
+
+@pytest.fixture
+def small_batches(settings: object) -> Iterator[Callable[[int], None]]:
+    from django.conf import settings as configured
+
+    with override_settings(EDNA={**configured.EDNA, "JOB_BATCH": 2}):
+        yield
+
+
+class Attack:
+    """A job, again and again from the same beginning."""
+
+    def __init__(self, disguise: str, *, number: int, concurrency: int = 2) -> None:
+        make_course()
+        self.students: list[Student] = enrol_many(number)
+        answer_everything(*self.students)
+        self.origin = State.now()
+        self.job = jobs.start(disguise, concurrency=concurrency).id
+        self.prepared = Snapshot()
+
+    def work(self) -> JobReport:
+        return jobs.run(self.job)
+
+    def again(self) -> None:
+        self.prepared.restore()
+        connection.close()
+
+    def check_interrupted(self) -> int:
+        """How many are done: each of them once, and exactly the others are on the list."""
+        check_foreign_keys()
+        report = jobs.report(self.job)
+        assert report.done + report.skipped + report.failed + report.left == report.total == len(self.students)
+        assert (report.skipped, report.failed) == (0, 0)
+        histories = [len(student.history()) for student in self.students]
+        assert set(histories) <= {0, 1}
+        assert sum(histories) == report.done
+        left = {str(s.user.pk) for s, entries in zip(self.students, histories, strict=True) if not entries}
+        assert set(JobItem.objects.filter(job=self.job).values_list("reference", flat=True)) == left
+        return report.done
+
+    def check_end(self) -> None:
+        report = self.work()
+        assert (report.state, report.done, report.left) == (JobState.FINISHED, len(self.students), 0)
+        assert [len(student.history()) for student in self.students] == [1] * len(self.students)
+        assert jobs.waiting() == []
+
+    def check_everything_comes_back(self) -> None:
+        for student in self.students:
+            student.reveal_everything()
+        now = State.now()
+        assert now.application == self.origin.application
+        changed = {table for table, rows in now.edna.items() if rows != self.origin.edna[table]}
+        assert changed - {"edna_principalentry"} == KEPT  # those who are back were here today
+        assert now.sizes()["edna_principalentry"] == len(self.students)
+
+
+@pytest.mark.parametrize("disguise", [ANONYMISE_ALL, DELETE] if connection.vendor == "sqlite" or DEEP else [DELETE])
+@pytest.mark.usefixtures("small_batches")
+def test_killed_at_every_step_of_a_batch(disguise: str) -> None:
+    attack = Attack(disguise, number=PEOPLE)
+    killed: list[str] = []
+    seen: set[int] = set()
+    for number in range(MOST_STEPS):
+        step = killed_at(number, attack.work)
+        if step is None:
+            break
+        killed.append(step)
+        done = attack.check_interrupted()
+        attack.check_end()
+        if done not in seen:
+            attack.check_everything_comes_back()
+        seen.add(done)
+        attack.again()
+    assert {"COMMIT", AFTER_COMMIT} <= set(killed)
+    assert {0, PEOPLE} <= seen
+    attack.check_end()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_database_fails_at_every_step_and_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself: the runner has a new connection, and does what was undone again."""
+    monkeypatch.setattr("edna.operations.running._FIRST_PAUSE_SECONDS", 0.001)
+    attack = Attack(DELETE, number=PEOPLE)
+    for number in range(MOST_STEPS):
+        happened: list[str] = []
+        with watched(failing_at(number, lambda: OperationalError("gone"), happened)):
+            try:
+                report = attack.work()
+            except OperationalError:
+                report = None  # before the first batch, or after the last: the caller is told
+        if not happened:
+            break
+        attack.check_interrupted()
+        if report is not None:
+            assert (report.state, report.done) == (JobState.FINISHED, PEOPLE), happened
+        attack.check_end()
+        attack.again()
+    assert number > 20
+
+
+@pytest.mark.only_on("mysql", "postgresql")
+@pytest.mark.usefixtures("small_batches")
+def test_the_connection_is_lost_at_every_step_and_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edna.operations.running._FIRST_PAUSE_SECONDS", 0.001)
+    attack = Attack(DELETE, number=PEOPLE)
+    for number in range(MOST_STEPS):
+        happened: list[str] = []
+
+        def reached(at: int, name: str, this: int = number, struck: list[str] = happened) -> None:
+            if at == this:
+                struck.append(name)
+                lose_the_connection()
+
+        with watched(reached):
+            try:
+                attack.work()
+            except OperationalError:
+                pass
+        connection.close()
+        if not happened:
+            break
+        attack.check_interrupted()
+        attack.check_end()
+        attack.again()
+    assert number > 20
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("disguise", [ANONYMISE_ALL, DELETE])
+def test_two_processes_at_once(disguise: str) -> None:
+    attack = Attack(disguise, number=24)
+    begun: list[JobReport] = []
+    assert in_another_process(attack.work, meanwhile=lambda: begun.append(attack.work())) == 0
+    assert begun[0].done > 0
+    attack.check_end()
+    attack.check_everything_comes_back()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_third_process_is_one_too_many() -> None:
+    attack = Attack(DELETE, number=10, concurrency=1)
+
+    def other() -> None:
+        runners = 0
+        until = time.monotonic() + 30
+        while not runners and time.monotonic() < until:
+            runners = jobs.report(attack.job).runners
+        found.append((runners, attack.work().state))
+
+    found: list[tuple[int, JobState]] = []
+
+    def slowly() -> None:
+        jobs.run(attack.job, progress=lambda report: time.sleep(0.3))
+
+    assert in_another_process(slowly, meanwhile=other) == 0
+    assert found == [(1, JobState.RUNNING)]
+    assert attack.check_interrupted() == 10
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_killed_at_random_until_it_is_done() -> None:
+    """Two at once, of which one is killed again and again."""
+    attack = Attack(ANONYMISE_ALL, number=30)
+    rounds = 0
+    while jobs.report(attack.job).left and rounds < 200:
+        rounds += 1
+        in_another_process(attack.work, killed_after=random.uniform(0.02, 0.25))
+        attack.check_interrupted()
+    assert rounds > 1
+    attack.check_end()
+    attack.check_everything_comes_back()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_one_is_killed_while_another_goes_on() -> None:
+    attack = Attack(ANONYMISE_ALL, number=24)
+    in_another_process(attack.work, killed_after=0.0, meanwhile=lambda: time.sleep(random.uniform(0.05, 0.2)))
+    in_another_process(
+        lambda: jobs.run(attack.job, progress=lambda report: time.sleep(0.01)),
+        killed_after=0.3,
+        meanwhile=lambda: jobs.run(attack.job, seconds=0.2) and None,
+    )
+    attack.check_interrupted()
+    attack.check_end()
+    attack.check_everything_comes_back()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_people_leave_by_themselves_while_a_job_is_at_it() -> None:
+    """Whoever comes first: nobody is disguised twice by the job, nobody's data is lost, and it ends."""
+    attack = Attack(ANONYMISE_ALL, number=16)
+    errors: list[str] = []
+
+    def leave() -> None:
+        for student in attack.students[::2]:
+            try:
+                student.disguise(DELETE)
+            except edna.errors.DatabaseBusy as error:
+                errors.append(str(error))
+
+    assert in_another_process(attack.work, meanwhile=leave) == 0
+    report = attack.work()
+    assert report.state is JobState.FINISHED
+    assert (report.done + report.skipped, report.failed) == (16, 0)
+    for student in attack.students:
+        names = [entry.name for entry in student.history()]
+        assert len([name for name in names if name != DELETE]) <= 1
+        student.reveal_everything()
+    assert State.now().application == attack.origin.application
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_an_eager_thread_works_by_itself() -> None:
+    from django.conf import settings
+
+    eager.connect()
+    with override_settings(EDNA={**settings.EDNA, "JOB_RUNNER": "eager"}):
+        attack = Attack(DELETE, number=5)
+        assert eager.wait(seconds=30)
+    assert User.objects.count() == 0
+    assert jobs.report(attack.job).state is JobState.FINISHED
+    connections.close_all()
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("disguise", ["post.leave", "post.veil"])
+def test_two_processes_at_once_whose_people_share_rows(disguise: str) -> None:
+    """They want each other's rows and entries all the time, and one of two that do so at once has to try again."""
+    citizens = [Citizen.objects.create(name=f"Citizen {number}") for number in range(14)]
+    people = [Person(each, edna.register_principal(each).secret_key) for each in citizens]
+    for number, sender in enumerate(citizens):
+        for distance in (0, 1, 2, 5):
+            recipient = citizens[(number + distance) % len(citizens)]
+            Letter.objects.create(sender=sender, recipient=recipient, text=f"A letter from {number}")
+    origin = State.now()
+    job = jobs.start(disguise).id
+    assert in_another_process(lambda: jobs.run(job), meanwhile=lambda: jobs.run(job)) == 0
+    report = jobs.run(job)
+    assert (report.state, report.done, report.failures) == (JobState.FINISHED, 14, {})
+    assert all(len(person.history()) == 1 for person in people)
+    if disguise == "post.leave":
+        assert Letter.objects.count() == 0
+    for _ in range(3):
+        for person in people:
+            for entry in person.history():
+                person.reveal(entry.receipt)
+    assert State.now().application == origin.application

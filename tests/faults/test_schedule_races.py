@@ -1,0 +1,179 @@
+"""Schedules while people come back, while two processes are at it, and while one of them is killed."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.mail import EmailMessage
+from django.db import connections, transaction
+from django.test.utils import override_settings
+
+import edna
+from apps.websubmit.models import User
+from edna import api
+from edna.engine import transactions
+from edna.models import Bag, DormancyNotice, LastRun, PrincipalEntry
+from edna.operations import dormancy, jobs
+from tests.faults.test_concurrency import WAIT_SECONDS, at_once
+from tests.schedules import NAME, Clock, days, run, running_clock, scheduled, was_here
+from tests.support import Student, enrol, in_another_process
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+#: Long enough for the other one to come to the lock, and nothing is said about how long that takes.
+HELD_SECONDS = 0.5
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    with running_clock() as clock:
+        yield clock
+    connections.close_all()
+
+
+def away(clock: Clock, number: int) -> list[Student]:
+    students = [enrol() for _ in range(number)]
+    for student in students:
+        was_here(student.user, clock.day)
+    return students
+
+
+def due_job(clock: Clock) -> int:
+    clock.pass_(400)
+    (report,) = dormancy.run_schedules(only=NAME)
+    assert report.job is not None
+    return report.job
+
+
+def by_request(student: Student, day: datetime.date) -> None:
+    api.note_activity(student.user, today=day)
+
+
+def by_login(student: Student, day: datetime.date) -> None:
+    moment = datetime.datetime.combine(day, datetime.time(1), tzinfo=datetime.UTC)
+    User.objects.filter(pk=student.user.pk).update(last_login=moment)
+
+
+@pytest.mark.parametrize("come_back", [by_request, by_login])
+def test_who_is_coming_back_while_the_batch_begins_is_left_alone(clock: Clock, come_back: Any) -> None:
+    """Their request has written, and is not committed yet: the batch waits for it, and sees it."""
+    bea, carl = away(clock, 2)
+    with scheduled(notices=()):
+        job = due_job(clock)
+        written, let_go = threading.Event(), threading.Event()
+
+        def request() -> None:
+            with transaction.atomic():
+                come_back(bea, clock.day)
+                written.set()
+                let_go.wait(HELD_SECONDS)
+
+        def work() -> Any:
+            assert written.wait(WAIT_SECONDS)
+            return jobs.run(job)
+
+        outcomes = at_once(request, work)
+    assert outcomes[0] is None
+    assert (outcomes[1].done, outcomes[1].skipped, outcomes[1].failed) == (1, 1, 0), outcomes
+    assert set(User.objects.values_list("pk", flat=True)) == {bea.user.pk}
+    assert [letter.to for letter in mail.outbox] == [[carl.email]]
+
+
+def test_whoever_comes_back_at_the_same_moment_is_there_or_gone_and_nothing_between(clock: Clock) -> None:
+    students = away(clock, 12)
+    with scheduled(notices=()):
+        job = due_job(clock)
+
+        seen = set()
+
+        def noted(student: Student) -> bool:
+            api.note_activity(student.user, today=clock.day)
+            return PrincipalEntry.objects.filter(reference=student.user.pk, last_seen_on=clock.day).exists()
+
+        def come_back() -> None:
+            for student in students:
+                if transactions.run(lambda student=student: noted(student), using="default"):
+                    seen.add(student.user.pk)
+
+        assert [each for each in at_once(come_back, lambda: jobs.run(job)) if isinstance(each, Exception)] == []
+    there = set(User.objects.values_list("pk", flat=True))
+    assert seen == there
+    for student in students:
+        entry = PrincipalEntry.objects.get(public_key=bytes(student.secret_key.public_key))
+        assert (entry.reference is not None) == (student.user.pk in there)
+        # Neither disguised although they were seen, nor seen although they were disguised.
+        assert entry.last_seen_on == (clock.day if student.user.pk in there else None)
+    gone = len(students) - len(there)
+    assert len(mail.outbox) == gone
+    assert Bag.objects.count() >= gone
+
+
+def test_two_schedulers_at_once_send_each_mail_once(clock: Clock) -> None:
+    students = away(clock, 40)
+    clock.pass_(335)
+    with scheduled():
+        reports = at_once(*[lambda: dormancy.run_schedules(only=NAME)[0]] * 3)
+    assert sorted(letter.to for letter in mail.outbox) == sorted([student.email] for student in students)
+    assert sum(sum(report.warned.values()) for report in reports) == 40
+    assert {report.trouble for report in reports} <= {"", "busy"}
+    assert DormancyNotice.objects.count() == 40
+
+
+def test_two_schedulers_at_once_start_one_job(clock: Clock) -> None:
+    away(clock, 5)
+    clock.pass_(400)
+    with scheduled(notices=()):
+        at_once(*[lambda: dormancy.run_schedules(only=NAME)] * 3)
+    assert len(jobs.reports()) == 1
+
+
+@pytest.mark.every_database
+def test_killed_in_the_middle_of_its_mails_nobody_is_left_out(clock: Clock, tmp_path: Path) -> None:
+    """Some may be warned twice; nobody counts as warned who was not."""
+    students = away(clock, 6)
+    clock.pass_(335)
+    wrote: list[str] = []
+
+    def notify(notice: edna.Notice) -> EmailMessage:
+        wrote.append(notice.principal.email)
+        if len(wrote) == 4 and os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return EmailMessage("Hello", "Hello", to=[notice.principal.email])
+
+    parent = os.getpid()
+    files = {"EMAIL_BACKEND": "django.core.mail.backends.filebased.EmailBackend", "EMAIL_FILE_PATH": str(tmp_path)}
+    with scheduled(notify=notify), override_settings(**files):
+        assert in_another_process(run) == -signal.SIGKILL
+        assert run().trouble == "busy"
+        LastRun.objects.update(busy_until=datetime.datetime.now(datetime.UTC) - days(1))  # its time is over
+        noted = DormancyNotice.objects.count()
+        assert run().warned == {30: len(students) - noted}
+    mailed = "".join(file.read_text() for file in tmp_path.iterdir())
+    assert all(student.email in mailed for student in students)
+    assert DormancyNotice.objects.count() == len(students)
+
+
+def test_asked_to_stop_in_the_middle_of_its_mails_it_keeps_who_was_told(clock: Clock) -> None:
+    away(clock, 6)
+    clock.pass_(335)
+
+    def notify(notice: edna.Notice) -> EmailMessage:
+        if len(mail.outbox) == 3:
+            raise SystemExit(1)
+        return EmailMessage("Hello", "Hello", to=[notice.principal.email])
+
+    with scheduled(notify=notify):
+        with pytest.raises(SystemExit):
+            run()
+        assert DormancyNotice.objects.count() == 3
+        mail.outbox.clear()
+    with scheduled():
+        assert run().warned == {30: 3}

@@ -1,0 +1,304 @@
+"""The audit trail: what is noted stays as it is, in one chain, whoever writes at the same time; and it names nobody but operators."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import threading
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection, connections, transaction
+from django.test import override_settings
+from django.utils import timezone
+
+from edna.engine import transactions
+from edna.errors import AppendOnly, DatabaseBusy
+from edna.models import AuditEntry
+from edna.operations import audit
+
+pytestmark = pytest.mark.django_db
+
+NEW_KEY = "a new key of the server, of 32 bytes"
+
+
+def note(number: int = 1, /, **details: int | str) -> None:
+    for _ in range(number):
+        audit.note("apply", operator="olga", disguise="test.leave", **details)
+
+
+def tamper(statement: str, *values: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
+def with_keys(*keys: str) -> Any:
+    return override_settings(EDNA={**settings.EDNA, "MAC_KEYS": [*keys]})
+
+
+# What an entry says
+
+
+def test_an_entry_has_operator_disguise_details_and_the_hour() -> None:
+    audit.note("apply", operator="olga", disguise="test.leave", principals=3, job=2**63 - 1, what="a selection")
+    (entry,) = audit.entries()
+    assert (entry.operator, entry.action, entry.disguise) == ("olga", "apply", "test.leave")
+    assert entry.details == {"principals": 3, "job": 2**63 - 1, "what": "a selection"}
+    assert datetime.timedelta() <= timezone.now() - entry.hour < datetime.timedelta(hours=1, minutes=1)
+    assert (entry.hour.minute, entry.hour.second, entry.hour.microsecond) == (0, 0, 0)
+
+
+def test_entries_are_newest_first_and_no_more_than_asked_for() -> None:
+    for number in range(4):
+        note(1, count=number)
+    assert [entry.details["count"] for entry in audit.entries(most=3)] == [3, 2, 1]
+
+
+def test_a_detail_that_is_neither_number_nor_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="whom"):
+        audit.note("apply", operator="olga", whom=object())  # type: ignore[arg-type]
+    assert audit.entries() == []
+
+
+def test_a_long_name_of_an_operator_is_cut() -> None:
+    audit.note("apply", operator="o" * 300)
+    assert (audit.entries()[0].operator, audit.verify()) == ("o" * 255, [])
+
+
+def test_it_is_noted_with_what_it_is_about_or_not_at_all() -> None:
+    with contextlib.suppress(ZeroDivisionError), transaction.atomic():
+        note()
+        raise ZeroDivisionError
+    assert audit.entries() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_log_has_the_mac_of_what_was_committed(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="edna.audit"):
+        note()
+    assert AuditEntry.objects.get().mac.hex() in caplog.text
+
+
+# The chain
+
+
+def test_an_untouched_trail_verifies() -> None:
+    note(5, principals=3)
+    assert audit.verify() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "operator = 'otto'",
+        "action = 'view'",
+        "disguise = 'test.other'",
+        """details = '{"principals": 4}'""",
+        "logged_at = '2001-01-01 00:00:00'",
+    ],
+)
+def test_an_entry_that_was_changed_does_not_verify(change: str) -> None:
+    note(3, principals=3)
+    second = AuditEntry.objects.order_by("id")[1].pk
+    tamper(f"UPDATE edna_auditentry SET {change} WHERE id = %s", second)
+    assert audit.verify() == [second]
+
+
+def test_after_an_entry_that_was_taken_out_the_next_one_does_not_verify() -> None:
+    note(4)
+    tamper("DELETE FROM edna_auditentry WHERE id = 2")
+    assert audit.verify() == [3]
+    tamper("UPDATE edna_auditentry SET id = id - 1 WHERE id = 3")
+    assert audit.verify() == [2, 4]
+
+
+def test_the_first_entry_cannot_be_taken_out() -> None:
+    note(2)
+    tamper("DELETE FROM edna_auditentry WHERE id = 1")
+    assert audit.verify() == [2]
+
+
+def test_entries_that_changed_places_do_not_verify() -> None:
+    note(1, count=1)
+    note(1, count=2)
+    tamper("UPDATE edna_auditentry SET id = 9 WHERE id = 1")
+    tamper("UPDATE edna_auditentry SET id = 1 WHERE id = 2")
+    tamper("UPDATE edna_auditentry SET id = 2 WHERE id = 9")
+    assert audit.verify() == [1, 2]
+
+
+def test_an_entry_of_before_does_not_fit_into_a_trail_that_went_on_without_it() -> None:
+    """Cut off the end, wait until others have noted something, and put back what was there before."""
+    note(1)
+    note(1, count=2)
+    former = AuditEntry.objects.values().get(id=2)
+    tamper("DELETE FROM edna_auditentry WHERE id = 2")
+    note(1, count=3)
+    note(1, count=4)
+    assert audit.verify() == []  # nobody can tell that the end was cut off; the log can
+    tamper("DELETE FROM edna_auditentry WHERE id = 2")
+    AuditEntry(**former).save()
+    assert audit.verify() == [3]
+
+
+def test_who_has_no_key_of_the_server_cannot_continue_the_trail() -> None:
+    note(1)
+    with with_keys(NEW_KEY):
+        note(1)
+    assert audit.verify() == [2]
+
+
+def test_older_keys_go_on_verifying() -> None:
+    note(1)
+    with with_keys(NEW_KEY, *settings.EDNA["MAC_KEYS"]):
+        note(1)
+        assert audit.verify() == []
+    with with_keys(NEW_KEY):
+        assert audit.verify() == [1]
+
+
+def test_with_naive_times_it_verifies_too() -> None:
+    with override_settings(USE_TZ=False):
+        note(2)
+        assert audit.verify() == []
+
+
+# Append only
+
+
+def test_an_entry_is_neither_changed_nor_deleted() -> None:
+    note(2)
+    entry = AuditEntry.objects.order_by("id")[0]
+    entry.operator = "otto"
+    twin = AuditEntry(id=entry.id, logged_at=entry.logged_at, operator="otto", action="x", mac=entry.mac)
+    for change in (
+        entry.save,
+        entry.delete,
+        lambda: AuditEntry.objects.update(operator="otto"),
+        lambda: AuditEntry.objects.filter(id=1).delete(),
+        lambda: AuditEntry.objects.bulk_update([entry], ["operator"]),
+        lambda: AuditEntry.objects.bulk_create(
+            [twin], update_conflicts=True, unique_fields=["id"], update_fields=["operator"]
+        ),
+        lambda: AuditEntry.objects.update_or_create(id=1, defaults={"operator": "otto"}),
+    ):
+        with pytest.raises(AppendOnly):
+            change()
+    with pytest.raises(Exception, match=r"(?i)unique|duplicate"), transaction.atomic():
+        twin.save()
+    assert {entry.operator for entry in audit.entries()} == {"olga"}
+    assert audit.verify() == []
+
+
+# Several at once
+
+
+@pytest.mark.django_db(transaction=True)
+def test_writers_at_once_make_one_chain() -> None:
+    note(1)  # whoever writes the very first entry is alone: nothing is there to wait for
+    writers, each = 6, 5
+    barrier = threading.Barrier(writers)
+    failures: list[str] = []
+
+    def write(writer: int) -> None:
+        try:
+            barrier.wait(30)
+            for number in range(each):
+                transactions.run(lambda number=number: note(1, writer=writer, number=number), using="default")
+        except Exception as error:
+            failures.append(repr(error))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=write, args=(writer,), daemon=True) for writer in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert audit.verify() == []
+    noted = audit.entries(most=1_000)
+    assert [entry.id for entry in noted] == list(range(writers * each + 1, 0, -1))
+    assert len({(entry.details.get("writer"), entry.details.get("number")) for entry in noted}) == writers * each + 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_very_first_writers_at_once_make_one_chain() -> None:
+    barrier = threading.Barrier(4)
+    failures: list[str] = []
+
+    def write() -> None:
+        try:
+            barrier.wait(30)
+            transactions.run(note, using="default")
+        except Exception as error:
+            failures.append(repr(error))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=write, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert (len(audit.entries()), audit.verify()) == (4, [])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.only_on("mysql", "postgresql")
+def test_a_writer_waits_for_the_one_before() -> None:
+    note(1)
+    noted, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        with transaction.atomic():
+            note(1, who="slow")
+            noted.set()
+            go_on.wait(30)
+        connections.close_all()
+
+    def quick() -> None:
+        noted.wait(30)
+        note(1, who="quick")
+        connections.close_all()
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (slow, quick)]
+    for thread in threads:
+        thread.start()
+    noted.wait(30)
+    threads[1].join(0.3)
+    assert threads[1].is_alive()
+    go_on.set()
+    for thread in threads:
+        thread.join(30)
+    assert [entry.details.get("who") for entry in audit.entries()] == ["quick", "slow", None]
+    assert audit.verify() == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.only_on("mysql", "postgresql")
+@pytest.mark.parametrize("strictly", [False, True])
+def test_who_began_before_others_noted_something_comes_after_them(strictly: bool) -> None:
+    """Or, where a transaction only sees what was there when it began, is told to try again. They never go side by side."""
+    note(1)
+    refused = strictly and connection.vendor == "postgresql"
+
+    def others() -> None:
+        note(3, who="others")
+        connections.close_all()
+
+    if strictly and connection.vendor == "mysql":
+        tamper("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    with pytest.raises(DatabaseBusy) if refused else contextlib.nullcontext(), transaction.atomic():
+        if refused:
+            tamper("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        assert len(audit.entries()) == 1
+        thread = threading.Thread(target=others, daemon=True)
+        thread.start()
+        thread.join(30)
+        note(1, who="slow")
+    names = [entry.details.get("who") for entry in audit.entries()]
+    assert names == [*([] if refused else ["slow"]), "others", "others", "others", None]
+    assert audit.verify() == []

@@ -1,0 +1,73 @@
+"""A site moves to another kind of database with people under disguise, and they come back there, as their models have it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import private_mariadb, private_postgres
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("sqlite", "mariadb", "postgres")
+ROUTES = (
+    ("sqlite", "mariadb", "postgres"),
+    ("mariadb", "postgres", "sqlite"),
+    ("postgres", "sqlite", "mariadb"),
+    ("sqlite", "postgres", "sqlite"),
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with private_mariadb() as mariadb, private_postgres() as postgres:
+        file = tmp_path_factory.mktemp("moving") / "site.sqlite3"
+        yield {"sqlite": f"sqlite:///{file}", "mariadb": mariadb.url, "postgres": postgres.url}
+
+
+def stage(name: str, database: str, place: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.moving.run", name, str(place)],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "tests.moving.settings",
+            "MOVING_DATABASE_URL": database,
+            "MOVING_SCRATCH": str(place.parent),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{name} on {database.partition(':')[0]}\n{done.stderr[-4000:]}"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    made = tmp_path / "carried"
+    made.mkdir()
+    return made
+
+
+@pytest.mark.parametrize(("old", "new"), [*itertools.permutations(KINDS, 2), ("sqlite", "sqlite")])
+def test_everything_comes_back(databases: dict[str, str], place: Path, old: str, new: str) -> None:
+    stage("before", databases[old], place)
+    stage("check", databases[new], place)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids="-".join)
+def test_what_was_sealed_again_on_the_way_comes_back(
+    databases: dict[str, str], place: Path, route: tuple[str, ...]
+) -> None:
+    """Two moves, with a reveal of the first of several disguises in between, and one that was held: bags of two kinds."""
+    stage("before", databases[route[0]], place)
+    stage("after", databases[route[1]], place)
+    stage("check", databases[route[2]], place)

@@ -1,0 +1,217 @@
+"""The operator's story in a browser: from the catalogue to a finished job and its retry, with pictures in ``build/screenshots/edna``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test import Client, override_settings
+
+from apps.showcase.tests import walker as walkers
+from apps.websubmit.models import Answer, User
+from edna.operations import jobs
+from tests.operator.conftest import Refusal, Stubborn, address
+from tests.support import DELETE, Student, answer_everything, enrol, enrol_many, make_course
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+WAIT_MILLISECONDS = 20_000
+
+
+class Walker(walkers.Walker):
+    namespace = "edna"
+
+    def __init__(self, page: Any, site: str) -> None:
+        super().__init__(page, site)
+        # Django's admin has no icon, and browsers ask for one.
+        page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+
+    def visit(self, name: str, *args: Any) -> None:
+        self.page.goto(self.site + address(name, *args))
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+        self.page.wait_for_load_state()
+
+    def sees(self, *texts: str) -> None:
+        """Now, or as soon as the next page is there, or the figures have followed the job."""
+        shown = "texts => texts.every(text => (document.body?.innerText ?? '').includes(text))"
+        self.page.wait_for_function(shown, arg=list(texts), timeout=WAIT_MILLISECONDS)
+
+    def log_in(self, user: User) -> None:
+        client = Client()
+        client.force_login(user)
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+        self.page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": self.site}])
+
+
+@pytest.fixture
+def walker(page: Any, live_server: Any, granted: set[str]) -> Walker:
+    walker = Walker(page, live_server.url)
+    walker.log_in(User.objects.create_user("olga@example.org", is_admin=True))
+    return walker
+
+
+@pytest.fixture
+def students(transactional_db: None) -> list[Student]:
+    make_course()
+    students = [enrol("bea@example.org"), *enrol_many(5)]
+    answer_everything(*students)
+    return students
+
+
+@pytest.fixture
+def runner() -> Iterator[Callable[[int], threading.Event]]:
+    """Starts a runner that does one account and then waits, before the next, until it is told to go on."""
+    threads: list[threading.Thread] = []
+    gates: list[threading.Event] = []
+
+    def run(job: int) -> threading.Event:
+        go_on = threading.Event()
+        gates.append(go_on)
+
+        def work() -> None:
+            jobs.run(job, progress=lambda report: go_on.wait(30) and None)
+            connections.close_all()
+
+        threads.append(threading.Thread(target=work, daemon=True))
+        threads[-1].start()
+        return go_on
+
+    with override_settings(EDNA={**settings.EDNA, "JOB_BATCH": 1}):
+        yield run
+        for gate in gates:
+            gate.set()
+        for thread in threads:
+            thread.join(30)
+
+
+def test_from_the_catalogue_to_a_finished_job_and_its_retry(
+    walker: Walker, students: list[Student], refusal: type[Refusal], runner: Callable[[int], threading.Event]
+) -> None:
+    refusal.key = str(students[0].user.pk)
+    walker.page.goto(f"{walker.site}/admin/")
+    walker.picture("01-index")
+    walker.page.get_by_role("link", name="Disguises", exact=True).last.click()
+    walker.sees(DELETE, "Blank all answers.")
+    walker.picture("02-catalogue")
+    walker.page.get_by_role("link", name=Stubborn.name).click()
+    walker.picture("03-disguise")
+
+    walker.fill(person="nobody@example.org")
+    walker.press("Preview")
+    walker.sees("No websubmit.User has the primary key or name 'nobody@example.org'.")
+    walker.picture("04-nobody")
+    walker.page.get_by_label("everybody who owns such rows").check()
+    walker.press("Preview")
+    walker.sees("24\nrows", "Nothing has been changed.")
+    walker.picture("05-preview")
+
+    walker.fill(confirmation="something else")
+    walker.press("Apply to everybody")
+    walker.sees("To confirm, type the name of the disguise")
+    walker.picture("06-not-confirmed")
+    assert jobs.reports() == []
+    walker.fill(confirmation=Stubborn.name)
+    walker.press("Apply to everybody")
+    walker.sees("No process works on it now.")
+    walker.picture("07-waiting")
+
+    # Its page follows it without being loaded again.
+    (report,) = jobs.reports()
+    go_on = runner(report.id)
+    walker.page.locator("[data-figure=left]", has_text="5").wait_for(timeout=WAIT_MILLISECONDS)
+    walker.sees("1 of 2")
+    walker.picture("08-running")
+    walker.press("Pause")
+    walker.sees("The job pauses after the accounts that it is at.")
+    go_on.set()
+    walker.press("Resume")
+    if jobs.report(report.id).state is jobs.JobState.RUNNING:
+        runner(report.id).set()
+    walker.sees("What failed")
+    walker.sees("ZeroDivisionError", "5\nof 6 done")
+    walker.picture("09-failed")
+
+    refusal.key = ""
+    walker.press("Retry what failed")
+    runner(report.id).set()
+    walker.page.locator("[data-figure=done]", has_text="6").wait_for(timeout=WAIT_MILLISECONDS)
+    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    walker.picture("10-finished")
+    walker.visit("job_changelist")
+    walker.sees("6 of 6", "No job is running or paused.")
+    walker.picture("11-jobs")
+    walker.visit("sitehealth_changelist")
+    walker.picture("12-health")
+    walker.visit("auditentry_changelist")
+    walker.sees("retry", "olga@example.org")
+    walker.page.screenshot(path=walker.pictures / "13-trail.png", full_page=True)
+    assert set(Answer.objects.values_list("text", flat=True)) == {"blank"}
+    assert walker.errors == []
+
+
+def test_from_a_list_of_users(walker: Walker, students: list[Student]) -> None:
+    walker.page.goto(f"{walker.site}/admin/websubmit/user/?q=bea")
+    walker.page.get_by_role("checkbox").last.check()
+    walker.page.locator("select[name=action]").select_option(label="Apply a disguise…")
+    walker.page.get_by_role("button", name="Go", exact=True).or_(
+        walker.page.get_by_role("button", name="Run", exact=True)
+    ).first.click(timeout=WAIT_MILLISECONDS)
+    walker.sees("For 1 person you have chosen.")
+    walker.picture("20-chosen")
+    walker.press(f"Preview {DELETE}")
+    walker.sees("5\nrows")
+    walker.fill(confirmation=DELETE)
+    walker.press("Apply to 1 person")
+    walker.page.wait_for_url("**/job/*/", timeout=WAIT_MILLISECONDS)
+    jobs.run(jobs.reports()[0].id)
+    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    assert not User.objects.filter(email="bea@example.org").exists()
+
+
+def test_without_scripts_pages_are_reloaded(
+    chromium: Any, live_server: Any, granted: set[str], students: list[Student]
+) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    client = Client()
+    client.force_login(User.objects.create_user("olga@example.org", is_admin=True))
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    page.goto(f"{live_server.url}{address('disguisecatalogue_disguise', DELETE)}")
+    page.get_by_label("The person").fill("bea@example.org")
+    page.get_by_role("button", name="Preview").click()
+    page.locator("[name=confirmation]").fill(DELETE)
+    page.get_by_role("button", name="Apply to 1 person").click()
+    assert "0 of 1 done" in " ".join(page.locator("#edna").inner_text().split())
+    jobs.run(jobs.reports()[0].id)
+    page.get_by_role("link", name="Reload to see how far it is").click()
+    assert "1 of 1 done" in " ".join(page.locator("#edna").inner_text().split())
+    context.close()
+
+
+def test_a_strict_policy_for_content_stops_nothing(
+    walker: Walker, students: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No script and no style of ours is inline."""
+    from django.middleware.security import SecurityMiddleware
+
+    original = SecurityMiddleware.process_response
+
+    def with_policy(self: Any, request: Any, response: Any) -> Any:
+        response["Content-Security-Policy"] = (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'"
+        )
+        return original(self, request, response)
+
+    monkeypatch.setattr(SecurityMiddleware, "process_response", with_policy)
+    job = jobs.start(DELETE, principals=[students[0].user])
+    walker.visit("job_job", job.id)
+    jobs.run(job.id)
+    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    assert [error for error in walker.errors if "Content Security Policy" in error] == []

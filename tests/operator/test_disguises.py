@@ -1,0 +1,539 @@
+"""Catalogue, preview and application: what an operator sees of a disguise, and that it becomes one job for whom they chose."""
+
+from __future__ import annotations
+
+import html as escaping
+import re
+import threading
+from itertools import product
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.db import connection, connections
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+import edna
+from apps.websubmit.models import Answer, Lecture, User
+from edna import Disguise, Keep, Remove
+from edna.admin.forms import MOST_CHOSEN
+from edna.operations import audit, jobs, preview
+from tests.installed import registering
+from tests.operator.conftest import Operator, address, chosen, without_tokens
+from tests.support import (
+    ANONYMISE_ALL,
+    ANONYMISE_LECTURE,
+    DELETE,
+    Student,
+    answer_everything,
+    enrol,
+    enrol_in_course,
+    enrol_many,
+    finds,
+    loot,
+    make_course,
+    nothing_changes,
+    secrets_of,
+    statements,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def bea(db: None) -> Student:
+    make_course()
+    # A key that nothing else on a page looks like.
+    student = enrol("bea@example.org", pk=765431)
+    answer_everything(student, enrol("carl@example.org"))
+    return student
+
+
+def text_of(answer: Any) -> str:
+    """What a reader sees: without markup, spaces as one."""
+    assert answer.status_code == 200, answer.status_code
+    body = answer.content.decode().partition('id="edna"')[2]
+    return " ".join(escaping.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+class OnlyReceipts(Disguise):
+    """Leave without a trace."""
+
+    name = "test.only-receipts"
+    transformations = [Remove(Answer, owner="author")]
+    locators = "client"
+
+
+class Broken(Disguise):
+    """Removes accounts, and forgets what refers to them."""
+
+    name = "test.broken"
+    transformations = [Remove(User)]
+
+
+class Kept(Disguise):
+    name = "test.kept"
+    transformations = [Remove(Answer, owner="author"), Remove(User), Keep(LogEntry, "user")]
+
+
+# Catalogue
+
+
+def test_the_catalogue_describes_each_disguise(operator: Operator) -> None:
+    text = text_of(operator.get("disguisecatalogue_changelist"))
+    for name, words in (
+        (DELETE, "Remove the account and all its answers; the student may return."),
+        (ANONYMISE_LECTURE, "Takes lecture"),
+    ):
+        assert name in text
+        assert words in text
+    assert "Applied by users themselves, and by operators" in text
+
+
+def test_a_disguise_says_what_it_does_to_each_table(operator: Operator) -> None:
+    text = text_of(operator.get("disguisecatalogue_disguise", ANONYMISE_LECTURE))
+    assert "its author becomes a placeholder user, one for each question › lecture of a person" in text.replace(
+        "Its", "its"
+    )
+    assert "Only where question › lecture is the parameter lecture" in text
+    with registering(Kept):
+        text = text_of(operator.get("disguisecatalogue_disguise", Kept.name))
+        assert "user goes on pointing at what is removed, on purpose" in text
+
+
+def test_a_disguise_shows_what_the_checks_say_and_is_not_applied_with_errors(operator: Operator, bea: Student) -> None:
+    with registering(Broken):
+        text = text_of(operator.get("disguisecatalogue_disguise", Broken.name))
+        assert "edna.E201" in text
+        assert "It cannot be applied" in text
+        assert "error" in text_of(operator.get("disguisecatalogue_changelist"))
+        with nothing_changes():
+            text = text_of(operator.preview(Broken.name, bea))
+        assert "What it would do" not in text
+
+
+def test_an_unknown_disguise_is_not_found(operator: Operator) -> None:
+    assert operator.get("disguisecatalogue_disguise", "no.such").status_code == 404
+    assert operator.preview("no.such").status_code == 404
+
+
+# Preview
+
+
+def test_a_preview_of_one_person_shows_tables_rows_placeholders_size_and_time(operator: Operator, bea: Student) -> None:
+    for typed in (bea.email, str(bea.user.pk), f"pk:{bea.user.pk}"):
+        with nothing_changes():
+            text = text_of(operator.preview(ANONYMISE_ALL, person=typed))
+        assert "4 rows" in text
+        assert "2 new placeholder users" in text
+        assert "websubmit.answer Given to placeholder users 4" in text
+        assert re.search(r"\d+ bytes to be sealed", text)
+        assert "less than a second of work, estimated" in text
+
+
+def test_a_preview_of_everybody_and_of_some_writes_nothing(operator: Operator, bea: Student) -> None:
+    with nothing_changes():
+        text = text_of(operator.preview(DELETE))
+        assert "3 accounts 11 rows" in text
+        assert "1 of these accounts has no key yet" in text  # the operator's
+        assert "1 account 5 rows" in text_of(operator.preview(DELETE, bea))
+
+
+def test_the_numbers_of_a_preview_are_those_of_the_plan(operator: Operator, bea: Student) -> None:
+    plan = edna.plan_all(DELETE)
+    text = text_of(operator.preview(DELETE))
+    for line in plan.tables:
+        assert f"{line.model} Sealed and deleted {line.rows}" in text
+
+
+def test_a_preview_takes_parameters(operator: Operator, bea: Student) -> None:
+    lecture = Lecture.objects.order_by("pk")[0]
+    assert "2 rows" in text_of(operator.preview(ANONYMISE_LECTURE, bea, lecture=lecture.pk))
+    text = text_of(operator.preview(ANONYMISE_LECTURE, bea, lecture="first"))
+    assert "the parameter 'lecture' does not read as int" in text
+    assert "This field is required" in text_of(operator.preview(ANONYMISE_LECTURE, bea))
+
+
+def test_who_has_no_key_is_said_to_have_none(operator: Operator) -> None:
+    make_course()
+    guest = User.objects.create_user("guest@example.org")
+    text = text_of(operator.preview(DELETE, person=guest.email))
+    assert "This person has no key yet" in text
+    assert "What it would do" not in text
+    text = text_of(operator.preview(DELETE, guest, enrol("bea@example.org")))
+    assert "1 of them has no key yet, and will be left out." in text
+
+
+def test_placeholders_are_left_out_of_a_selection(operator: Operator, bea: Student) -> None:
+    bea.disguise(ANONYMISE_ALL)
+    placeholder = User.objects.filter(is_anon=True)[0]
+    text = text_of(operator.preview(DELETE, bea, placeholder))
+    assert "1 of them is a placeholder user, and will be left out" in text
+    assert "For 1 person you have chosen" in text
+
+
+def test_more_rows_than_a_page_can_wait_for_are_not_planned(
+    operator: Operator, bea: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "MOST_ROWS", 7)
+    for people in ((), (bea, *Student_list())):
+        text = text_of(operator.preview(ANONYMISE_ALL, *people))
+        assert "more than 7 rows: too many to count while you wait" in text
+        assert "Apply it" in text
+    monkeypatch.setattr(preview, "MOST_ROWS", 8)
+    assert "8 rows" in text_of(operator.preview(ANONYMISE_ALL))
+
+
+def Student_list() -> list[User]:
+    return list(User.objects.filter(is_admin=False))
+
+
+def test_the_time_goes_by_earlier_jobs(operator: Operator, bea: Student) -> None:
+    text = text_of(operator.preview(ANONYMISE_ALL, bea))
+    assert "No job with this disguise has been measured yet" in text
+    operator.run(operator.apply(ANONYMISE_ALL, bea))
+    text = text_of(operator.preview(ANONYMISE_ALL))
+    assert "The time goes by what earlier jobs with this disguise took" in text
+
+
+def test_what_cannot_be_read_is_said_and_not_guessed(operator: Operator, bea: Student) -> None:
+    unreadable: tuple[dict[str, str], ...] = (
+        {},
+        {"whom": "one"},
+        {"whom": "chosen"},
+        {"whom": "chosen", "chosen": "x"},
+        {"whom": "chosen", "chosen": "{}"},
+        {"whom": "chosen", "chosen": "[1]"},
+        {"whom": "chosen", "chosen": "[]"},
+        {"whom": "chosen", "chosen": '["x"]'},
+        {"whom": "chosen", "chosen": f'["{"9" * 30}"]'},
+        {"whom": "chosen", "chosen": '["\\u0000"]'},
+        {"whom": "chosen", "chosen": "[" * 5_000},
+        {"whom": "chosen", "chosen": f'["{"9" * 300}"]'},
+        {"whom": "chosen", "chosen": chosen([str(number) for number in range(MOST_CHOSEN + 1)])},
+        {"whom": "nobody"},
+        {"whom": "one", "person": "\0"},
+        {"whom": "one", "person": "9" * 40},
+        {"whom": "one", "person": "x" * 5_000},
+    )
+    with nothing_changes():
+        for data, page in product(unreadable, ("preview", "apply")):
+            answer = operator.post(f"disguisecatalogue_{page}", DELETE, **data)
+            assert "What it would do" not in text_of(answer), data
+
+
+def test_what_is_typed_is_shown_as_text(operator: Operator, bea: Student) -> None:
+    typed = "<script>alert(1)</script>"
+    for answer in (
+        operator.preview(DELETE, person=typed),
+        operator.preview(ANONYMISE_LECTURE, bea, lecture=typed),
+        operator.post("disguisecatalogue_apply", DELETE, whom="chosen", chosen=chosen([bea]), person=typed),
+    ):
+        assert typed not in answer.content.decode()
+        assert escaping.escape(typed) in answer.content.decode() or "What it would do" in answer.content.decode()
+
+
+# Application
+
+
+def test_an_application_becomes_one_job_for_whom_was_chosen(operator: Operator, bea: Student) -> None:
+    before = bea.texts()
+    people = User.objects.count()
+    answer = operator.apply(DELETE, bea)
+    assert User.objects.count() == people
+    report = operator.run(answer)
+    assert (report.disguise, report.operator, report.everybody) == (DELETE, "olga@example.org", False)
+    assert (report.total, report.done, report.state) == (1, 1, jobs.JobState.FINISHED)
+    assert not User.objects.filter(pk=bea.user.pk).exists()
+    assert User.objects.filter(email="carl@example.org").exists()
+    bea.reveal_everything()
+    assert bea.texts() == before
+
+
+def test_an_application_to_everybody(operator: Operator, bea: Student) -> None:
+    report = operator.run(operator.apply(ANONYMISE_ALL))
+    assert (report.everybody, report.total, report.done) == (True, 2, 2)
+    assert set(Answer.objects.values_list("author__is_anon", flat=True)) == {True}
+
+
+def test_an_application_takes_the_parameters_of_the_preview(operator: Operator, bea: Student) -> None:
+    lecture = Lecture.objects.order_by("pk")[0]
+    operator.run(operator.apply(ANONYMISE_LECTURE, lecture=lecture.pk))
+    anonymous = Answer.objects.filter(author__is_anon=True)
+    assert {answer.question.lecture_id for answer in anonymous} == {lecture.pk}
+
+
+def test_who_has_no_key_is_left_out(operator: Operator, bea: Student) -> None:
+    guest = User.objects.create_user("guest@example.org")
+    report = operator.run(operator.apply(DELETE, bea, guest))
+    assert (report.total, report.skipped) == (1, 0)
+    assert User.objects.filter(pk=guest.pk).exists()
+
+
+@pytest.mark.parametrize("typed", ["", "yes", DELETE.upper(), f"{DELETE} x", ANONYMISE_ALL])
+def test_without_the_name_typed_nothing_happens(operator: Operator, bea: Student, typed: str) -> None:
+    with nothing_changes():
+        text = text_of(operator.apply(DELETE, bea, confirmation=typed))
+    assert f"To confirm, type the name of the disguise: {DELETE}" in text
+    assert "What it would do" in text
+
+
+def test_a_form_that_is_sent_twice_starts_one_job(operator: Operator, bea: Student) -> None:
+    form = {**operator.form(DELETE, bea), "confirmation": DELETE}
+    first = operator.client.post(address("disguisecatalogue_apply", DELETE), form)
+    second = operator.client.post(address("disguisecatalogue_apply", DELETE), form)
+    assert first.url == second.url
+    assert operator.run(first).done == 1
+    # Once more when they are gone: it leads to the same job, not to an error.
+    assert operator.client.post(address("disguisecatalogue_apply", DELETE), form).url == first.url
+    assert (len(jobs.reports()), [entry.action for entry in audit.entries()]) == (1, ["start"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_form_that_is_sent_twice_at_once_starts_one_job(operator: Operator) -> None:
+    bea = enrol_in_course("bea@example.org")
+    form = {**operator.form(DELETE, bea), "confirmation": DELETE}
+    barrier, answers = threading.Barrier(4), []
+
+    def send() -> None:
+        client = Client()
+        client.cookies = operator.client.cookies
+        barrier.wait(30)
+        answers.append(client.post(address("disguisecatalogue_apply", DELETE), form))
+        connections.close_all()
+
+    threads = [threading.Thread(target=send, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert {(answer.status_code, answer.get("Location")) for answer in answers} == {(302, answers[0].url)}
+    assert (len(answers), len(jobs.reports()), len(audit.entries())) == (4, 1, 1)
+
+
+def test_the_number_of_a_job_is_nobodys_to_choose(operator: Operator, bea: Student, granted: set[str]) -> None:
+    form = {**operator.form(DELETE, bea), "confirmation": DELETE}
+    otto = Operator(User.objects.create_user("otto@example.org", is_admin=True), granted)
+    others = {**form, "confirmation": ANONYMISE_ALL}
+    with nothing_changes():
+        for client, disguise, data in (
+            (otto.client, DELETE, form),
+            (operator.client, ANONYMISE_ALL, others),
+            (operator.client, DELETE, {**form, "submission": "1"}),
+            (operator.client, DELETE, {**form, "submission": form["submission"].replace(":", "1:", 1)}),
+            (operator.client, DELETE, {**form, "submission": ""}),
+        ):
+            answer = client.post(address("disguisecatalogue_apply", disguise), data)
+            assert answer.status_code == 200
+
+
+def test_an_application_is_not_forged(operator: Operator, bea: Student) -> None:
+    form = {**operator.form(DELETE, bea), "confirmation": DELETE}
+    job = jobs.start(ANONYMISE_ALL, principals=[bea.user]).id
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = operator.client.cookies
+    with nothing_changes():
+        for where in (
+            address("disguisecatalogue_preview", DELETE),
+            address("disguisecatalogue_apply", DELETE),
+            *(address("job_action", job, action) for action in ("pause", "resume", "cancel", "retry")),
+        ):
+            assert client.post(where, form).status_code == 403
+            assert client.get(where, form).status_code == 405
+
+
+def test_a_disguise_whose_receipts_are_the_only_way_back_is_not_applied_by_a_job(
+    operator: Operator, bea: Student
+) -> None:
+    with registering(OnlyReceipts):
+        text = text_of(operator.preview(OnlyReceipts.name, bea))
+        assert "4 rows" in text
+        assert "its receipts are the only way back" in text
+        assert "To confirm, type" not in text
+        form = {**operator.form(DELETE, bea), "confirmation": OnlyReceipts.name}
+        with nothing_changes():
+            assert operator.client.post(address("disguisecatalogue_apply", OnlyReceipts.name), form).status_code == 200
+
+
+def test_what_the_job_refuses_is_said(operator: Operator, bea: Student) -> None:
+    guest = User.objects.create_user("guest@example.org")
+    answer_everything(Student(guest, bea.secret_key))
+    with nothing_changes():
+        text = text_of(operator.apply(DELETE))
+    assert "2 owner(s) of the rows that it means have no key" in text
+    assert "edna_register --all" in text
+
+
+# Nobody finds out who was here
+
+
+@pytest.mark.parametrize("disguise", [DELETE, ANONYMISE_ALL])
+def test_who_was_removed_is_answered_for_like_who_never_was(operator: Operator, bea: Student, disguise: str) -> None:
+    bea.disguise(DELETE)
+    for removed, never in (
+        (bea.email, "eve@example.org"),
+        (str(bea.user.pk), "987654"),
+        (f"pk:{bea.user.pk}", "pk:987654"),
+    ):
+        pages = []
+        for typed in (removed, never):
+            with CaptureQueriesContext(connection) as sent:
+                pages.append(operator.preview(disguise, person=typed))
+            pages[-1].statements = len(sent)
+        shown = [
+            without_tokens(page.content.decode()).replace(typed, "WHO")
+            for page, typed in zip(pages, (removed, never), strict=True)
+        ]
+        assert shown[0] == shown[1]
+        assert "No websubmit.User has the primary key or name" in text_of(pages[0])
+        assert pages[0].statements == pages[1].statements
+        assert pages[0].status_code == pages[1].status_code
+
+
+def test_who_was_removed_cannot_be_chosen_by_their_old_key_either(operator: Operator, bea: Student) -> None:
+    form = operator.form(DELETE, bea)
+    bea.disguise(DELETE)
+    pages = []
+    for key in (str(bea.user.pk), "987654"):
+        data = {**form, "chosen": chosen([key]), "confirmation": DELETE}
+        for page in ("preview", "apply"):
+            with nothing_changes():
+                answer = operator.client.post(address(f"disguisecatalogue_{page}", DELETE), data)
+            assert "1 of them is not here." in text_of(answer)
+            pages.append(without_tokens(answer.content.decode()).replace(key, "KEY"))
+    assert pages[:2] == pages[2:]
+
+
+def test_nothing_of_a_removed_person_is_left_on_any_page_or_in_any_table(operator: Operator, bea: Student) -> None:
+    carl = User.objects.get(email="carl@example.org")
+    operator.preview(DELETE, person=bea.email)
+    report = operator.run(operator.apply(DELETE, bea))
+    receipt = bea.history()[0].receipt
+    needles = {"email": bea.email, **secrets_of(bea, receipt)}
+    pages = b"".join(
+        operator.get(*where).content
+        for where in (
+            ("disguisecatalogue_changelist",),
+            ("disguisecatalogue_disguise", DELETE),
+            ("job_changelist",),
+            ("job_job", report.id),
+            ("job_progress", report.id),
+            ("sitehealth_changelist",),
+            ("auditentry_changelist",),
+        )
+    )
+    assert finds(pages, needles) == []
+    assert finds(loot(), needles) == []
+    assert not LogEntry.objects.exists()
+    # The search itself works: this one is still here.
+    assert finds(loot(), {"email": carl.email}) == ["email"]
+
+
+def test_no_page_leads_to_a_reveal(operator: Operator, bea: Student) -> None:
+    from edna import admin as pages
+
+    operator.run(operator.apply(DELETE, bea))
+    addresses = {str(pattern.pattern) for pattern in admin.site.get_urls()}
+    assert not [where for where in addresses if "reveal" in where]
+    assert not hasattr(pages, "reveal")
+
+
+# The action in the lists of users
+
+
+def choose(operator: Operator, model: str, *people: Any, **data: Any) -> Any:
+    return operator.client.post(
+        reverse(f"admin:{model}_changelist"),
+        {"action": "apply_disguise", "_selected_action": [person.pk for person in people], **data},
+    )
+
+
+def test_every_list_of_principals_has_the_action_and_no_other_list(operator: Operator) -> None:
+    enrol("bea@example.org")
+    make_course()
+    offered = {}
+    for model in ("websubmit_user", "websubmit_lecture"):
+        html = operator.client.get(reverse(f"admin:{model}_changelist")).content.decode()
+        offered[model] = "Apply a disguise…" in html
+    assert offered == {"websubmit_user": True, "websubmit_lecture": False}
+    for label in ("lobsters_sim.User", "hotcrp_sim.ContactInfo"):
+        from django.apps import apps
+
+        page = admin.site.get_model_admin(apps.get_model(label))
+        assert [action.__name__ for action in page.actions if callable(action)] == ["apply_disguise"]
+
+
+def test_the_action_is_for_who_may_apply_something(operator: Operator) -> None:
+    enrol("bea@example.org")
+    operator.granted.clear()
+    html = operator.client.get(reverse("admin:websubmit_user_changelist")).content.decode()
+    assert "Apply a disguise…" not in html
+
+
+def test_the_action_leads_to_the_previews_of_those_chosen(operator: Operator, bea: Student) -> None:
+    with nothing_changes():
+        answer = choose(operator, "websubmit_user", bea.user, operator.user)
+    text = text_of(answer)
+    assert "For 1 person you have chosen." in text
+    assert "1 of them has no key yet" in text
+    assert ANONYMISE_LECTURE in text
+    assert "lobsters.delete-account" not in text
+    html = answer.content.decode()
+    assert f'action="{address("disguisecatalogue_preview", DELETE)}"' in html
+    sent = escaping.unescape(re.search(r'name="chosen" value="([^"]*)"', html)[1])  # type: ignore[index]
+    assert set(re.findall(r"\d+", sent)) == {str(bea.user.pk), str(operator.user.pk)}
+    assert "1 account 5 rows" in text_of(
+        operator.client.post(address("disguisecatalogue_preview", DELETE), {"whom": "chosen", "chosen": sent})
+    )
+
+
+def test_too_many_are_not_carried_about(operator: Operator, bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edna.admin.selection.MOST_CHOSEN", 1)
+    answer = choose(operator, "websubmit_user", bea.user, operator.user)
+    assert answer.status_code == 302
+    assert "at most 1 can be chosen at once" in operator.client.get(answer.url).content.decode()
+
+
+def test_another_admin_site_can_have_the_pages(operator: Operator, bea: Student) -> None:
+    with override_settings(ROOT_URLCONF="tests.operator.othersite"):
+        html = operator.client.get("/desk/edna/disguisecatalogue/").content.decode()
+        assert f'href="/desk/edna/disguisecatalogue/{DELETE}/"' in html
+        assert 'href="/admin/' not in html
+        answer = operator.client.post(
+            "/desk/websubmit/user/", {"action": "apply_disguise", "_selected_action": [bea.user.pk]}
+        )
+        assert f'action="/desk/edna/disguisecatalogue/{DELETE}/preview/"' in answer.content.decode()
+        # Whoever wants no actions in a list has none.
+        assert "Apply a disguise…" not in operator.client.get("/desk/lobsters_sim/user/").content.decode()
+
+
+# What pages are made of
+
+
+def test_pages_need_no_inline_script_or_style(operator: Operator, bea: Student) -> None:
+    job = jobs.start(ANONYMISE_ALL, principals=[bea.user]).id
+    for answer in (
+        operator.get("disguisecatalogue_changelist"),
+        operator.get("disguisecatalogue_disguise", DELETE),
+        operator.preview(DELETE, bea),
+        operator.get("job_changelist"),
+        operator.get("job_job", job),
+        operator.get("sitehealth_changelist"),
+    ):
+        body = answer.content.decode().partition('id="edna"')[2].partition("</main>")[0]
+        assert body
+        assert re.findall(r"<script|<style|\sstyle=|\son\w+=|javascript:", body) == []
+
+
+def test_queries_do_not_depend_on_how_many_people_there_are(operator: Operator) -> None:
+    make_course()
+    few, many = enrol_many(2), enrol_many(40)
+    answer_everything(*few, *many)
+    operator.preview(ANONYMISE_ALL, *few)  # compiles the statements
+    assert len(statements(lambda: operator.preview(ANONYMISE_ALL, *few))) == len(
+        statements(lambda: operator.preview(ANONYMISE_ALL, *many))
+    )
+    assert len(statements(lambda: operator.get("disguisecatalogue_changelist"))) <= 4

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ClubConfig(AppConfig):
+    name = "tests.upgrades.club"
+    label = "club"

@@ -1,0 +1,89 @@
+"""How the fixtures were made: ``python -m tests.upgrades.generate [NAME ...]`` writes those that are not there yet.
+
+Each is written by the code of an earlier commit, which is unpacked beside nothing else of it; only this package, whose site and scene
+never change, is put into it. When something that is stored changes its format, add a name and the commit before the change (or "" for
+the tree as it is), generate, and commit the new file. A file that is there is never written again: it is what a site has on its disks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FIXTURES = HERE / "fixtures"
+
+#: By name, the commit whose code wrote it; "" is the tree as it is.
+COMMITS = {
+    "format-1.0": "bdc38da",  # bags of ten items, lists of locators, shared bags, files, the log of updates
+    "format-1.1": "a5a7cbd",  # disguises in chunks
+    "format-1.2": "",  # the erasure ledger, files of exports
+}
+#: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
+BEFORE_MIGRATING = {
+    # Before the first release, the first migration itself was changed.
+    "format-1.0": ['ALTER TABLE edna_replay RENAME COLUMN "on" TO logged_on;'],
+}
+
+
+def run(
+    root: Path, scratch: Path, stage: str, document: Path, *, ledger: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """One stage of the scene, by the code below ``root``."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.upgrades.settings",
+        "UPGRADES_SCRATCH": str(scratch),
+        "UPGRADES_LEDGER": "1" if ledger else "",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "tests.upgrades.scene", stage, str(document)],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def generate(name: str) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root, scratch, document = (Path(directory) / part for part in ("code", "scratch", "fixture.json"))
+        scratch.mkdir()
+        if COMMITS[name]:
+            root.mkdir()
+            archive = subprocess.run(["git", "archive", COMMITS[name]], cwd=ROOT, capture_output=True, check=True)
+            subprocess.run(["tar", "-x", "-C", str(root)], input=archive.stdout, check=True)
+            shutil.copytree(HERE, root / "tests" / "upgrades", ignore=shutil.ignore_patterns("fixtures"))
+        else:
+            root = ROOT
+        ledger = name >= "format-1.2"
+        done = run(root, scratch, "write", document, ledger=ledger)
+        if done.returncode:
+            raise SystemExit(f"{name} could not be written:\n{done.stderr}")
+        written = json.loads(document.read_text())
+        found = {
+            "name": name,
+            "commit": COMMITS[name],
+            "ledger": ledger,
+            "before_migrating": BEFORE_MIGRATING.get(name, []),
+            **written,
+        }
+        FIXTURES.mkdir(exist_ok=True)
+        (FIXTURES / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{name}: written by {COMMITS[name] or 'the tree as it is'}")
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or COMMITS:
+        if (FIXTURES / f"{wanted}.json").exists():
+            print(f"{wanted}: there already")
+        else:
+            generate(wanted)
