@@ -203,12 +203,12 @@ def test_a_third_process_is_one_too_many() -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_killed_at_random_until_it_is_done() -> None:
-    """Two at once, of which one is killed again and again."""
-    attack = Attack(ANONYMISE_ALL, number=30)
+    """Killed again and again, wherever it happens to be, until nothing is left."""
+    attack = Attack(ANONYMISE_ALL, number=150)
     rounds = 0
     while jobs.report(attack.job).left and rounds < 200:
         rounds += 1
-        in_another_process(attack.work, killed_after=random.uniform(0.02, 0.25))
+        in_another_process(attack.work, killed_after=random.uniform(0.02, 0.2))
         attack.check_interrupted()
     assert rounds > 1
     attack.check_end()

@@ -23,7 +23,7 @@ FIXTURES = HERE / "fixtures"
 COMMITS = {
     "format-1.0": "bdc38da",  # bags of ten items, lists of locators, shared bags, files, the log of updates
     "format-1.1": "a5a7cbd",  # disguises in chunks
-    "format-1.2": "",  # the erasure ledger, files of exports
+    "format-1.2": "bd62aa9",  # the erasure ledger, files of exports
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {
