@@ -4,7 +4,7 @@ Each class says what happened (cause) and what to do about it (remedy). A caller
 catches the branch it understands; whatever was attempted has changed nothing unless the docstring says otherwise.
 Messages never carry a secret, a locator or a column value: they end up in logs and in error pages.
 
-This module imports nothing from edna and nothing from Django, so that any layer can raise from it.
+This module imports nothing from edna and nothing from Django, so that any layer can raise from it. One file on purpose: the tree.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Invariant (DESIGN 2.3): no row tells which principal or disguise another row bel
 application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded. What operators do is another matter:
 jobs and the audit trail have days and hours, and name no principal who is disguised.
 
-Only ``store`` reads or writes these models; the admin site lists some of them.
+Only ``store`` reads or writes these models; the admin site lists some of them. One file on purpose: all that edna stores.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def check_schedules(**_: object) -> list[CheckMessage]:
         found += [*_disguise(schedule), *_params(schedule), *_locators(schedule)]
         try:
             model = registry.principal_model_for(schedule.disguise)
-        except Exception:  # noqa: S112 - whatever is wrong with the disguise, its own checks say so
-            continue
+        except (SpecError, TypeError, AttributeError):
+            continue  # whatever is wrong with the disguise, its own checks say so
         found += [*_last_active(schedule, model), *_only(schedule, model)]
     return found
 

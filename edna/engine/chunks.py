@@ -5,7 +5,8 @@ in one chunk with all that the disguise does to it, so that a chunk is undone wi
 disguised before it, and what leads a step to its rows after the step; the principal's own row is in the last chunk. Chunks are
 revealed from the last to the first, and none is erased before a later one, so that the numbers of those left have no gaps.
 
-Splitting holds the primary keys of all rows in memory, and the rows of one chunk.
+Splitting holds the primary keys of all rows in memory, and the rows of one chunk. A little long: how chunks are cut decides how
+they are undone.
 """
 
 from __future__ import annotations

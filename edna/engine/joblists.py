@@ -1,6 +1,6 @@
 """Whoever is removed must not stay on the list of a paused job, or among those who failed in one: it would say that they were here.
 
-One statement for each disguise that removes people. An item that a runner has locked is left to that runner, which finds nobody.
+`engine.leaving` asks first whether there is anything. An item that a runner has locked is left to that runner, which finds nobody.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ from edna.store import Entry, jobs
 
 
 def forget(entries: Sequence[Entry], *, using: str) -> None:
-    """Take these people, whose accounts go, from all lists; they count as skipped. Inside the transaction in which they go."""
-    references = [str(entry.reference) for entry in entries if entry.attached]
-    if not references:
-        return
-    found = jobs.items_of(references, using=using)
+    """Take these people, of one model, whose accounts go, from all lists; they count as skipped."""
+    found = jobs.items_of([str(entry.reference) for entry in entries], using=using)
     here = [item for item in found if entries[0].model in labels_of(item.disguise)]
     if here:
         jobs.skip([(item.id, item.job) for item in here], using=using)

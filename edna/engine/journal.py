@@ -3,7 +3,7 @@
 A reveal reads it whole, because bags lie on top of each other: what one of them says about a row may stand in another one
 as that row's old value. Reading takes two statements for each level of speaking-for, however much there is. Invariant
 (DESIGN 2.4): what was forged, moved, changed or put back is refused as a whole and stays where it is. Locks what it reads;
-changes nothing.
+changes nothing. A little long, for what is read and what is refused belong together.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ _MOST_ASKED = 1_000
 
 
 def forget(entries: Sequence[Entry], *, using: str) -> None:
+    """``entries`` are of one model, as they were before they were detached."""
     gone = [entry for entry in entries if entry.attached]
     people = [entry for entry in gone if entry.natural]
     if not gone:

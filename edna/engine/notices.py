@@ -1,6 +1,6 @@
 """What schedules keep about people: it must not outlive their accounts, where it would say that they were here.
 
-Costs a statement, and keeps a day, where the project has a schedule for such people, and otherwise nothing.
+`engine.leaving` asks first whether there is anything. A day is kept only where the project has a schedule for such people.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from edna.store import Entry, dormancy
 
 
 def forget(entries: Sequence[Entry], *, using: str) -> None:
-    """The accounts of these people go. Inside the transaction in which they do."""
-    references = [str(entry.reference) for entry in entries if entry.attached]
-    if references and _scheduled(entries[0].model):
-        dormancy.forget(entries[0].model, references, using=using)
+    """The accounts of these people, of one model, go: what any schedule has told them goes, also one that the project has no more."""
+    if entries:
+        dormancy.forget(entries[0].model, [str(entry.reference) for entry in entries], using=using)
 
 
 def seen_on_return(model: str) -> datetime.date | None:
