@@ -154,7 +154,8 @@ def register_principal(
         PrincipalAlreadyRegistered: this user or key is registered already; nothing was changed.
         PrincipalError: the user is not saved, or not of a principal model.
     """
-    model, reference, using = _identity(principal)
+    if password is not None:
+        model, reference, using = _identity(principal)
     if public_key is not None:
         given = public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)
         transactions.run(lambda: _add_principals(model, {reference: given}, using=using), using=using)
@@ -457,9 +458,10 @@ def disguise(
             # Looked up before the locks were taken, it may lack what somebody else disguised meanwhile.
             unlocked.forget_voices()
         target = _target(model, reference, unlocked, using=using, lock=True)
-        planning.lock_principals(model, [target], using=using)
         most = None if whole or not target.entry.natural else conf.chunk_rows()
-        prepared = planning.build(cls, [target], params=given, using=using, lock=True, most=most)
+        prepared = planning.build(
+            cls, [target], params=given, using=using, lock=True, most=most, lock_principals_first=True
+        )
         return disguising.execute(prepared, now=timezone.now(), using=using)[0]
 
     def in_chunks() -> Receipt:
@@ -571,9 +573,12 @@ def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, us
         raise NotYours(
             f"The unlocked principal is not {model._meta.label} {reference}; unlock with that person's own key."
         )
+    if lock:
+        unlocked.voices(lock=True)
     unlocked.require_all_voices()
-    spoken_for = [voice.entry.public_key for voice in unlocked.spoken_for()]
-    others = store.entries_by_public_key(spoken_for, using=using, lock=lock)
+    others = [voice.entry for voice in unlocked.spoken_for()]
+    if not lock:
+        others = store.entries_by_public_key([other.public_key for other in others], using=using)
     return Target(entry, (entry, *(other for other in others if other.attached)))
 
 

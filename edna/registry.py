@@ -6,6 +6,7 @@ that. Knows classes; never looks into a database.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -170,6 +171,11 @@ def principal_model_for(disguise: type[Disguise]) -> type[Model]:
     Raises:
         SpecError: its transformations lead to none, or to several.
     """
+    return _principal_model_for(disguise, tuple(conf.principal_models()))  # type: ignore[arg-type]  # classes are hashable
+
+
+@functools.lru_cache(maxsize=256)
+def _principal_model_for(disguise: type[Disguise], configured: tuple[str, ...]) -> type[Model]:
     found = {
         _as_principal(owner_target(step.model, owner)) for step in disguise.steps() for owner in step.owners or (None,)
     }
@@ -178,7 +184,7 @@ def principal_model_for(disguise: type[Disguise]) -> type[Model]:
         labels = ", ".join(sorted(model._meta.label for model in found if model)) or "nothing"
         raise SpecError(
             f"{disguise.name}: its owners lead to {labels}; every owner must lead to one of the principal models "
-            f"{', '.join(conf.principal_models())}."
+            f"{', '.join(configured)}."
         )
     return models[0]
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import datetime
 import functools
+import json
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,10 +22,13 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, ForeignKey, Model, TimeField
 
+from edna.packed import is_one_value, packed
+
 Row = tuple[Any, ...]
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
 MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
+_BIGINT: Final = 2**63
 #: Values that one statement may mention, each as often as it does: about as many bytes, if they are keys.
 _MOST_MENTIONS: Final = 100_000
 
@@ -108,17 +112,36 @@ def _read(
     columns = ", ".join([quote(table.field(name).column) for name in names])
     order = ", ".join([quote(field.column) for field in table.key])
     suffix = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
+    source = _along_index(table, match, connection)
     found: list[Row] = []
     for packet in packets(wanted, connection, other_parameters=1 if also else 0):
         condition, params = _condition(match, packet, connection)
         if also is not None:
             name, value = also
             condition, params = f"{condition} AND {quote(table.field(name).column)} = %s", [*params, value]
-        sql = f"SELECT {columns} FROM {quote(table.model._meta.db_table)} WHERE {condition} ORDER BY {order}{suffix}"
+        sql = f"SELECT {columns} FROM {source} WHERE {condition} ORDER BY {order}{suffix}"
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             found += plain(cursor.fetchall(), connection)
     return found
+
+
+def _along_index(table: Table, match: Sequence[Field[Any, Any]], connection: BaseDatabaseWrapper) -> str:
+    """The table, to be read along the index over these columns, where that can be said.
+
+    Left alone, MariaDB reads all of a small table for a few hundred keys. A read that locks then waits for whoever holds any row of it,
+    and two that lock come to deadlock over rows that neither of them wants.
+    """
+    name = connection.ops.quote_name(table.model._meta.db_table)
+    if (
+        connection.vendor != "mysql" or not table.model._meta.managed
+    ):  # a table that others have made may lack the index
+        return name
+    if tuple(match) == tuple(table.key):
+        return f"{name} FORCE INDEX (PRIMARY)"
+    # The database names the index of a unique column after it, if the column was made so, as ours are.
+    own = len(match) == 1 and match[0].unique and table.model._meta.app_label == "edna"
+    return f"{name} FORCE INDEX ({connection.ops.quote_name(str(match[0].column))})" if own else name
 
 
 def take(
@@ -144,29 +167,43 @@ def take(
         return plain(cursor.fetchall(), connection)
 
 
-def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, using: str) -> set[int]:
+def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock: bool = False, using: str) -> set[int]:
     """The positions of those (table, column) ``places`` that hold any of ``values``.
 
-    In one statement for all places, unless there are very many values. It locks nothing: to look for a few hundred values MariaDB
-    reads all of a small table, and would lock all of it, or wait for whoever has.
+    In one statement for all places, unless there are very many values. With ``lock``, rows that somebody is writing are waited for,
+    where the database can.
     """
+    lock = lock and connections[using].features.has_select_for_update
     connection = connections[using]
     quote = connection.ops.quote_name
     found: set[int] = set()
     most = min(max(1, _MOST_MENTIONS // max(1, len(places))), _most_parameters(connection))
     for start in range(0, len(values) if places else 0, most):
-        # Named: the same values are looked for in every place.
-        named = {f"v{position}": value for position, value in enumerate(values[start : start + most])}
-        marks = marks_of(list(named.values()), connection)
-        among = ", ".join([f"{mark[:-2]}%({name})s" for mark, name in zip(marks, named, strict=True)])
+        among, named = _named_values(values[start : start + most], connection, lock=lock)
         asked = [
-            f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {quote(table.field(name).column)} IN ({among}))"
+            among.format(table=quote(table.model._meta.db_table), column=quote(table.field(name).column))
             for table, name in places
         ]
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {', '.join(asked)}", named)
             found |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
     return found
+
+
+def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, lock: bool) -> tuple[str, dict[str, Any]]:
+    """A condition with places for a ``table`` and its ``column``: that this holds any of the values, which have names, for they are
+    looked for in several places."""
+    suffix = " FOR UPDATE" if lock else ""
+    if connection.vendor == "mysql" and all(type(value) is int and abs(value) < _BIGINT for value in values):
+        # Along the column's index. For a list, MariaDB estimates first how many rows each value has, or reads, and locks, all of a table.
+        numbers = "JSON_TABLE(%(values)s, '$[*]' COLUMNS (k BIGINT PATH '$')) AS v"
+        return f"EXISTS (SELECT 1 FROM {numbers} STRAIGHT_JOIN {{table}} ON {{table}}.{{column}} = v.k{suffix})", {
+            "values": json.dumps(values)
+        }
+    marks, bound = listed(values, connection)
+    named = {f"v{position}": value for position, value in enumerate(bound)}
+    among = marks % tuple(f"%({name})s" for name in named)
+    return f"EXISTS (SELECT 1 FROM {{table}} WHERE {{column}} IN ({among}){suffix})", named
 
 
 def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool, using: str) -> set[Any]:
@@ -191,6 +228,11 @@ def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool,
     return found
 
 
+def asking_for_any(sources: Sequence[str]) -> str:
+    """A statement that says of each source, what stands behind FROM, whether it has a row."""
+    return "SELECT " + ", ".join([f"EXISTS (SELECT 1 FROM {source})" for source in sources])
+
+
 def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) -> list[bool]:
     """For each (table, column, values), whether a row has one of the values in that column; one statement for all. Locks nothing."""
     connection = connections[using]
@@ -198,13 +240,14 @@ def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) 
     asked: list[str] = []
     params: list[Any] = []
     for table, name, values in places:
-        column, among = quote(table.field(name).column), ", ".join(marks_of(values, connection))
+        column = quote(table.field(name).column)
+        among, bound = listed(values, connection)
         asked.append(
             f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {column} IN ({among}))"
             if values
             else "NULL"
         )
-        params += values
+        params += bound
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(asked)}", params)
         return list(map(bool, cursor.fetchone()))
@@ -231,41 +274,14 @@ def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
         if connection.vendor == "sqlite":
             cursor.executemany(f"{head}({marks_for(len(names))})", _bindable(table, names, rows))
             return
+        params: list[Any]
         for packet in packets(rows, connection):
-            if connection.vendor == "mysql" and len(packet) > 1:
-                values, named = _named(packet, connection)
-                cursor.execute(head + values, named)
-                continue
-            values = ", ".join([f"({', '.join(marks_of(row, connection))})" for row in packet])
-            cursor.execute(head + values, [value for row in packet for value in row])
-
-
-def _named(rows: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, dict[str, Any]]:
-    """``VALUES`` with a name for each parameter, and one name for what is the same object in all rows.
-
-    MySQL's drivers write parameters into the text of the statement themselves, one Python call each: most of what rows of
-    placeholders cost, which are alike but for a few columns.
-    """
-    first = rows[0]
-    named: dict[str, Any] = {}
-    shared: list[str | None] = []
-    for position, (value, place) in enumerate(zip(first, marks_of(first, connection), strict=True)):
-        same = all(row[position] is value for row in rows)
-        shared.append(f"{place[:-2]}%(s{position})s" if same else None)
-        if same:
-            named[f"s{position}"] = value
-    places = []
-    for number, row in enumerate(rows):
-        marks = []
-        for position, value in enumerate(row):
-            mark = shared[position]
-            if mark is None:
-                name = f"{number}_{position}"
-                named[name] = value
-                mark = f"_binary %({name})s" if type(value) is bytes else f"%({name})s"
-            marks.append(mark)
-        places.append(f"({', '.join(marks)})")
-    return ", ".join(places), named
+            if connection.vendor == "mysql":
+                values, params = "(%s)", [packed(packet, connection, between="),(")]
+            else:
+                values = ", ".join([f"({marks_for(len(row))})" for row in packet])
+                params = [value for row in packet for value in row]
+            cursor.execute(head + values, params)
 
 
 def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> set[Row]:
@@ -281,7 +297,7 @@ def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, usin
     inserted: set[Row] = set()
     with connection.cursor() as cursor:
         for packet in packets(rows, connection):
-            values = ", ".join([f"({', '.join(marks_of(row, connection))})" for row in packet])
+            values = ", ".join([f"({marks_for(len(row))})" for row in packet])
             tail = f" ON CONFLICT DO NOTHING RETURNING {keys}"
             cursor.execute(head + values + tail, [value for row in packet for value in row])
             inserted |= set(plain(cursor.fetchall(), connection))
@@ -313,8 +329,9 @@ def _delete(table: Table, match: Sequence[Field[Any, Any]], wanted: Sequence[Row
             cursor.execute(f"DELETE FROM {name} WHERE {condition}", params)
 
 
-def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> None:
-    """Set the named columns; each row is its key values followed by the new values."""
+def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str) -> None:
+    """Set the named columns; each row is its key values followed by the new values. In columns that are ``kept``, None leaves a row
+    as it is."""
     connection = connections[using]
     quote = connection.ops.quote_name
     name = quote(table.model._meta.db_table)
@@ -322,35 +339,62 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
     width = len(table.key)
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            assignments = ", ".join([f"{column} = %s" for column in columns])
+            marks = [
+                f"COALESCE(%s, {column})" if name in kept else "%s" for name, column in zip(names, columns, strict=True)
+            ]
+            assignments = ", ".join([f"{column} = {value}" for column, value in zip(columns, marks, strict=True)])
             statement = f"UPDATE {name} SET {assignments} WHERE {_one_key(table, connection)}"
             rows = _bindable(table, (*table.key_names, *names), rows)
             cursor.executemany(statement, [(*row[width:], *row[:width]) for row in rows])
             return
-        if len(rows) == 1 and connection.vendor == "mysql":
-            # The common case for our own tables, and cheaper than the join.
-            key, new = rows[0][:width], rows[0][width:]
-            places = zip(columns, marks_of(new, connection), strict=True)
-            assignments = ", ".join([f"{column} = {mark}" for column, mark in places])
-            cursor.execute(f"UPDATE {name} SET {assignments} WHERE {_one_key(table, connection)}", [*new, *key])
-            return
-        aliases = [f"k{i}" for i in range(width)] + [f"c{i}" for i in range(len(columns))]
         match = " AND ".join([f"{name}.{quote(field.column)} = v.k{i}" for i, field in enumerate(table.key)])
+        source = _along_index(table, table.key, connection)
+        # PostgreSQL takes no table here, and MariaDB wants one beside a join.
+        target = str if connection.vendor == "postgresql" else f"{name}.{{}}".format
         for packet in packets(rows, connection):
+            new = {place: tuple(row[place] for row in packet) for place in range(width, width + len(columns))}
+            # Not those that are to stay as they are in all of these rows.
+            new = {
+                place: values
+                for place, values in new.items()
+                if names[place - width] not in kept or set(values) != {None}
+            }
+            varying = [place for place, values in new.items() if len(packet) > 1 and not is_one_value(values)]
+            changes: list[str] = []
+            params: list[Any] = []
+            for place in new:
+                column = columns[place - width]
+                if place in varying:
+                    value = f"v.c{place}"
+                    if names[place - width] in kept:
+                        value = f"COALESCE({value}, {name}.{column})"
+                    changes.append(f"{target(column)} = {value}")
+                    continue
+                mark, bound = listed([packet[0][place]], connection)
+                if connection.vendor == "postgresql":
+                    mark = f"CAST({mark} AS {_cast(table.field(names[place - width]), connection)})"
+                changes.append(f"{target(column)} = {mark}")
+                params += bound
+            if not varying:
+                condition, keys = _condition(table.key, [row[:width] for row in packet], connection)
+                cursor.execute(f"UPDATE {source} SET {', '.join(changes)} WHERE {condition}", [*params, *keys])
+                continue
+            places = [*range(width), *varying]
+            given = [[row[place] for place in places] for row in packet]
+            aliases = [f"k{i}" if i < width else f"c{i}" for i in places]
             if connection.vendor == "postgresql":
                 # The first row's casts give the columns of VALUES their types; PostgreSQL would guess text.
-                fields = (*table.key, *map(table.field, names))
+                fields = [*table.key, *(table.field(names[place - width]) for place in varying)]
                 first = ", ".join([f"CAST(%s AS {_cast(field, connection)})" for field in fields])
                 values = ", ".join([f"({first})", *[f"({marks_for(len(fields))})"] * (len(packet) - 1)])
-                assignments = ", ".join([f"{column} = v.c{i}" for i, column in enumerate(columns)])
-                joined = f"SET {assignments} FROM (VALUES {values}) AS v ({', '.join(aliases)}) WHERE {match}"
+                params += [value for row in given for value in row]
+                joined = f"SET {', '.join(changes)} FROM (VALUES {values}) AS v ({', '.join(aliases)}) WHERE {match}"
             else:
-                marks = [marks_of(row, connection) for row in packet]
-                first = ", ".join([f"{mark} AS {alias}" for mark, alias in zip(marks[0], aliases, strict=True)])
-                values = " UNION ALL SELECT ".join([first, *map(", ".join, marks[1:])])
-                assignments = ", ".join([f"{name}.{column} = v.c{i}" for i, column in enumerate(columns)])
-                joined = f"JOIN (SELECT {values}) AS v ON {match} SET {assignments}"
-            cursor.execute(f"UPDATE {name} {joined}", [value for row in packet for value in row])
+                first = ", ".join([f"%s AS {alias}" for alias in aliases])
+                beginning: list[Any] = [packed([[value]], connection, between="") for value in given[0]]
+                params = [*beginning, packed(given[1:], connection, between=" UNION ALL SELECT "), *params]
+                joined = f"JOIN (SELECT {first} UNION ALL SELECT %s) AS v ON {match} SET {', '.join(changes)}"
+            cursor.execute(f"UPDATE {source} {joined}", params)
 
 
 def check_deferred(constraints: Sequence[str], *, using: str) -> None:
@@ -405,11 +449,13 @@ def _bindable(table: Table, names: Sequence[str], rows: Sequence[Row]) -> Sequen
     ]
 
 
-def marks_of(values: Sequence[Any], connection: BaseDatabaseWrapper) -> list[str]:
-    """A place for each value. MariaDB must be told which are bytes: it would read them as text of the connection."""
-    if connection.vendor == "mysql":
-        return ["_binary %s" if type(value) is bytes else "%s" for value in values]
-    return ["%s"] * len(values)
+def listed(values: Sequence[Any], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    """Places for the values of a list, and what stands there."""
+    if connection.vendor == "mysql" and len(values) == 1:
+        return ("_binary %s" if type(values[0]) is bytes else "%s"), list(values)
+    if connection.vendor == "mysql" and values:
+        return "%s", [packed([(value,) for value in values], connection, between=",")]
+    return marks_for(len(values)), list(values)
 
 
 def marks_for(count: int) -> str:
@@ -425,12 +471,14 @@ def _condition(
 ) -> tuple[str, list[Any]]:
     """``match IN (wanted)``, for one column or for several compared together."""
     columns = [connection.ops.quote_name(field.column) for field in match]
-    params = [value for row in wanted for value in row]
     if len(columns) == 1:
-        return f"{columns[0]} IN ({', '.join(marks_of(params, connection))})", params
-    rows = ", ".join([f"({', '.join(marks_of(row, connection))})" for row in wanted])
+        marks, params = listed([value for (value,) in wanted], connection)
+        return f"{columns[0]} IN ({marks})", params
+    if connection.vendor == "mysql":
+        return f"({', '.join(columns)}) IN ((%s))", [packed(wanted, connection, between="),(")]
+    rows = ", ".join([f"({marks_for(len(row))})" for row in wanted])
     rows = f"VALUES {rows}" if connection.vendor == "sqlite" else rows
-    return f"({', '.join(columns)}) IN ({rows})", params
+    return f"({', '.join(columns)}) IN ({rows})", [value for row in wanted for value in row]
 
 
 def _cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:

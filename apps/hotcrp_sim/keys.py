@@ -6,6 +6,8 @@ those of the conference, or none: a key of elsewhere opens nothing here, and it 
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Sequence
 
 from django.db import transaction
@@ -62,6 +64,19 @@ def reveal_all(
         RevealRefused: a conflict of interest cannot be put back where it was, so its owner does not come back either: without it they
             would see the paper. (One whose paper is gone, or that was deleted meanwhile, keeps nobody away.)
     """
+    for pause in (0.05, 0.1, 0.2, 0.4):
+        try:
+            return _reveal_all(receipts, unlocked, new_email=new_email, password=password)
+        except edna.errors.DatabaseBusy:
+            # edna does not run again what is part of our transaction.
+            time.sleep(pause * random.uniform(0.5, 1.5))
+    return _reveal_all(receipts, unlocked, new_email=new_email, password=password)
+
+
+@sensitive_variables()
+def _reveal_all(
+    receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked, *, new_email: str, password: str
+) -> edna.Outcome:
     together = edna.Outcome()
     overrides = {"hotcrp_sim.contactinfo.email": new_email} if new_email else {}
     with transaction.atomic():

@@ -37,12 +37,19 @@ class CompiledStep:
     inherited: tuple[tuple[str, Table], ...]
     #: How many values of a row behind its columns are meant to be seen; what follows is only watched.
     extras: int
-    #: What the selection reads of each row; None where it joins other tables, so that it may find a row several times.
+    #: What the selection reads of each row; None where not all rows of the owners are meant, or other tables are joined, so that
+    #: it may find a row several times.
     names: tuple[str, ...] | None
     #: Of a selection that serves other steps, too: the positions of ``names`` in its rows.
     picks: tuple[int, ...] | None = None
     #: Whether that selection finds rows of other owners, too.
     narrower: bool = False
+
+    @property
+    def finds_principals(self) -> bool:
+        """Whether its selection is of the principals' own rows, each of them, and locks those if it is to lock."""
+        alone = self.picks is None or not self.narrower
+        return not self.transformation.owners and self.names is not None and alone
 
     @property
     def node(self) -> type[Model]:
@@ -51,8 +58,26 @@ class CompiledStep:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """One statement that says which selections would find anything."""
+
+    selections: tuple[Selection, ...]
+    asking: Selection
+
+    @classmethod
+    def of(cls, steps: Sequence[CompiledStep]) -> Probe:
+        """About those that read a table of their own each: along an index, and there may be many."""
+        found = [each.selection for each in steps if each.names is not None and not each.finds_principals]
+        selections = [each for each in dict(zip(map(id, found), found, strict=True)).values() if each is not None]
+        asked = [each.sql.partition(" FROM ")[2].rpartition(" ORDER BY ")[0] for each in selections]
+        params = tuple(param for each in selections for param in each.params)
+        return cls(tuple(selections), Selection(raw.asking_for_any(asked), params))
+
+
+@dataclass(frozen=True)
 class Compiled:
     steps: tuple[CompiledStep, ...]
+    probe: Probe
     #: Relations to removed rows that no step deals with, but their ``on_delete`` does: ``SET_NULL`` and its like.
     emptied: tuple[coverage.Relation, ...]
 
@@ -68,7 +93,7 @@ def compiled_disguise(disguise: type[Disguise], using: str, lock: bool, everyone
         for table in _tables(step)
     )
     steps = tuple(_read_together(steps, principal, using=using, lock=lock, everyone=everyone))
-    return Compiled(steps, tuple(coverage.set_null_relations(disguise)))
+    return Compiled(steps, Probe.of(steps), tuple(coverage.set_null_relations(disguise)))
 
 
 def _read_together(
@@ -146,8 +171,10 @@ def _compile(
     inherited = _inherited_owners(step, table)
     extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
     extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
-    joins = step.where is not None or not {*columns, *extra} <= {*table.names, "pk"}
-    joins = joins or table is not table_of(step.model)
+    joins = not {*columns, *extra} <= {*table.names, "pk"} or table is not table_of(step.model)
+    if step.where is not None and not joins:
+        alone = Selection.compile(step.model, columns, owners=owners, where=step.where, using=using)
+        joins = alone is not None and alone.joins
     lock = lock and connections[using].features.has_select_for_update
     watched: tuple[tuple[str, int], ...] = ()
     extras = len(extra)
@@ -182,7 +209,7 @@ def _compile(
         watched,
         inherited,
         extras,
-        None if joins else names,
+        None if joins or step.where is not None else names,
     )
 
 

@@ -10,29 +10,24 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from django.db import connections
 from django.db.models import Model
 
-from edna import conf, registry, store
+from edna import conf, store
 from edna import rows as raw
 from edna.crypto.keys import PublicKey
-from edna.engine import announcing, files, leaving, ledger, measuring, pseudoprincipals
+from edna.engine import announcing, changing, files, leaving, ledger, measuring
 from edna.engine.bags import seal_records, seal_shared
+from edna.engine.changing import Moved, translated
 from edna.engine.expiring import bucket_of, entry_bucket
 from edna.engine.ordering import against_order
 from edna.engine.planned import Plan, PlannedStep
-from edna.engine.pseudoprincipals import Made
 from edna.engine.recording import Records, SharedRows, mention, record, share
 from edna.engine.references import reference_of
-from edna.engine.sharing import Share
 from edna.records.bag import Bag, BagKind
-from edna.records.diff import Operation
 from edna.records.locator import Locator, Receipt, seal_locator
-from edna.records.speaksfor import SpeaksFor
 from edna.rows import Row
-from edna.spec import Modify
 from edna.store import Entry
 
 
@@ -50,29 +45,12 @@ def execute(
     """
     records = [Records() for _ in plan.targets]
     shared: list[SharedRows] = []
-    changed: set[tuple[type[Model], str]] = set()
-    moved: Moved = {}
-    # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
-    changes = sorted(plan.changes, key=_changes_key)
-    for step, made in zip(changes, _pseudoprincipals(plan, changes, using=using), strict=True):
-        step = _where_now(step, moved)
-        if step.on_paper:
-            decorrelate(plan, step, records, moved, made, using=using)
-            continue
-        columns = {(step.table.model, name) for name in step.columns[len(step.table.key) :]}
-        if columns & changed:
-            step = _read_again(step, using=using)
-        changed |= columns
-        if step.gives_away:
-            decorrelate(plan, step, records, moved, made, using=using)
-        else:
-            modify(step, records, using=using)
-            shared += mention(plan, step, records)
+    moved = changing.apply(plan, records, shared, using=using)
     before = {model: {new: old for old, new in keys.items()} for model, keys in moved.items()}
     unlink(plan.removals, before, using=using)
     for step in plan.removals:
         keys = step.primary_keys()
-        raw.delete(step.table, _translated(keys, before.get(step.table.model)), using=using)
+        raw.delete(step.table, translated(keys, before.get(step.table.model)), using=using)
         if step.shares:
             own = [position for position, key in enumerate(keys) if key not in step.shares]
             shared += share(plan, step, records)
@@ -124,28 +102,6 @@ def _with_files(
     ]
 
 
-#: By table, keys that this disguise has changed: the former and the new one.
-Moved = dict[type[Model], dict[Row, Row]]
-
-
-def _changes_key(step: PlannedStep) -> bool:
-    """Such steps come last: the others find their rows under the keys that were planned, and so do their records."""
-    return step.operation is Operation.DECORRELATE and step.columns[-1] in step.table.key_names
-
-
-def _where_now(step: PlannedStep, moved: Moved) -> PlannedStep:
-    """The step with the keys that earlier steps of this disguise have given to its rows."""
-    if step.table.model not in moved:
-        return step
-    width = len(step.table.key)
-    keys = _translated(step.primary_keys(), moved[step.table.model])
-    return replace(step, rows=[(*key, *row[width:]) for key, row in zip(keys, step.rows, strict=True)])
-
-
-def _translated(keys: list[Row], moved: Mapping[Row, Row] | None) -> list[Row]:
-    return [moved.get(key, key) for key in keys] if moved else keys
-
-
 def unlink(
     removals: Sequence[PlannedStep], before: Mapping[type[Model], Mapping[Row, Row]] | None = None, *, using: str
 ) -> None:
@@ -169,121 +125,8 @@ def unlink(
             if any(row[position] is not None for position in positions)
         ]
         if linked:
-            linked = _translated(linked, (before or {}).get(step.table.model))
+            linked = translated(linked, (before or {}).get(step.table.model))
             raw.update(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
-
-
-def _read_again(step: PlannedStep, *, using: str) -> PlannedStep:
-    """The step with the values that an earlier step of this disguise left: a reveal undoes them one after the other."""
-    width = len(step.table.key)
-    rows = raw.read(step.table, step.columns, step.primary_keys(), lock=False, using=using)
-    now = {row[:width]: row for row in rows}
-    return replace(step, rows=[now[key] for key in step.primary_keys()])
-
-
-def modify(step: PlannedStep, records: list[Records], *, using: str) -> None:
-    width = len(step.table.key)
-    names = step.columns[width:]
-    keys = [row[:width] for row in step.rows]
-    new = _placeholder_values(step, names, using=using)
-    if keys:
-        raw.update(step.table, names, [(*key, *values) for key, values in zip(keys, new, strict=True)], using=using)
-    # Read again: a reveal compares with what the database made of the values, not with what it was given.
-    now = raw.read(step.table, (*step.table.key_names, *names), keys, lock=False, using=using)
-    by_key = {row[:width]: row[width:] for row in now}
-    record(step, names, [(*row, *by_key[row[:width]]) for row in step.rows], records)
-
-
-def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) -> list[Row]:
-    """The placeholders' values, drawn per row; for references to removed rows what their model says, NULL for most."""
-    connection = connections[using]
-    if not isinstance(step.transformation, Modify):
-        value = step.relation.value_on_delete() if step.relation and step.rows else None
-        if isinstance(value, Model):
-            value = getattr(value, step.table.field(names[0]).target_field.attname)  # type: ignore[attr-defined]
-        if value is not None:
-            value = step.table.field(names[0]).get_db_prep_save(value, connection)
-        return [(value,) * len(names)] * len(step.rows)
-    width = len(step.table.key)
-    columns = []
-    for position, name in enumerate(names):
-        column = step.table.field(name)
-        placeholder = step.transformation.placeholders[name]
-        originals = [
-            raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
-            for row in step.rows
-        ]
-        columns.append(
-            [column.get_db_prep_save(placeholder.make(column, original), connection) for original in originals]
-        )
-    return list(zip(*columns, strict=True))
-
-
-def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:
-    """New pseudoprincipals for each step, one for each of its groups; made all at once, so that steps cost no statements."""
-    if not any(step.gives_away for step in steps):
-        return [[] for _ in steps]
-    wanted = [(len(step.numbered_groups()), step.refers_to) if step.gives_away else (0, None) for step in steps]
-    generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
-    return pseudoprincipals.make_for_all(generator, plan.principal_model, wanted, using=using)
-
-
-def decorrelate(
-    plan: Plan,
-    step: PlannedStep,
-    records: list[Records],
-    moved: Moved,
-    made: Sequence[Made] | None = None,
-    *,
-    using: str,
-    to: Any = None,
-) -> None:
-    """Re-point the step's column to ``made`` pseudoprincipals, one for each of its groups, or to the value ``to``."""
-    groups = step.numbered_groups()
-    if made is None:
-        [made] = _pseudoprincipals(plan, [step], using=using) if to is None else [[]]
-    width = len(step.table.key)
-    (name,) = step.columns[width:]
-    new = [made[groups[group]].value if made else to for group in zip(step.targets, step.groups, strict=True)]
-    changed = [(*row, value) for row, value in zip(step.rows, new, strict=True)]
-    if step.on_paper:
-        voices = [made[groups[group]] for group in zip(step.targets, step.groups, strict=True)]
-        _replace_in_removal(plan, step, {row[:width]: voice for row, voice in zip(changed, voices, strict=True)})
-    elif changed:
-        raw.update(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
-    if name in step.table.key_names:
-        # The record says where the row is found from now on.
-        position = step.table.key_names.index(name)
-        keys = {row[:width]: (*row[:position], row[-1], *row[position + 1 : width]) for row in changed}
-        former = moved.setdefault(step.table.model, {})
-        came_from = {key: old for old, key in former.items()}
-        former |= {came_from.get(old, old): key for old, key in keys.items()}
-        changed = [(*keys[row[:width]], *row[width:]) for row in changed]
-    record(step, (name,), changed, records)
-    for (target, (owner, _)), number in groups.items() if made else ():
-        key, secret_key = made[number].key, made[number].secret_key
-        records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
-
-
-def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) -> None:
-    """The rows that go say who owned them by pseudoprincipals: another owner may bring them back first.
-
-    What waits for a pseudoprincipal is in its list, so that nobody takes away its row before.
-    """
-    (removal,) = [each for each in plan.removals if each.table is step.table]
-    position = removal.columns.index(step.columns[-1])
-    shares: dict[Row, Share] = {}
-    former = removal.primary_keys()
-    for number, key in enumerate(former):
-        if key in new:
-            row = removal.rows[number]
-            removal.rows[number] = (*row[:position], new[key].value, *row[position + 1 :])
-    for key, now in zip(former, removal.primary_keys(), strict=True):
-        if key in removal.shares:
-            share = removal.shares[key]
-            shares[now] = replace(share, voices=(*share.voices, new[key].entry)) if key in new else share
-    removal.shares.clear()
-    removal.shares.update(shares)
 
 
 # Bags

@@ -8,14 +8,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from django.db import connections
 from django.db.models import Model
 
 from edna import rows as raw
-from edna.engine.compiling import CompiledStep
+from edna.engine.compiling import CompiledStep, Probe
 from edna.engine.references import reference_of
+from edna.engine.selection import Selection
 from edna.rows import Row
+
+#: Of fewer tables it is not asked first whether they have any rows.
+_LEAST_PROBED: Final = 8
 
 
 @dataclass
@@ -27,20 +32,37 @@ class Finding:
     keys: Sequence[Any] | None
     params: Mapping[str, Any]
     using: str
-    #: What selections have found that serve several steps, by their identity: they are the cached disguise's, which stays.
-    _shared: dict[int, list[Row]] = field(default_factory=dict)
+    #: What selections have found, of which some serve several steps, by their identity, with those whose it is.
+    _found: dict[int, tuple[Selection, list[Row]]] = field(default_factory=dict)
 
     def find(self, step: CompiledStep) -> list[Row]:
         """The rows that the step means, each with what its selection reads."""
         if step.selection is None:
             return []
-        if step.picks is None:
-            return step.selection.run(owners=self.keys, params=self.params, using=self.using)
-        if id(step.selection) not in self._shared:
+        if id(step.selection) not in self._found:
             found = step.selection.run(owners=self.keys, params=self.params, using=self.using)
-            self._shared[id(step.selection)] = found
-        rows = list(map(operator.itemgetter(*step.picks), self._shared[id(step.selection)]))
+            self._found[id(step.selection)] = step.selection, found
+        _, rows = self._found[id(step.selection)]
+        if step.picks is None:
+            return rows
+        rows = list(map(operator.itemgetter(*step.picks), rows))
         return [row for row in rows if self._owned(row, step)] if step.narrower else rows
+
+    def leave_out_empty(self, probe: Probe) -> None:
+        """Ask once which selections would find nothing, and let those find nothing.
+
+        A row that comes after this would have come after its selection, too, as far as each statement sees what is committed by then.
+        """
+        connection = connections[self.using]
+        # MariaDB's and MySQL's only, where a statement costs more than to look into all tables.
+        fresh = connection.vendor == "mysql" and getattr(connection, "isolation_level", None) == "read committed"
+        # Not for somebody with pseudoprincipals, who have something in most.
+        if not fresh or len(probe.selections) < _LEAST_PROBED or self.keys is None or len(self.keys) != 1:
+            return
+        (answers,) = probe.asking.run(owners=self.keys, params=self.params, using=self.using)
+        for selection, has_any in zip(probe.selections, answers, strict=True):
+            if not has_any:
+                self._found[id(selection)] = selection, []
 
     def _owned(self, row: Row, step: CompiledStep) -> bool:
         """Whether one of the step's own owners is meant: the selection asked for those of other steps, too."""

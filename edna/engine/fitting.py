@@ -38,10 +38,11 @@ def with_references(
     progress: Progress,
     *,
     later: Collection[str] = (),
+    unread: bool = False,
     using: str,
 ) -> list[Row]:
     """The rows whose foreign keys, as far as ``names`` has them, will point at something, and whose files nobody else has
-    the names of. The others are held."""
+    the names of. The others are held. ``unread``: what the database would refuse at once if it points at nothing is left to it."""
     before = len(rows)
     for name, taken in progress.files.in_the_way_of(batch, rows, names).items():
         hold(progress, batch, taken, Reason.FILE_EXISTS, name)
@@ -53,6 +54,7 @@ def with_references(
         target = table_of(column.related_model)
         refers_to = column.target_field.name
         constrained = getattr(column, "db_constraint", True)
+        refused = unread and constrained and refuses_at_once(table, using=using) and name not in table.links_within
         while True:
             # What was found before is still there, unless it was taken back; but it may turn out to be another row.
             absent = progress.absent.get((target.model, refers_to), set())
@@ -63,12 +65,12 @@ def with_references(
             wanted = {row[position] for row in rows if row[position] is not None} - known
             # Whatever has the key of a row that is yet to come back is another row.
             away = missing = wanted & (progress.under_disguise(target, refers_to) | absent)
-            if constrained or missing:
+            if missing or (constrained and not refused):
                 found = raw.read_where(target, (refers_to,), refers_to, list(wanted), lock=False, using=using)
                 there = {value for (value,) in found}
                 seen |= there - away
                 # A key without a constraint may point at nothing, but not at a row that is yet to come back.
-                missing = (wanted - there if constrained else set()) | away
+                missing = (wanted - there if constrained and not refused else set()) | away
             if not missing:
                 break
             # A row of a tree that is held holds back those below it: look again without it.
@@ -79,8 +81,14 @@ def with_references(
     rows = _with_generic_references(batch, table, rows, names, progress, using=using)
     if len(rows) < before and table.links_within:
         # One that a later column held back may be the parent of one that an earlier column let pass.
-        return with_references(batch, table, rows, names, progress, later=later, using=using)
+        return with_references(batch, table, rows, names, progress, later=later, unread=unread, using=using)
     return rows
+
+
+def refuses_at_once(table: Table, *, using: str) -> bool:
+    """Whether the database refuses a statement that would leave a row of this table pointing at nothing."""
+    # A table that others have made may lack a constraint that its model promises.
+    return not connections[using].features.can_defer_constraint_checks and table.model._meta.managed
 
 
 def _with_generic_references(

@@ -86,16 +86,16 @@ def _referring(
 
     If one comes into being after this, the foreign key refuses the deletion, and so the reveal: it can be tried again.
     """
-    by_values: dict[tuple[Any, ...], list[coverage.Relation]] = {}
-    # Without a foreign key, nothing would refuse: there a look that locks, and waits for whoever writes now, is needed.
-    found = {relation for relation in relations_to(model) if not relation.is_enforced}
-    for relation in (each for each in relations_to(model) if each not in found):
-        label = table_of(relation.model).label
-        known_as = tuple(aliases.owners(label, relation.field.name, {q: owners[q] for q in free}))
-        by_values.setdefault(known_as, []).append(relation)
-    for known_as, relations in by_values.items():
+    asked: dict[tuple[bool, tuple[Any, ...]], list[coverage.Relation]] = {}
+    whom = {q: owners[q] for q in free}
+    for relation in relations_to(model):
+        known_as = tuple(aliases.owners(table_of(relation.model).label, relation.field.name, whom))
+        # Without a foreign key, nothing would refuse: there a look that locks, and waits for whoever writes now, is needed.
+        asked.setdefault((not relation.is_enforced, known_as), []).append(relation)
+    found: set[coverage.Relation] = set()
+    for (lock, known_as), relations in asked.items():
         places = [(table_of(relation.model), relation.field.name) for relation in relations]
-        found |= {relations[position] for position in raw.holding(places, known_as, using=using)}
+        found |= {relations[position] for position in raw.holding(places, known_as, lock=lock, using=using)}
     return found
 
 

@@ -8,6 +8,7 @@ Statements depend on the calls and the tables, not on the rows of a call. Long b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -19,9 +20,9 @@ from django.utils import timezone
 from edna import registry, store
 from edna import rows as raw
 from edna.coverage import Relation
-from edna.engine import blobs, pseudoprincipals, transactions
+from edna.engine import blobs, changing, pseudoprincipals, transactions
 from edna.engine import disguise as disguising
-from edna.engine.disguise import Moved
+from edna.engine.changing import Moved
 from edna.engine.mentions import mentioned_by
 from edna.engine.objects import Given, Objects, column_of, given, keys_in, plain, refresh
 from edna.engine.ordering import deletion_order, relations_to
@@ -191,7 +192,7 @@ class Session:
         for relation in [relation for model in removed for relation in relations_to(model)]:
             if relation.is_set_by_django:
                 step = emptied(relation, removed, lock=True, using=self._using)
-                disguising.modify(step, [self._done.records], using=self._using)
+                self._modify_now(step)
                 self._done.changes.append(step)
             elif relation.is_enforced:
                 self._require_unused(relation, removed)
@@ -249,9 +250,13 @@ class Session:
                 columns = (*table.key_names, *changed)
                 there = keys_in(owner, model, keys, using=self._using)
                 step = self._planned(Operation.MODIFY, table, columns, there, Modify(owner, set=changed))
-                disguising.modify(step, [self._done.records], using=self._using)
+                self._modify_now(step)
                 self._done.shared += mention(self._mentioning([step]), step, [self._done.records])
                 self._done.changes.append(step)
+
+    def _modify_now(self, step: PlannedStep) -> None:
+        change = functools.partial(changing.modify, step, [self._done.records], using=self._using)
+        changing.at_once(change, using=self._using)
 
     def _decorrelate(self, given: Given, name: str, to: Model | None) -> Moved:
         """Return keys that this has changed, where the owner is a part of them."""
@@ -267,7 +272,10 @@ class Session:
             step.groups = [(owners[row[-1]], key) for row, key in zip(step.rows, step.primary_keys(), strict=True)]
             value = None if to is None else self._value_of(to, column)
             already = len(self._done.records.speaks_for)
-            disguising.decorrelate(self._plan(), step, [self._done.records], moved, using=self._using, to=value)
+            change = functools.partial(
+                changing.decorrelate, self._plan(), step, [self._done.records], moved, using=self._using, to=value
+            )
+            changing.at_once(change, using=self._using)
             for voice in self._done.records.speaks_for[already:]:
                 self._done.made[reference_of(self._model, voice.principal)] = voice.principal
             now = moved.get(table.model, {})

@@ -72,12 +72,15 @@ def build(
     part: Part | None = None,
     finished: Finished | None = None,
     most: int | None = None,
+    lock_principals_first: bool = False,
 ) -> Plan:
     """The plan for ``targets``; for everybody at once (a preview) where ``everyone`` is set.
 
     ``first_owner_only`` says that ``targets`` are a part of everybody: a row with several owners is then modified only for the
     first of them, in whichever part they are. Only rows of ``part`` are planned for. In a plan for what is left, no row of
     ``finished`` tables is modified again, and steps with a ``where`` are done.
+
+    ``lock_principals_first``: as `lock_principals` does, in the statement that reads their rows if one does.
 
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
@@ -92,6 +95,14 @@ def build(
     count = 0
     finding = Finding(model, owners.keys(), None if everyone else keys, params, using)
     prepared = compiled_disguise(disguise, using, lock, everyone)  # type: ignore[arg-type]  # classes are hashable
+    if lock_principals_first:
+        principals = table_of(model)
+        own = next((each for each in prepared.steps if each.table is principals and each.finds_principals), None)
+        if own is None:
+            lock_principals(model, targets, using=using)
+        else:
+            finding.find(own)
+        finding.leave_out_empty(prepared.probe)
     for compiled in prepared.steps:
         step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
         steps.append(step)

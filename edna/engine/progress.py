@@ -15,6 +15,7 @@ from edna.engine.announcing import News
 from edna.engine.conflicts import Held, Outcome, Reason
 from edna.engine.files import Incoming
 from edna.engine.folding import Folding
+from edna.engine.standing import Standing
 from edna.records.diff import DiffBatch, Operation
 from edna.rows import Row, Table
 
@@ -40,6 +41,8 @@ class Progress:
     shared: dict[str, set[Row]] = field(default_factory=dict)
     #: What to tell the application.
     news: News = field(default_factory=News)
+    #: The rows whose changes are undone.
+    standing: Standing = field(default_factory=Standing)
     #: The files of the rows that are to come back.
     files: Incoming = field(default_factory=Incoming)
 

@@ -6,13 +6,13 @@ Primary keys are random and never touch the table's auto-increment (docs/decisio
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.db import connections
+from django.db import IntegrityError, connections
 from django.db.models import BigIntegerField, Field, IntegerField, Model, UUIDField
 from django.db.models.fields import CharField
 
@@ -22,7 +22,7 @@ from edna.crypto.keys import SecretKey
 from edna.engine.references import reference_of
 from edna.errors import SpecError
 from edna.keypool import pool
-from edna.rows import Table, table_of
+from edna.rows import Row, Table, table_of
 from edna.spec import Pseudoprincipal, filler
 from edna.store import Entry, add_entries
 
@@ -32,8 +32,7 @@ _SAFE_INTEGER: Final = 2**53 - 1
 _DRAWS: Final = 20
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A new pseudoprincipal: its raw primary key, its key pair, the raw value by which foreign keys refer to it, its entry."""
 
     key: Any
@@ -114,27 +113,53 @@ def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: in
             column: [placeholder.make(column, None) for _ in range(count)] for column, placeholder in fillers.items()
         }
         return _insert_in_sequence(model, drawn, count, using=using)
-    keys = _random_keys(key, count, table, using=using)
-    prepared = [key.get_db_prep_save(value, connection) for value in keys]
-    _insert_filled(generator, model, prepared, using=using)
+    # Wide keys do not meet by chance, so nothing is asked about them. That a narrow one is taken MariaDB says itself.
+    narrow = isinstance(key, IntegerField) and not isinstance(key, BigIntegerField)
+    for look in (False, True) if connection.vendor == "mysql" or not narrow else (True,):
+        keys = _free_keys(key, count, table, using=using) if look else _random_keys(key, count, connection)
+        prepared = [key.get_db_prep_save(value, connection) for value in keys]
+        if narrow and not look:
+            if _inserted_whole(generator, model, prepared, using=using):
+                break
+            continue
+        _insert_filled(generator, model, prepared, using=using)
+        break
     # As the driver will read them: MariaDB's takes a UUID and answers with text.
     return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared]
 
 
 def _insert_filled(generator: type[Pseudoprincipal], model: type[Model], keys: Sequence[Any], *, using: str) -> None:
     """Rows with these primary keys, prepared for the database, and placeholders in all other columns."""
+    names, rows = _filled(generator, model, keys, using=using)
+    raw.insert(table_of(model), names, rows, using=using)
+
+
+def _inserted_whole(generator: type[Pseudoprincipal], model: type[Model], keys: Sequence[Any], *, using: str) -> bool:
+    """`_insert_filled`, if the database does not refuse a row, in a statement that it undoes by itself then."""
+    names, rows = _filled(generator, model, keys, using=using)
+    try:
+        if raw.in_one_statement(rows, using=using):
+            raw.insert(table_of(model), names, rows, using=using)
+            return True
+    except IntegrityError:
+        # A key is taken; if it is something else, those that are free will say so again.
+        pass
+    return False
+
+
+def _filled(
+    generator: type[Pseudoprincipal], model: type[Model], keys: Sequence[Any], *, using: str
+) -> tuple[list[str], list[Row]]:
     table, connection, count = table_of(model), connections[using], len(keys)
     key, *others = sorted(table.fields, key=lambda column: column is not table.key[0])
     fillers = {column: filler(generator, column) for column in others}
     prepared = [list(keys)]
     for column, placeholder in fillers.items():
-        # What is the same in every row is prepared once, and the very same object in all of them: `rows.insert` sends it once.
         draws = 1 if placeholder.fixed else count
         values = [column.get_db_prep_save(placeholder.make(column, None), connection) for _ in range(draws)]
         prepared.append(values * count if placeholder.fixed else values)
     # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
-    rows = sorted(zip(*prepared, strict=True), key=lambda row: row[0])
-    raw.insert(table, [column.name for column in (key, *fillers)], rows, using=using)
+    return [column.name for column in (key, *fillers)], sorted(zip(*prepared, strict=True), key=lambda row: row[0])
 
 
 def _insert_in_sequence(
@@ -145,26 +170,24 @@ def _insert_in_sequence(
     return [row.pk for row in model._base_manager.using(using).bulk_create(rows)]
 
 
-def _random_keys(key: Field[Any, Any], count: int, table: Table, *, using: str) -> list[Any]:
-    """``count`` random keys that no row has. Wide keys do not meet by chance, so nothing is asked about them."""
-    keys = dict.fromkeys(_random_key(key, connections[using]) for _ in range(count))
-    if not isinstance(key, IntegerField) or isinstance(key, BigIntegerField):
-        return list(keys)
+def _free_keys(key: Field[Any, Any], count: int, table: Table, *, using: str) -> list[Any]:
+    """``count`` random keys that no row has."""
+    keys = dict.fromkeys(_random_keys(key, count, connections[using]))
     for _ in range(_DRAWS):
         for (taken,) in raw.read(table, table.key_names, [(each,) for each in keys], lock=False, using=using):
             del keys[taken]
         if len(keys) == count:
             return list(keys)
         # Only those that are missing: among many rows, some of a large draw are always taken.
-        keys |= dict.fromkeys(_random_key(key, connections[using]) for _ in range(count - len(keys)))
+        keys |= dict.fromkeys(_random_keys(key, count - len(keys), connections[using]))
     raise SpecError(
         f"{table.model._meta.label} has too few possible primary keys for {count} more pseudoprincipals; give it a wider key."
     )
 
 
-def _random_key(field: Field[Any, Any], connection: Any) -> Any:
+def _random_keys(field: Field[Any, Any], count: int, connection: Any) -> list[Any]:
     if isinstance(field, UUIDField):
-        return uuid.uuid4()
+        return [uuid.uuid4() for _ in range(count)]
     if isinstance(field, IntegerField):
         low, high = connection.ops.integer_field_range(field.get_internal_type())
         low, high = max(low or -_SAFE_INTEGER, -_SAFE_INTEGER), min(high or _SAFE_INTEGER, _SAFE_INTEGER)
@@ -174,11 +197,18 @@ def _random_key(field: Field[Any, Any], connection: Any) -> Any:
                     f"{field.model._meta.label} has an unsigned primary key, so pseudoprincipals cannot have negative ones: "
                     'set EDNA["PSEUDOPRINCIPAL_KEYS"] to "random" or "sequence".'
                 )
-            return placeholders.source.randint(low + 1, -1)
+            return _random_integers(low + 1, -1, count)
         # The upper half: far from the rows that exist. The table's auto-increment goes on from the highest of them.
-        return placeholders.source.randint(high // 2, high - 1)
+        return _random_integers(high // 2, high - 1, count)
     if isinstance(field, CharField):
-        return placeholders.random_string().make(field, None)
+        return [placeholders.random_string().make(field, None) for _ in range(count)]
     raise SpecError(
         f"{field.model._meta.label}: no random primary keys for a {type(field).__name__}; use an integer, UUID or text key."
     )
+
+
+def _random_integers(lowest: int, highest: int, count: int) -> list[int]:
+    """From one call to the system's generator; of 128 bits each, so that all are as likely."""
+    drawn = secrets.token_bytes(16 * count)
+    several = (int.from_bytes(drawn[start : start + 16], "big") for start in range(0, len(drawn), 16))
+    return [lowest + number % (highest - lowest + 1) for number in several]

@@ -7,28 +7,34 @@ of one row holds back that row, and those below it, only. Knows records and tabl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.apps import apps
-from django.core.exceptions import FieldDoesNotExist
 from django.db import connections
 from django.db.models import Model
 
 from edna import rows as raw
 from edna import signals
 from edna.engine.conflicts import Reason, fits, write_what_fits
-from edna.engine.fitting import overridden, plain_refusals, refusal, with_references, write_back
+from edna.engine.fitting import (
+    overridden,
+    plain_refusals,
+    refusal,
+    refuses_at_once,
+    with_references,
+    write_back,
+)
 from edna.engine.moving import key_columns
 from edna.engine.ordering import against_order, deletion_order, relations_to
 from edna.engine.progress import Overrides, Progress, hold
+from edna.engine.standing import changes, left_standing, same_values, table_behind
 from edna.engine.uniqueness import (
     deferrable_constraints,
     require_unique_now,
 )
 from edna.records.diff import DiffBatch, Operation
-from edna.rows import Row, Table, table_of
+from edna.rows import Row, Table
 
 
 def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides: Overrides, using: str) -> None:
@@ -36,7 +42,7 @@ def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides:
     removed: dict[type[Model], tuple[Table, list[DiffBatch]]] = {}
     for batch in diffs:
         if batch.operation is Operation.REMOVE:
-            table = _table(batch)
+            table = table_behind(batch)
             if table is None or set(batch.columns) != set(table.names):
                 hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
             else:
@@ -60,7 +66,7 @@ def _insert(
 ) -> list[Row]:
     """Insert the rows that can be and return them; ``later`` are references to tables whose rows follow, in a circle of tables."""
     rows: list[Row] = list(batch.rows)  # type: ignore[arg-type]
-    rows = with_references(batch, table, rows, batch.columns, progress, later=later, using=using)
+    rows = with_references(batch, table, rows, batch.columns, progress, later=later, unread=True, using=using)
     links = () if connections[using].features.can_defer_constraint_checks else table.links_within
     empty = {batch.columns.index(name) for name in (*links, *(name for name in later if table.field(name).null))}
     linking = [batch.columns.index(name) for name in links]
@@ -83,6 +89,10 @@ def _insert(
     taken: set[Row] = set()
     keys = [batch.columns.index(name) for name in table.key_names]
     written = fits(write, rows, using=using)
+    if not written and refuses_at_once(table, using=using):
+        kept = with_references(batch, table, rows, batch.columns, progress, later=later, using=using)
+        written = len(kept) < len(rows) and fits(write, kept, using=using)
+        rows = kept
     refused = [row for row in rows if key_of(row) in taken] if written else rows
     reasons = plain_refusals(table, batch.columns, refused, using=using) if refused else {}
     unclear = [row for row in refused if key_of(row) not in reasons]
@@ -121,7 +131,7 @@ def _insert(
 
 def note_absent(batch: DiffBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
     """The keys of removed rows that did not come back, all but those that are ``done``: who has one of them now is another row."""
-    table = _table(batch)
+    table = table_behind(batch)
     if table is None or not set(table.key_names) <= set(batch.columns):
         return
     keys = [batch.columns.index(name) for name in table.key_names]
@@ -218,21 +228,16 @@ def undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: s
 
 
 def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: str) -> None:
-    table = _table(batch)
+    table = table_behind(batch)
     if table is None or not set(batch.columns) <= set(table.names):
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
         return
     width, count = len(batch.key), len(batch.columns)
     # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since: row by row here, and
     # column by column below.
-    rows = [row for row in batch.rows if not _same_values(row[width : width + count], row[width + count :])]
+    rows = [row for row in batch.rows if changes(batch, row)]
     progress.outcome.add(batch.model, len(batch.rows) - len(rows))
-    current = {
-        tuple(row[:width]): row[width:]
-        for row in raw.read(
-            table, (*batch.key, *batch.columns), [tuple(row[:width]) for row in rows], lock=True, using=using
-        )
-    }
+    current = progress.standing.read(batch, table, [tuple(row[:width]) for row in rows], using=using)
     if len(current) < len(rows) and key_columns(batch):
         rows = _followed(batch, table, rows, current, progress, using=using)
     overlaid = progress.folding.overlaid(batch) if progress.folding else {}
@@ -246,7 +251,7 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
         expected = row[width + count :]
         # Both sides as the driver reads them: the record was made from what the database answered.
         places = [place for place, (now, new) in enumerate(zip(found, expected, strict=True)) if now != new]
-        left = {place for place in places if _same_values(row[width + place : width + place + 1], [expected[place]])}
+        left = {place for place in places if same_values(row[width + place : width + place + 1], [expected[place]])}
         differing = [batch.columns[place] for place in places if place not in left]
         if differing:
             for part in progress.fold(replace(batch, rows=[row]), at_any_time=True):
@@ -259,31 +264,30 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
         elif tuple(row[:width]) in overlaid:
             hold(progress, batch, [row], Reason.CHANGED, overlaid[tuple(row[:width])])
         else:
-            free.append(_left_standing(row, found, left, width=width, count=count))
+            free.append(left_standing(row, found, left, width=width, count=count))
     names = (*batch.key, *batch.columns)
-    free = with_references(batch, table, free, names, progress, using=using)
+    # The row is there, and so is what its key refers to.
+    there = [name for name in batch.key if name not in batch.columns]
+    free = with_references(batch, table, free, names, progress, later=there, unread=True, using=using)
     back = {row[: width + count]: row for row in free}
     refused = write_back(table, batch.columns, list(back), using=using)
+    if refused and refuses_at_once(table, using=using):
+        unclear = [back.pop(row) for row in refused]
+        unclear = with_references(batch, table, unclear, names, progress, later=there, using=using)
+        refused = [row[: width + count] for row in unclear]
+        back |= dict(zip(refused, unclear, strict=True))
     for row in refused:
         changed = overridden(table, names, row, overrides, using=using)
         if changed and not write_back(table, batch.columns, [changed], using=using):
+            progress.standing.forget(batch.model)
             continue
         reason, name = refusal(table, names, row, using=using, row_exists=True)
         hold(progress, batch, [back.pop(row)], reason, name)
+    progress.standing.wrote(batch, back)
     progress.outcome.add(batch.model, len(back))
     progress.news.note_undone(batch, table, back)
     if progress.folding:
         progress.folding.moves.put_back(batch, list(back.values()))
-
-
-def _left_standing(row: Sequence[Any], found: Row, places: Collection[int], *, width: int, count: int) -> Row:
-    """The record with what stands there now in the columns that the disguise left as they were: they go on as they are."""
-    if not places:
-        return tuple(row)
-    stand = list(row)
-    for place in places:
-        stand[width + place] = stand[width + count + place] = found[place]
-    return tuple(stand)
 
 
 def _followed(
@@ -319,11 +323,6 @@ def _followed(
     return followed
 
 
-def _same_values(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    # 1, 1.0 and True are equal to Python and are not the same value of a column.
-    return list(one) == list(other) and list(map(type, one)) == list(map(type, other))
-
-
 def _now_present(table: Table, names: Sequence[str], rows: Sequence[Row], progress: Progress) -> None:
     for relation_field in {relation.field.target_field.name for relation in relations_to(table.model)} | set(
         table.key_names
@@ -333,11 +332,3 @@ def _now_present(table: Table, names: Sequence[str], rows: Sequence[Row], progre
     if len(table.key) == 1:
         position = names.index(table.key[0].name)
         progress.came_back += [(table.model, row[position]) for row in rows]
-
-
-def _table(batch: DiffBatch) -> Table | None:
-    try:
-        model: type[Model] = apps.get_model(batch.model)
-        return table_of(model)
-    except (LookupError, FieldDoesNotExist):
-        return None

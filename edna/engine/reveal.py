@@ -85,6 +85,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
                 stays_absent(stuck, progress)
     progress.files = _look_at_files(current, coming, using=using)
     used = mentions.resolve(journal, coming)
+    progress.standing.look(current.diffs, using=using)
     insert_removed([*current.diffs, *shared], progress, overrides=overrides, using=using)
     _keep_shared(coming, progress)
     for batch in reversed(current.diffs):

@@ -19,7 +19,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Lookup, Model, Q, QuerySet
 
-from edna.rows import Row, marks_of, packets, plain
+from edna.rows import Row, listed, packets, plain
 from edna.spec import Param
 
 
@@ -85,6 +85,11 @@ class Selection:
             return None
         return cls(sql, tuple(params))
 
+    @property
+    def joins(self) -> bool:
+        """Whether it reads several tables, or one several times."""
+        return " JOIN " in self.sql or self.sql.count("SELECT ") > 1
+
     def run(self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str) -> list[Row]:
         """The rows of these owners; ``owners`` is None for a selection compiled without."""
         connection = connections[using]
@@ -95,15 +100,16 @@ class Selection:
         return [row for part in parts for row in self._run([owner for owner, *_ in part], params, connection)]
 
     def _run(self, owners: Sequence[Any], params: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Row]:
+        marks, listed_owners = listed(owners, connection)
         bound: list[Any] = []
         for param in self.params:
             if isinstance(param, Param):
                 bound.append(_driver_value(params[param.name], connection))
             elif isinstance(param, _Owners):
-                bound.extend(owners)
+                bound.extend(listed_owners)
             else:
                 bound.append(param)
-        sql = self.sql.replace(_OWNERS, ", ".join(marks_of(owners, connection)))
+        sql = self.sql.replace(_OWNERS, marks)
         with connection.cursor() as cursor:
             cursor.execute(sql, bound)
             return plain(cursor.fetchall(), connection)

@@ -110,11 +110,11 @@ class Unlocked:
             )
         return entries[0]
 
-    def voices(self) -> dict[bytes, Voice]:
-        """Everyone this capability can speak as, by public key, the principal itself first."""
-        if self._voices is None:
+    def voices(self, *, lock: bool = False) -> dict[bytes, Voice]:
+        """Everyone this capability can speak as, by public key, the principal itself first. To ``lock`` their entries, look anew."""
+        if self._voices is None or lock:
             self.secret_key  # noqa: B018 - raises when closed
-            self._voices = self._follow()
+            self._voices = self._follow(lock=lock)
         return self._voices
 
     @property
@@ -147,8 +147,8 @@ class Unlocked:
         """The pseudoprincipals, without the principal itself."""
         return list(self.voices().values())[1:]
 
-    def _follow(self) -> dict[bytes, Voice]:
-        own = self.entry()
+    def _follow(self, *, lock: bool) -> dict[bytes, Voice]:
+        own = self.entry(lock=lock)
         self._foreign.clear()
         self._counts.clear()
         first = Voice(own, self.secret_key, None, None, (*self._listed(own, self.secret_key), *self._locators))
@@ -167,7 +167,7 @@ class Unlocked:
                     found |= {bytes(public): (batch.model, key, secret) for key, public, secret, _ in batch.rows}
             new = [public_key for public_key in found if public_key not in voices]
             level = []
-            for entry in store.entries_by_public_key(new, using=self.using):
+            for entry in store.entries_by_public_key(new, using=self.using, lock=lock):
                 model, key, secret_key = found[entry.public_key]
                 level.append(Voice(entry, secret_key, model, key, self._listed(entry, secret_key)))
             voices |= {voice.entry.public_key: voice for voice in level}

@@ -111,9 +111,11 @@ def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
 
 def save_entries(entries: Sequence[Entry], *, using: str) -> None:
     """Write what can change of an entry: whose it is, its list of sealed locators, and how long it is kept."""
-    if entries:
-        changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on) for e in entries]
-        rows.update(_ENTRIES, (*_ENTRY_COLUMNS[2:],), changed, using=using)
+    changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on) for e in entries]
+    # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
+    for part in ([row for row in changed if row[4]], [row for row in changed if not row[4]]):
+        if part:
+            rows.update(_ENTRIES, _ENTRY_COLUMNS[2:], part, using=using)
 
 
 def replace_keys(entries: Sequence[Entry], *, using: str) -> None:

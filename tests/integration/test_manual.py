@@ -562,12 +562,12 @@ class TestRefusals:
                 runs.append(name)
                 s.modify(answers_of(bea.user)[0], text="[gone]")
 
-        for name in ("modify", "finish"):
+        for name in ("changing.modify", "disguise.finish"):
             with monkeypatch.context() as patched, nothing_changes():
-                patched.setattr(f"edna.engine.disguise.{name}", deadlock)
+                patched.setattr(f"edna.engine.{name}", deadlock)
                 with pytest.raises(DatabaseBusy):
                     block()
-        assert runs == ["modify", "finish"]
+        assert runs == ["changing.modify", "disguise.finish"]
 
     def test_a_name_needs_a_function(self, bea: Student) -> None:
         with (

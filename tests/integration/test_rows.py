@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import IntegrityError, connection, transaction
 
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import rows as raw
+from edna.engine.writing import Writes
 from edna.models import Bag
 from edna.rows import holding, in_one_statement, table_of
 from tests.support import enrol_many, make_course, statements
@@ -36,6 +38,101 @@ def test_equal_values_of_different_types_stay_what_they_are() -> None:
     rows = [(number, text) for number, text in enumerate(texts, start=1)]
     raw.insert(table_of(Lecture), ("id", "label"), rows, using="default")
     assert list(Lecture.objects.order_by("pk").values_list("pk", "label")) == rows
+
+
+#: What is special to SQL, to LIKE, to a driver or to an encoding; and every plane of Unicode.
+TEXTS = [
+    "",
+    "'",
+    '"',
+    "\\",
+    "\\'",
+    "%",
+    "%s",
+    "%%",
+    "%(s0)s",
+    "a\nb\rc\td\x1a\x08",
+    "\u00e4\u03c0\u4e2d",
+    "\U0001f600",
+    "\ufffd",
+    "null",
+    "1",
+]
+
+
+@pytest.mark.parametrize("count", [1, 2, 60])
+def test_values_arrive_to_the_byte_in_however_many_rows(count: int) -> None:
+    """Inserted and updated: all alike, all different, and some of each."""
+    everything = bytes(range(256))
+    rows = [(pk, bytes([pk]) * 32, everything[pk:] + everything[:pk], None) for pk in range(1, count + 1)]
+    raw.insert(BAGS, ("id", "index", "sealed", "expires_on"), rows, using="default")
+    day = datetime.date(2031, 2, 1)
+    other = [(pk, everything * 2 if pk % 2 else b"", day if pk % 3 else None) for pk, *_ in rows]
+    for names, new in (
+        (("sealed", "expires_on"), other),
+        (("sealed", "expires_on"), [(pk, b"\\'", day) for pk, *_ in rows]),
+        (("index", "sealed"), [(pk, index[::-1] + b"", sealed) for pk, index, sealed, _ in rows]),
+    ):
+        raw.update(BAGS, names, new, using="default")
+        found = raw.read(BAGS, ("id", *names), [(pk,) for pk, *_ in rows], lock=False, using="default")
+        assert [tuple(bytes(v) if isinstance(v, memoryview) else v for v in row) for row in found] == new
+
+
+def test_texts_arrive_to_the_byte() -> None:
+    table, count = table_of(Lecture), len(TEXTS)
+    rows = [(number, f"{text}") for number, text in enumerate(TEXTS, start=1)]
+    raw.insert(table, ("id", "label"), rows, using="default")
+    turned = [(number, TEXTS[-number]) for number in range(1, count + 1)]
+    for new in (rows, turned, [(number, TEXTS[9]) for number in range(1, count + 1)]):
+        raw.update(table, ("label",), new, using="default")
+        assert raw.read(table, ("id", "label"), [(pk,) for pk, _ in new], lock=False, using="default") == new
+
+
+def test_a_column_that_is_kept_changes_in_some_rows_only() -> None:
+    make_course(lectures=1, questions=3)
+    one, two = Lecture.objects.create(pk=901, label="one"), Lecture.objects.create(pk=902, label="two")
+    table = table_of(Question)
+    keys = list(Question.objects.order_by("pk").values_list("pk", flat=True))
+    (first, *_) = before = list(Question.objects.order_by("pk").values_list("lecture", flat=True))
+    for new, expected in (
+        ([one.pk, None, two.pk], [one.pk, first, two.pk]),
+        ([None, one.pk, None], [one.pk, one.pk, two.pk]),
+        ([None, None, None], [one.pk, one.pk, two.pk]),
+        (before, before),
+    ):
+        rows = [(key, value, number) for number, (key, value) in enumerate(zip(keys, new, strict=True), start=31)]
+        raw.update(table, ("lecture", "number"), rows, kept={"lecture"}, using="default")
+        found = Question.objects.order_by("pk").values_list("lecture", "number")
+        assert list(found) == list(zip(expected, (31, 32, 33), strict=True))
+
+
+def test_changes_of_one_table_are_written_together_if_none_has_to_come_first() -> None:
+    make_course(lectures=1, questions=3)
+    one = Lecture.objects.create(pk=901, label="one")
+    table = table_of(Question)
+    keys = list(Question.objects.order_by("pk").values_list("pk", flat=True))
+    (lecture, *_) = Question.objects.values_list("lecture", flat=True)
+
+    def changed(*changes: tuple[str, dict[int, Any]]) -> int:
+        writes = Writes("default")
+        for name, new in changes:
+            writes.add(table, (name,), [(keys[place], value) for place, value in new.items()])
+        return len([sql for sql in statements(writes.flush) if "UPDATE" in sql])
+
+    def now() -> list[tuple[Any, ...]]:
+        return list(Question.objects.order_by("pk").values_list("lecture", "number", "text"))
+
+    alike = changed(("text", {0: "a", 1: "b"}), ("lecture", {0: one.pk, 1: one.pk}))
+    assert [row[0::2] for row in now()][:2] == [(one.pk, "a"), (one.pk, "b")]
+    # Of rows that differ, numbers only: a text that is not changed could not be told from one that is to be NULL.
+    numbers = changed(("lecture", {0: lecture}), ("number", {1: 71, 2: 72}))
+    assert [row[:2] for row in now()][1:] == [(one.pk, 71), (lecture, 72)]
+    texts = changed(("text", {0: "c"}), ("number", {2: 73}))
+    assert [row[1:] for row in now()][2][0] == 73
+    assert now()[0][2] == "c"
+    again = changed(("text", {0: "d"}), ("text", {0: "e", 1: "e"}))
+    assert [row[2] for row in now()][:2] == ["e", "e"]
+    assert (alike, numbers, texts, again) == (1, 1, 2, 2)
 
 
 def test_places_that_hold_a_value_are_found_in_one_statement() -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import random
 from collections.abc import Iterator
-from itertools import count, permutations
+from itertools import count, islice, permutations
 from pathlib import Path
 from typing import Any
 
@@ -248,7 +248,7 @@ class TestMentions:
 
     @pytest.fixture
     def same_keys(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pseudoprincipals, "_random_key", lambda field, connection: -77)
+        monkeypatch.setattr(pseudoprincipals, "_random_keys", lambda field, count, connection: [-77] * count)
 
     @pytest.fixture(autouse=True)
     def by_hand(self) -> Iterator[None]:
@@ -586,10 +586,10 @@ def test_a_story_of_guests_and_hosts(seed: int, monkeypatch: pytest.MonkeyPatch)
     """In the end every row is as it was, and what was written under disguise names those who were meant."""
     counters: dict[type[Model], Iterator[int]] = {}
 
-    def counted(field: Any, connection: Any) -> int:
-        return next(counters.setdefault(field.model, count(-1, -1)))
+    def counted(field: Any, number: int, connection: Any) -> list[int]:
+        return list(islice(counters.setdefault(field.model, count(-1, -1)), number))
 
-    monkeypatch.setattr(pseudoprincipals, "_random_key", counted)
+    monkeypatch.setattr(pseudoprincipals, "_random_keys", counted)
     chance = random.Random(seed)
     story = Inn(chance)
     before, tables = application_dump(), edna_dump()

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import Q
 
 import edna
+from apps.lobsters_sim.models import Tag, TagFilter
+from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Modify
 from tests.installed import registering
@@ -143,6 +145,71 @@ def test_rows_that_several_steps_mean_are_read_once() -> None:
     assert set(Answer.objects.values_list("text", flat=True)) == {"[redacted]"}
     assert student.reveal(receipt).complete
     assert application_dump() == before
+
+
+def test_rows_that_several_steps_changed_are_written_and_read_once() -> None:
+    """By the disguise and by the reveal, however many of their records are about one table."""
+    make_course(lectures=2, questions=3)
+    (student,) = enrol_many(1)
+    answers(student, 6)
+    before = application_dump()
+    name = connection.ops.quote_name("websubmit_answer")
+    receipts: list[edna.Receipt] = []
+    sent = statements(lambda: receipts.append(edna.disguise("test.redact-and-disown", student.user)))
+    if connection.vendor != "sqlite":
+        assert len([sql for sql in sent if f"UPDATE {name}" in sql]) == 1
+    sent = statements(lambda: student.reveal(receipts[0]))
+    found = [sql for sql in sent if f"FROM {name}" in sql and "EXISTS" not in sql]
+    # On PostgreSQL, what must be unique is looked for before it is written.
+    if connection.vendor != "postgresql":
+        assert len(found) == 1
+    assert application_dump() == before
+
+
+def about(table: str, sent: list[str]) -> list[str]:
+    """The statements that read the table alone."""
+    reading = [sql for sql in sent if sql.startswith("SELECT") and "EXISTS" not in sql]
+    return [sql for sql in reading if f"FROM {connection.ops.quote_name(table)}" in sql]
+
+
+def test_tables_in_which_somebody_has_no_row_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On MariaDB, where a statement is dear; and only where each statement sees what is committed by then."""
+    once = connection.vendor == "mysql"
+    for isolation, asked in (("read committed", once), ("repeatable read", False)):
+        if once:
+            monkeypatch.setattr(connections["default"], "isolation_level", isolation)
+        member = Member.objects.create(username=f"bea {isolation}", email="bea@example.org")
+        key = edna.register_principal(member).secret_key
+        tag = Tag.objects.create(tag=isolation[:8])
+        TagFilter.objects.create(user=member, tag=tag)
+        receipts: list[edna.Receipt] = []
+        sent = statements(lambda m=member, r=receipts: r.append(edna.disguise("lobsters.delete-account", m)))
+        assert len(about("hidden_stories", sent)) == (not asked)
+        assert len(about("tag_filters", sent)) == 1
+        with edna.unlock(secret_key=key) as unlocked:
+            assert edna.reveal(receipts[0], unlocked).complete
+        assert TagFilter.objects.filter(user=member).count() == 1
+
+
+def test_what_the_database_refuses_at_once_is_not_asked_before() -> None:
+    """On MariaDB, whether a reference leads anywhere: it is asked when one does not, and the other rows come back."""
+    make_course(lectures=1, questions=4)
+    (student,) = enrol_many(1)
+    answers(student, 4)
+    sent: list[str] = []
+    for gone in (False, True):
+        receipt = edna.disguise(DELETE, student.user)
+        if gone:
+            last = Question.objects.order_by("pk").last()
+            assert last is not None
+            last.delete()
+        outcomes: list[edna.Outcome] = []
+        sent = statements(lambda r=receipt, o=outcomes: o.append(student.reveal(r)))
+        asked = len(about("websubmit_question", sent))
+        assert asked == (gone or connection.vendor != "mysql")
+    (held,) = outcomes[0].held
+    assert (held.reason, held.field) == (edna.Reason.REFERENCE_MISSING, "question")
+    assert Answer.objects.filter(author=student.user).count() == 3
 
 
 def test_letting_go_asks_all_tables_at_once() -> None:
