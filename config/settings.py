@@ -2,7 +2,7 @@
 under var/ that is made on first use and readable by its owner only.
 
 Environment: EDNA_DATABASE_URL, EDNA_DEBUG, EDNA_ALLOWED_HOSTS, EDNA_HTTPS, EDNA_SITE_URL, EDNA_SECRET_KEY, EDNA_MAC_KEYS,
-EDNA_METRICS_TOKEN, EDNA_VAR.
+EDNA_METRICS_TOKEN, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR.
 """
 
 import os
@@ -10,6 +10,9 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
+from config import cache
 from config.database import from_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -23,6 +26,14 @@ def _flag(name: str) -> bool:
 
 def _list(name: str) -> list[str]:
     return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
+
+
+def _number(name: str) -> float | None:
+    text = os.environ.get(name, "").strip()
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number.") from None
 
 
 def _generated(name: str) -> str:
@@ -89,6 +100,8 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": from_url(os.environ.get("EDNA_DATABASE_URL") or f"sqlite:///{VAR}/site.sqlite3", base=BASE_DIR)}
+# In the memory of each process, unless EDNA_CACHE_URL names one for all of them.
+CACHES = {"default": cache.from_url(os.environ.get("EDNA_CACHE_URL") or "memory:")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "websubmit.User"  # who may log in to the admin site; the other applications have people of their own
@@ -119,6 +132,8 @@ EDNA: dict[str, Any] = {
     "MAC_KEYS": _list("EDNA_MAC_KEYS") or [_generated("mac_key")],
     # With a broker, Celery's workers do the jobs; without, the process that starts one does it (docs/celery.md).
     "JOB_RUNNER": "celery" if BROKER_URL else "eager",
+    # How many requests a second may ask edna for work, over all processes that share the cache (docs/rate-limit.md).
+    "REQUEST_RATE_PER_SECOND": _number("EDNA_REQUEST_RATE"),
     # With a token, metrics are counted, and Prometheus gets them at /edna/metrics (docs/operations.md).
     "METRICS_TOKEN": os.environ.get("EDNA_METRICS_TOKEN") or None,
 }

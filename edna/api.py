@@ -1,7 +1,8 @@
 """The one door of the library: what applications, commands, pages and tasks call.
 
 Every function is atomic: it does all it says or nothing, and raises one of `edna.errors` with a sentence that says what
-to do. Nothing here keeps state between calls but the key pool. One file on purpose: the whole contract at one glance.
+to do. In a request, those that open or lock a key, disguise or reveal may raise `TooBusy` before they begin. Nothing here keeps state
+between calls but the key pool. One file on purpose: the whole contract at one glance.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from django.db import IntegrityError, connections, router
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import conf, recordmigrations, registry, store
+from edna import conf, recordmigrations, registry, store, throttle
 from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
@@ -155,7 +156,8 @@ def register_principal(
         PrincipalError: the user is not saved, or not of a principal model.
     """
     if password is not None:
-        model, reference, using = _identity(principal)
+        throttle.admit()
+    model, reference, using = _identity(principal)
     if public_key is not None:
         given = public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)
         transactions.run(lambda: _add_principals(model, {reference: given}, using=using), using=using)
@@ -242,6 +244,7 @@ def is_pseudoprincipal(principal: Model) -> bool:
 
 def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
     """Replace the password slot: the old password opens nothing from here on."""
+    throttle.admit()
     secret_key = unlocked.secret_key
     slot = _lock(secret_key, next(_password_secrets(identifier, password)), kind=password_slots.KIND)
 
@@ -275,6 +278,7 @@ def rotate(
         ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, CapabilityClosed,
         DatabaseBusy. Nothing was changed then.
     """
+    throttle.admit()
     old, using = unlocked.secret_key, unlocked.using
     if public_key is not None and (password is not None or identifier is not None):
         raise TypeError("rotate(public_key=...) makes no key slots: the secret key is not here.")
@@ -341,6 +345,7 @@ def unlock(
         WrongCredentials: they open nothing; it is not said whether the person was ever here.
         KeyMalformed, RecoveryCodeMalformed, ReceiptMalformed: mistyped.
     """
+    throttle.admit()
     using = router.db_for_write(registry.principal_models()[0])
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
@@ -447,6 +452,7 @@ def disguise(
         DatabaseBusy; PrincipalError: the disguise is for another principal model. Nothing was changed then, but by chunks that were
         done before.
     """
+    throttle.admit()
     cls = registry.get(name)
     model, reference, using = _identity(principal, cls)
     given = validated_params(cls, params)
@@ -493,6 +499,7 @@ def disguise_all(
     Raises:
         UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed.
     """
+    throttle.admit()
     cls = registry.get(name)
     given = validated_params(cls, params)
     model = registry.principal_model_for(cls)
@@ -592,6 +599,7 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
     Raises:
         UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused, DatabaseBusy. Nothing was changed then.
     """
+    throttle.admit()
     cls = registry.by_hand(name)
     model, reference, using = _identity(principal)
 
@@ -640,6 +648,7 @@ def reveal(
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
         CapabilityClosed. Nothing was changed then, but by chunks that came back before.
     """
+    throttle.admit()
     parsed, using = _receipt(receipt), unlocked.using
     new_values, whole, several = overrides or {}, atomic or not allow_partial, False
     try:

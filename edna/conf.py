@@ -36,6 +36,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "JOB_CONCURRENCY": 2,
     "JOB_RATE_PER_SECOND": None,
     "JOB_SILENT_SECONDS": 60,
+    "REQUEST_RATE_PER_SECOND": None,
+    "REQUEST_RATE_CACHE": "default",
     "LEDGER": False,
     "METRICS_TOKEN": None,
 }
@@ -60,6 +62,15 @@ def _positive(name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigurationError(f'EDNA["{name}"] must be a whole number of at least 1.')
     return value
+
+
+def _rate(name: str) -> float | None:
+    rate = _read(name)
+    if rate is None:
+        return None
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
+        raise ConfigurationError(f'EDNA["{name}"] must be a number above 0, or None for no limit.')
+    return float(rate)
 
 
 def unknown_names() -> list[str]:
@@ -176,12 +187,20 @@ def job_silent_seconds() -> int:
 
 
 def job_rate_per_second() -> float | None:
-    rate = _read("JOB_RATE_PER_SECOND")
-    if rate is None:
-        return None
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
-        raise ConfigurationError('EDNA["JOB_RATE_PER_SECOND"] must be a number above 0, or None for no limit.')
-    return float(rate)
+    return _rate("JOB_RATE_PER_SECOND")
+
+
+def request_rate_per_second() -> float | None:
+    """How many requests a second may ask edna for work."""
+    return _rate("REQUEST_RATE_PER_SECOND")
+
+
+def request_rate_cache() -> str:
+    """The alias of the cache in which those requests are counted."""
+    alias = _read("REQUEST_RATE_CACHE")
+    if not isinstance(alias, str) or alias not in settings.CACHES:
+        raise ConfigurationError('EDNA["REQUEST_RATE_CACHE"] must be one of the names in CACHES.')
+    return alias
 
 
 def ledger() -> bool:

@@ -406,3 +406,14 @@ class DatabaseBusy(EdnaError):
 
     Remedy: try again later; look for long transactions on the same rows. Nothing was changed.
     """
+
+
+class TooBusy(EdnaError):
+    """Cause: more requests ask edna for work than `EDNA["REQUEST_RATE_PER_SECOND"]` allows. Nothing was read or changed.
+
+    Remedy: try again after `.retry_after_seconds`. If it happens to ordinary visitors, raise the setting.
+    """
+
+    def __init__(self, message: str = "", *, retry_after_seconds: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds

@@ -1,9 +1,9 @@
 """Numbers for Prometheus; the only module that imports its client (the extra ``metrics``).
 
-Two kinds: counters and histograms that this process adds to whenever `signals.measured` says that something was done, in the client's own
-registry, beside the application's; and gauges that are read from the tables when somebody asks, with a fixed number of statements, and
-only for edna's own page. Invariant: a label is the name of a disguise, a class of errors, a reason, a state, a day of expiry: nothing that
-grows with users, and nothing about any of them. Works in the client's multiprocess mode, too (docs/operations.md).
+Two kinds: counters and histograms that this process adds to whenever `signals` say that something was done or asked for, in the
+client's own registry, beside the application's; and gauges that are read from the tables when somebody asks, with a fixed number of
+statements, and only for edna's own page. Invariant: a label is the name of a disguise, a class of errors, a reason, a state, a day of
+expiry: nothing that grows with users, and nothing about any of them. Works in the client's multiprocess mode, too (docs/operations.md).
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ SECONDS: Final = Histogram(
 PRINCIPALS: Final = Counter("edna_principals", "For how many people they were done.", ("operation", "disguise"))
 ROWS: Final = Counter("edna_rows", "Rows that were disguised or restored.", ("operation", "disguise"))
 HELD: Final = Counter("edna_held_rows", "Records that a reveal had to leave sealed, by reason.", ("reason",))
+REQUESTS: Final = Counter("edna_requests", "Requests that the rate limit is for, by what became of them.", ("result",))
 POOL_KEYS: Final = Gauge("edna_key_pool_keys", "Key pairs that are ready.", multiprocess_mode="livesum")
 POOL_SIZE: Final = Gauge("edna_key_pool_size", "Key pairs of a full pool.", multiprocess_mode="livesum")
 POOL_MADE: Final = Counter(
@@ -59,10 +60,16 @@ _pool_counted = {"background": 0, "inline": 0}
 def connect() -> None:
     """Count from now on, in this process."""
     signals.measured.connect(_measured, dispatch_uid="edna.metrics")
+    signals.request_counted.connect(_request_counted, dispatch_uid="edna.metrics")
 
 
 def disconnect() -> None:
     signals.measured.disconnect(dispatch_uid="edna.metrics")
+    signals.request_counted.disconnect(dispatch_uid="edna.metrics")
+
+
+def _request_counted(*, result: str, **_: Any) -> None:
+    REQUESTS.labels(result).inc()
 
 
 def _measured(

@@ -4,11 +4,12 @@ Guarantees, synchronous and asynchronous (without a change of thread) alike:
 
 - ``request.edna`` unlocks; what it unlocked is closed when the view's response is there, or its exception. A streamed
   body is produced after that.
-- A request that does not use it costs a microsecond or two and no statement.
+- A request that does not use it costs some microseconds and no statement.
 - The response to one that does is kept out of caches, and its address out of other sites' logs.
 - ``request.user`` is never a pseudoprincipal, except inside ``with request.edna.speak_as(obj)``. See `edna.visitors`
   for what that takes, and `edna.receivers` for `login()`, which is watched without this middleware, too.
 - Error reports show no secrets; see `edna.reports`.
+- A request that `edna.throttle` has refused is answered with status 429, whether the view says so itself or lets the error go.
 
 Does not know: users whom something sets after this middleware (put it behind all that set ``request.user``; a REST
 framework's authenticators ask `edna.is_pseudoprincipal` themselves).
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -25,14 +27,15 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
 from django.utils.functional import LazyObject
 from django.views.decorators.debug import sensitive_variables
 
-from edna import api, reports
-from edna.errors import CapabilityClosed
+from edna import api, reports, views
+from edna.errors import CapabilityClosed, TooBusy
+from edna.throttle import Asking, current
 from edna.visitors import LazyVisitor, Visitor
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -62,28 +65,32 @@ class EdnaMiddleware:
         edna = self._attach(request)
         if edna.outsider is not None:
             request.user = edna.offered = edna.admit(edna.outsider)
+        outer = current.set(edna)
         try:
             response = self.get_response(request)
         finally:
+            current.reset(outer)
             edna.close()
         if edna.is_new_today():
             edna.note()
         if edna.used:
-            protect(response)
+            finish(response, edna)
         return response
 
     async def _acall(self, request: HttpRequest) -> Any:
         edna = self._attach(request)
         if edna.outsider is not None:
             request.user = edna.offered = await edna.aadmit(edna.outsider)
+        outer = current.set(edna)
         try:
             response = await self.get_response(request)
         finally:
+            current.reset(outer)
             edna.close()
         if edna.is_new_today():
             await sync_to_async(edna.note)()
         if edna.used:
-            protect(response)
+            finish(response, edna)
         return response
 
     def _attach(self, request: HttpRequest) -> RequestEdna:
@@ -101,16 +108,17 @@ class EdnaMiddleware:
             request.auser = edna.aresolve
         return edna
 
-    def process_exception(self, request: HttpRequest, exception: Exception) -> None:
-        """What the log and the error page will print shows no secret of this request."""
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """A page instead of `TooBusy`. Of all else, what the log and the error page will print shows no secret of this request."""
+        if isinstance(exception, TooBusy):
+            return views.too_busy(request, exception)
         reports.scrub(exception, request)
+        return None
 
 
-class RequestEdna(Visitor):
+class RequestEdna(Visitor, Asking):
     """``request.edna``: unlock, and speak as a pseudoprincipal, for as long as this request lasts."""
 
-    #: Whether the response must be kept out of caches.
-    used = False
     _closed = False
     _unlocked: tuple[api.Unlocked, ...] = ()
 
@@ -250,3 +258,17 @@ def protect(response: HttpResponseBase) -> HttpResponseBase:
     if response.headers.get("Referrer-Policy") != "no-referrer":
         response.headers["Referrer-Policy"] = "same-origin"
     return response
+
+
+def finish(response: HttpResponseBase, asking: Asking) -> None:
+    """Protect the response to a request that used edna. If it was refused, say so to programs as the page does to people.
+
+    Only a page gets another status: a redirect, or an error of another kind, says something that the view wants to be heard.
+    """
+    protect(response)
+    if not asking.refused:
+        return
+    if response.status_code == HTTPStatus.OK:
+        response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        response.headers.setdefault("Retry-After", str(asking.retry_after_seconds))

@@ -12,12 +12,14 @@ For the operator:
 - ``measured``: something was done or refused; ``sender`` is None, with ``operation`` ("disguise", "disguise_all", "session", "reveal",
   or "batch": of a job), ``name`` (of the disguise), ``seconds``, ``principals``, ``rows``, ``held`` (how many rows by reason) and
   ``error`` (the class of the error, or ""). No principal, key or value.
+- ``request_counted``: a request has asked for something that ``EDNA["REQUEST_RATE_PER_SECOND"]`` limits; ``sender`` is None, and ``result``
+  "admitted", "refused", or "uncounted": let in, because the cache did not count.
 
 They are sent robustly: a receiver that fails breaks neither the caller nor other receivers, and the log says which one failed with
 which class of error, never with which words. Nothing is computed for a signal that nobody listens to.
 
 This module holds the signals only, as `django.contrib.auth.signals` does, so that it can be imported from anywhere, at any time. They are
-sent by `edna.engine.announcing` and `edna.engine.measuring`. What edna itself listens to is in `edna.receivers`.
+sent by `edna.engine.announcing`, `edna.engine.measuring` and `edna.throttle`. What edna itself listens to is in `edna.receivers`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,16 @@ from typing import Any, Final
 
 from django.dispatch import Signal
 
-__all__ = ["disguised", "job_ready", "measured", "revealed", "rows_changed", "rows_removed", "rows_restored"]
+__all__ = [
+    "disguised",
+    "job_ready",
+    "measured",
+    "request_counted",
+    "revealed",
+    "rows_changed",
+    "rows_removed",
+    "rows_restored",
+]
 
 logger = logging.getLogger("edna")
 
@@ -48,3 +59,4 @@ disguised: Final = Announcement()
 revealed: Final = Announcement()
 job_ready: Final = Announcement()
 measured: Final = Announcement()
+request_counted: Final = Announcement()

@@ -1,6 +1,6 @@
-"""edna's own pages outside of the admin site: the metrics.
+"""edna's own pages outside of the admin site: the metrics, and what a visitor sees whom the rate limit has refused.
 
-Guarantees: whoever has neither the token nor the permission gets the same answer as for a page that does not exist, at the
+Guarantees of the metrics: whoever has neither the token nor the permission gets the same answer as for a page that does not exist, at the
 cost of one comparison, and without a statement for whoever is not logged in.
 """
 
@@ -8,13 +8,39 @@ from __future__ import annotations
 
 from hmac import compare_digest
 from importlib.util import find_spec
+from typing import Final
 
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.template import TemplateDoesNotExist, loader
+from django.utils.html import escape
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
 from edna import conf
+from edna.errors import TooBusy
+
+#: As Django's own pages of errors are, where a project has no template for them.
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+<head>
+  <title>Too many requests</title>
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+</head>
+<body>
+  <h1>Too many requests</h1><p>{}</p>
+</body>
+</html>
+"""
+
+
+def too_busy(request: HttpRequest, error: TooBusy) -> HttpResponse:
+    """The project's ``429.html`` if it has one, with ``retry_after_seconds`` in its context; otherwise a plain page."""
+    try:
+        page: str = loader.render_to_string("429.html", {"retry_after_seconds": error.retry_after_seconds}, request)
+    except TemplateDoesNotExist:
+        page = _PAGE.format(escape(error))
+    return HttpResponse(page, status=429, headers={"Retry-After": str(error.retry_after_seconds)})
 
 
 @transaction.non_atomic_requests

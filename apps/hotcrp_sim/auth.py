@@ -41,6 +41,8 @@ def _by_key(email: str, password: str) -> ContactInfo | None:
     try:
         with edna.unlock(identifier=identifier(email), password=password) as unlocked:
             found = edna.principal(unlocked)
+    except edna.errors.TooBusy:
+        raise  # nobody has looked whether the password is right
     except edna.errors.EdnaError:
         return None
     return found if isinstance(found, ContactInfo) else None

@@ -48,6 +48,10 @@ _EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
         "Please tell {helpers}, and mention this word: {name}."
     ),
     edna.errors.DatabaseBusy: "The database is very busy right now. Nothing was changed; please try again in a minute.",
+    edna.errors.TooBusy: (
+        "Many people are using their keys right now, or are leaving and coming back, and this site does only so much of it at a time. "
+        "Nothing was changed; please try again in {seconds}."
+    ),
     edna.errors.EdnaError: (
         "This cannot be done right now. Nothing was changed. Please tell {helpers}, and mention this word: {name}."
     ),
@@ -92,7 +96,13 @@ class Words:
         """A sentence that says what to do about an error: that of the nearest class in the tree of errors."""
         sentences = {**_EXPLANATIONS, **self.explanations}
         sentence = next(sentences[kind] for kind in type(error).__mro__ if kind in sentences)
-        return sentence.format(name=type(error).__name__, login=self.login, helpers=self.helpers)
+        seconds = getattr(error, "retry_after_seconds", 1)
+        return sentence.format(
+            name=type(error).__name__,
+            login=self.login,
+            helpers=self.helpers,
+            seconds="a second" if seconds == 1 else f"{seconds} seconds",
+        )
 
     def preview(self, plan: edna.Plan) -> list[str]:
         """What a plan would do, one line per table and operation, without those that it would not touch."""

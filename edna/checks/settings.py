@@ -15,6 +15,8 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
 from django.contrib.sessions.backends.signed_cookies import SessionStore as CookieSessions
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.cache import BaseCache
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.checks import CheckMessage, Error, Warning
 from django.db.models import Model
 from django.utils.module_loading import import_string
@@ -40,6 +42,8 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.job_concurrency,
     conf.job_rate_per_second,
     conf.job_silent_seconds,
+    conf.request_rate_per_second,
+    conf.request_rate_cache,
     conf.metrics_token,
 )
 
@@ -48,7 +52,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     if not isinstance(getattr(settings, "EDNA", {}), Mapping):
         hint = 'Write it as a dictionary: EDNA = {"MAC_KEYS": [...]}.'
         return [Error("EDNA is no dictionary: nothing of edna works.", hint=hint, obj=_OBJECT, id="edna.E001")]
-    return [*_names(), *_values(), *_mac_keys(), *_principal_models(), *_runner(), *_metrics()]
+    return [*_names(), *_values(), *_mac_keys(), *_principal_models(), *_runner(), *_metrics(), *_request_rate()]
 
 
 def principal_models() -> list[type[Model]]:
@@ -145,6 +149,31 @@ def _metrics() -> Iterator[CheckMessage]:
         )
 
 
+def _request_rate() -> Iterator[CheckMessage]:
+    if settings_value("REQUEST_RATE_PER_SECOND") is None:
+        return
+    try:
+        alias = conf.request_rate_cache()
+        backend = import_string(settings.CACHES[alias]["BACKEND"])
+    except (ConfigurationError, ImportError, KeyError):
+        return  # edna.E002 says so, or Django as soon as it needs the cache
+    if issubclass(backend, LocMemCache):
+        problem = "is in the memory of each process: every process of the site lets in as many requests as all should together"
+    elif backend.incr is BaseCache.incr:
+        problem = (
+            "cannot count what arrives at the same time: more requests are let in than the rate says, or all of them"
+        )
+    else:
+        return
+    yield Warning(
+        f'EDNA["REQUEST_RATE_PER_SECOND"] is set, and CACHES["{alias}"], {backend.__name__}, {problem}.',
+        hint="Use a cache that all processes share and that counts by itself (Redis or Memcached); name it in "
+        'EDNA["REQUEST_RATE_CACHE"] if it is not the default one.',
+        obj=_OBJECT,
+        id="edna.W004",
+    )
+
+
 def settings_value(name: str) -> Any:
     """The setting as it stands, for checks that must not stop at the first wrong one."""
     configured = getattr(settings, "EDNA", {})
@@ -179,7 +208,7 @@ def _middleware() -> Iterator[CheckMessage]:
     if _MIDDLEWARE not in chain:
         yield Warning(
             "EdnaMiddleware is not in MIDDLEWARE: request.edna is missing, nothing but is_active keeps "
-            "pseudoprincipals from being logged in, and error reports may show what edna's pages were sent.",
+            "pseudoprincipals from being logged in, no rate limit holds, and error reports may show what edna's pages were sent.",
             hint=f'Add "{_MIDDLEWARE}" behind AuthenticationMiddleware.',
             obj="settings.MIDDLEWARE",
             id="edna.W010",

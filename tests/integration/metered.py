@@ -1,4 +1,4 @@
-"""The sample site as gunicorn serves it, with one page more: for the test of metrics in several processes."""
+"""The sample site as gunicorn serves it, with two pages more: for the test of metrics in several processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from config.wsgi import application as site
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """``/disguise/<pk>`` disguises a student, and says which process did it."""
+    """``/disguise/<pk>`` disguises a student; that page and ``/process`` say which process has answered."""
     _, page, *rest = environ["PATH_INFO"].split("/")
-    if page != "disguise":
+    if page not in ("disguise", "process"):
         return site(environ, start_response)
-    import edna
-    from apps.websubmit.models import User
+    if page == "disguise":
+        import edna
+        from apps.websubmit.models import User
 
-    edna.disguise("websubmit.delete-account", User.objects.get(pk=int(rest[0])))
+        edna.disguise("websubmit.delete-account", User.objects.get(pk=int(rest[0])))
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [str(os.getpid()).encode()]

@@ -384,5 +384,5 @@ def test_without_receivers_nothing_is_computed(
 def test_the_signals_are_easy_to_import() -> None:
     assert edna.signals is signals
     assert set(signals.__all__) == {
-        "disguised", "job_ready", "measured", "revealed", "rows_changed", "rows_removed", "rows_restored"
+        "disguised", "job_ready", "measured", "request_counted", "revealed", "rows_changed", "rows_removed", "rows_restored"
     }  # fmt: skip

@@ -624,6 +624,32 @@ def test_metrics_without_the_client_of_prometheus(settings: Any, monkeypatch: py
     assert "W003" not in with_setting(settings, METRICS_TOKEN=None)
 
 
+@pytest.mark.parametrize(
+    ("backend", "complains"),
+    [
+        ("locmem.LocMemCache", True),
+        ("dummy.DummyCache", True),
+        ("filebased.FileBasedCache", True),
+        ("db.DatabaseCache", True),
+        ("redis.RedisCache", False),
+        ("memcached.PyMemcacheCache", False),
+    ],
+)
+def test_request_rate_and_a_cache_that_does_not_count(settings: Any, backend: str, complains: bool) -> None:
+    settings.CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache"},
+        "shared": {"BACKEND": f"django.core.cache.backends.{backend}"},
+    }
+    here = {"REQUEST_RATE_CACHE": "shared", "REQUEST_RATE_PER_SECOND": 2}
+    assert ("W004" in with_setting(settings, **here)) == complains
+    assert "W004" not in with_setting(settings, **{**here, "REQUEST_RATE_CACHE": "default"})
+    assert "W004" not in with_setting(settings, **{**here, "REQUEST_RATE_PER_SECOND": None})
+    elsewhere = with_setting(settings, **{**here, "REQUEST_RATE_CACHE": "elsewhere"})
+    assert "E002" in elsewhere
+    assert "W004" not in elsewhere
+    assert "E002" in with_setting(settings, **{**here, "REQUEST_RATE_PER_SECOND": "2"})
+
+
 def test_celery_that_is_not_installed(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "E004" not in with_setting(settings, JOB_RUNNER="celery")
     monkeypatch.setattr("edna.checks.settings.find_spec", lambda name: None)

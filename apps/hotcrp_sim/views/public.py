@@ -50,7 +50,13 @@ def log_in(request: HttpRequest) -> HttpResponse:
     form = LoginForm(request.POST or None)
     onward = str(request.POST.get("next") or request.GET.get("next") or "")
     if form.is_valid():
-        user = authenticate(request, hotcrp_email=form.cleaned_data["email"], password=form.cleaned_data["password"])
+        try:
+            user = authenticate(
+                request, hotcrp_email=form.cleaned_data["email"], password=form.cleaned_data["password"]
+            )
+        except edna.errors.TooBusy as error:
+            form.add_error(None, words.WORDS.explain(error))
+            return show(request, "login.html", {"form": form, "next": onward})
         if user is not None:
             login(request, user)
             safe = url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure())

@@ -257,3 +257,24 @@ def test_it_works_without_javascript(chromium: Any, live_server: Any, bea: Perso
     walker.press("Bring my account back")
     walker.sees("Welcome back!")
     context.close()
+
+
+def test_too_busy(
+    walker: Walker, small_course: list[Lecture], bea: Person, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser shows the page of a refused request as any other."""
+    monkeypatch.setattr("edna.throttle._now", lambda: 1_800_000_008.0)
+    settings.ROOT_URLCONF = "apps.showcase.tests.busy_urls"
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": __name__}}
+    settings.EDNA = {**settings.EDNA, "REQUEST_RATE_PER_SECOND": 0.1}
+    for _ in range(3):
+        walker.page.goto(f"{walker.site}/unlock/")
+    walker.sees("Too busy just now", "Nothing was changed; please try again in 2 seconds.")
+    walker.picture("90-too-busy")
+    walker.log_in("bea@example.org")
+    walker.go("delete")
+    walker.fill(confirmation="bea@example.org", password=PASSWORD)
+    walker.press("Delete my account")
+    walker.sees("Nothing was changed; please try again in 2 seconds.")
+    walker.picture("91-delete-too-busy")
+    assert User.objects.filter(email="bea@example.org").exists()

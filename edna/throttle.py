@@ -1,0 +1,121 @@
+"""How many requests a second may ask edna for work: ``EDNA["REQUEST_RATE_PER_SECOND"]``, over all processes of the site.
+
+Requests are counted in Django's cache, in windows of time: one key for each window, which says when, and nothing about anybody. A
+window lets in its share of the rate, and what the window before it has left. So it is never more than two shares in one window,
+and in the long run never more than the rate; whoever was refused takes nothing from those who come later. A window lasts a second,
+or as long as it takes until one request may enter.
+
+Guarantees: a request is counted once, however much it asks for; one that was refused stays refused. What runs outside of a request
+(commands, tasks, jobs) is never limited. Without a limit, or once a request is in, all this costs is a look at a variable.
+
+A cache that does not count lets everybody in: to leave is a right, and the limit a comfort. The log says so, and the cache has some
+seconds to recover before it is asked again. Knows no principals, no disguises and no HTTP.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from contextvars import ContextVar
+from typing import Final, Literal
+
+from django.core.cache import caches
+
+from edna import conf, logs, signals
+from edna.errors import TooBusy
+
+Result = Literal["admitted", "refused", "uncounted"]
+
+#: How long a cache that has failed is left alone: each question may cost as long as its client waits.
+_REST_SECONDS: Final = 5.0
+#: Keys outlive their window and the next one, whatever the clocks of several machines say.
+_SPARE_SECONDS: Final = 60
+
+_now = time.time
+_ask_again_at = 0.0
+
+
+class Asking:
+    """A request, as far as it asks edna for work. `current` is the one that is being answered."""
+
+    #: Whether the response must be kept out of caches.
+    used = False
+    admitted = False
+    #: In how many seconds it should be tried again, if it was refused.
+    retry_after_seconds: int | None = None
+
+    @property
+    def refused(self) -> bool:
+        return self.retry_after_seconds is not None and not self.admitted
+
+
+current: Final[ContextVar[Asking | None]] = ContextVar("edna_asking", default=None)
+
+
+def admit() -> None:
+    """Called first by whatever is expensive, and before it has read or locked anything.
+
+    Raises:
+        TooBusy: the request that is being answered is one too many.
+    """
+    asking = current.get()
+    if asking is None or asking.admitted:
+        return
+    if asking.retry_after_seconds is None:
+        asking.retry_after_seconds = _seconds_to_wait()
+        asking.admitted = asking.retry_after_seconds is None
+    if asking.retry_after_seconds is not None:
+        asking.used = True
+        seconds = asking.retry_after_seconds
+        raise TooBusy(
+            "Too many visitors have asked for their keys, or to leave or to return, at the same time. "
+            f"Nothing was changed; try again in {seconds} second{'' if seconds == 1 else 's'}.",
+            retry_after_seconds=seconds,
+        )
+
+
+def _seconds_to_wait() -> int | None:
+    """None: go on."""
+    rate = conf.request_rate_per_second()
+    if rate is None:
+        return None
+    now = _now()
+    window_seconds = max(1.0, 1 / rate)
+    window = math.floor(now / window_seconds)
+    result = _count(window, per_window=max(rate, 1.0), window_seconds=window_seconds)
+    signals.request_counted.send_robust(sender=None, result=result)
+    if result != "refused":
+        return None
+    seconds = max(1, math.ceil((window + 1) * window_seconds - now))
+    logs.event("request_refused", area="requests", retry_after_seconds=seconds)
+    return seconds
+
+
+def _count(window: int, *, per_window: float, window_seconds: float) -> Result:
+    global _ask_again_at
+    alias = conf.request_rate_cache()
+    if time.monotonic() < _ask_again_at:
+        return "uncounted"
+    try:
+        cache = caches[alias]
+        key, share = _key(window), _share(window, per_window)
+        cache.add(key, 0, timeout=math.ceil(2 * window_seconds) + _SPARE_SECONDS)
+        place = cache.incr(key)
+        # Asked only where it matters: what nobody has taken of the window before.
+        if place > share:
+            share += max(0, _share(window - 1, per_window) - cache.get(_key(window - 1), 0))
+    except Exception as error:  # whatever the cache's client raises
+        _ask_again_at = time.monotonic() + _REST_SECONDS
+        logs.event("requests_not_counted", level=logging.WARNING, area="requests", error=type(error).__name__)
+        return "uncounted"
+    return "admitted" if place <= share else "refused"
+
+
+def _key(window: int) -> str:
+    return f"edna:requests:{window}"
+
+
+def _share(window: int, per_window: float) -> int:
+    """Of 2.5 a window, 2 and 3 in turn."""
+    return math.floor((window + 1) * per_window) - math.floor(window * per_window)
