@@ -1,4 +1,5 @@
-"""Measure what people wait for, with edna and by hand: WebSubmit in the library and over HTTP, Lobsters and HotCRP in the library.
+"""Measure what people wait for, with edna and by hand: WebSubmit in the library and over HTTP, Lobsters and HotCRP in the library;
+where the time goes, how it grows, and what storage it takes. Print it, and draw it.
 
 Each on a private database server (WebSubmit on SQLite, too). `make bench` runs this at the published scales; `make bench QUICK=1`
 or --quick at small ones, to see that it works.
@@ -66,6 +67,10 @@ def main() -> int:
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(lines, indent=1) + "\n")
     print(f"\n{len(results)} results are in {arguments.output}")
+    from benchmarks.plots import draw  # here, for measuring takes no matplotlib
+
+    index = draw([Result.from_dict(line) for line in lines], arguments.output.with_suffix(""))[-1]
+    print(f"pictures and tables are in {index}")
     return 1 if failed or missing else 0
 
 
@@ -106,7 +111,7 @@ def _measure(app: str, name: str, arguments: argparse.Namespace, parent: Path) -
         command = [sys.executable, "-m", "benchmarks.measure", f"--app={app}", f"--database={name}"]
         environment = {**_environment(), "EDNA_DATABASE_URL": url, "EDNA_VAR": f"{directory}/var"}
         subprocess.run([*command, f"--output={output}", *options], env=environment, check=True)
-        return [_result(line) for line in json.loads(output.read_text())]
+        return [Result.from_dict(line) for line in json.loads(output.read_text())]
 
 
 def kept_lines(output: Path, results: list[Result]) -> list[dict[str, Any]]:
@@ -131,11 +136,6 @@ def _url(name: str, directory: str, parent: Path) -> Iterator[str]:
     else:
         with private_mariadb(parent=parent) as server:
             yield server.url
-
-
-def _result(line: dict[str, Any]) -> Result:
-    known = {name: line.pop(name) for name in Result.__dataclass_fields__ if name in line}
-    return Result(**known, extra=line)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from django.db.models import Model
 import edna
 from benchmarks.driver import Affected, Driver, Snapshot
 from benchmarks.memory import peaks
-from benchmarks.timing import COUNTED, Clock, Key, interleave, percentile
+from benchmarks.parts import drilling, summary
+from benchmarks.timing import COUNTED, DRILLED, Clock, Key, interleave, percentile
 from benchmarks.watching import Seen, Stored, stored, watching
 
 #: A published median in ms: by hand, and with the prototype.
@@ -53,7 +54,7 @@ class Disguising:
 
     def __init__(self, driver: Driver, *, people: tuple[str, str], new: Mapping[str, str] | None = None) -> None:
         self.driver, self._people, self._new = driver, people, dict(new or {})
-        self.clock = Clock(self._counting)
+        self.clock = Clock(self._counting, (drilling, summary))
         self._seen: Seen | None = None
         self._weighed: dict[Key, list[Stored]] = {}
         self._looks: dict[Key, list[Seen]] = {}
@@ -86,12 +87,13 @@ class Disguising:
     def many(self, operation: Operation, people: Sequence[Person], *, suffix: str = "") -> None:
         """Each once: with edna and by hand, another one first each time, and everything as it was afterwards."""
         counted = max(COUNTED, len(people) // 10)
-        for number, person in enumerate(self.clock.rounds(people, counted=counted)):
+        for number, person in enumerate(self.clock.rounds(people, drilled=max(DRILLED, counted), counted=counted)):
             self._both(number, operation, person, suffix)
 
     def repeated(self, operation: Operation, person: Person, *, times: int, suffix: str) -> None:
         """One person, again and again."""
-        for number in self.clock.rounds(range(times + 3), warm_up=1, counted=2):
+        drilled = min(DRILLED, times)
+        for number in self.clock.rounds(range(times + drilled + 3), warm_up=1, drilled=drilled, counted=2):
             self._both(number, operation, person, suffix)
 
     def _both(self, number: int, operation: Operation, person: Person, suffix: str) -> None:

@@ -71,15 +71,24 @@ class Driver:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """MariaDB's begins by itself, with the first statement."""
-        if self.is_sqlite:
-            self.cursor.execute("BEGIN IMMEDIATE")
+        self.begin()
         try:
             yield
         except BaseException:
-            self.connection.rollback()
+            self.rollback()
             raise
+        self.commit()
+
+    def begin(self) -> None:
+        """MariaDB's transactions begin by themselves, with the first statement."""
+        if self.is_sqlite:
+            self.cursor.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
         self.connection.commit()
+
+    def rollback(self) -> None:
+        self.connection.rollback()
 
     @contextmanager
     def without_references(self) -> Iterator[None]:

@@ -1,21 +1,28 @@
-"""Says what came out, as tables for a terminal: times beside the baseline and beside what was published, and what is stored."""
+"""Says what came out, as tables for a terminal: times beside the baseline and beside what was published, where they go, how they
+grow, and what is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from benchmarks.goals import goals
 from benchmarks.timing import Result
 
 PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and their ratio; other hardware (16 vCPU, MariaDB 10.5)"
 
 
 def report(results: Sequence[Result]) -> str:
-    """Everything there is to say, for one application after the other."""
-    parts = [table(results), sizes(results), storage(results), ratios(results)]
-    return "\n\n".join(part for part in parts if part)
+    """Everything there is to say, for one application after the other; the goals last."""
+    return "\n\n".join(part for part in (tables(results), goals(results)) if part)
 
 
-def _groups(results: Sequence[Result]) -> Iterable[list[Result]]:
+def tables(results: Sequence[Result]) -> str:
+    """What was measured, without a word about goals."""
+    parts = [table(results), drilldown(results), curves(results), sizes(results), storage(results)]
+    return "\n\n".join(part.strip("\n") for part in parts if part)
+
+
+def groups(results: Sequence[Result]) -> Iterable[list[Result]]:
     """Results of one application, database and level each, in the order in which they were measured."""
     for place in dict.fromkeys((result.app, result.database, result.level) for result in results):
         yield [result for result in results if (result.app, result.database, result.level) == place]
@@ -24,7 +31,10 @@ def _groups(results: Sequence[Result]) -> Iterable[list[Result]]:
 def table(results: Sequence[Result]) -> str:
     """Every operation with its baseline beside it, for one application, database and level after the other."""
     lines = []
-    for here in _groups(results):
+    for here in groups(results):
+        here = [result for result in here if "curve" not in result.extra]
+        if not here:
+            continue
         first, published = here[0], any("published" in result.extra for result in here)
         head = _HEAD + (" | published  ratio" if published else "")
         lines += ["", f"{first.app} on {first.database}, {first.level}, {first.scale} (ms)", head, "-" * len(head)]
@@ -66,7 +76,7 @@ def _number(value: int | None) -> str:
 def sizes(results: Sequence[Result]) -> str:
     """What an operation leaves in edna's tables, and what it takes while it runs, for small and large ones under each other."""
     lines = []
-    for here in _groups(results):
+    for here in groups(results):
         weighed = [result for result in here if result.variant == "edna" and "stored_bytes" in result.extra]
         if weighed:
             lines += ["", f"{here[0].app} on {here[0].database}, {here[0].level}: what is stored and held", _SIZES]
@@ -94,10 +104,10 @@ def storage(results: Sequence[Result]) -> str:
     """Tables before and after some users left."""
     lines = []
     for result in results:
-        tables: dict[str, dict[str, int]] = result.extra.get("tables", {})
-        if tables:
+        found: dict[str, dict[str, int]] = result.extra.get("tables", {})
+        if found:
             lines += ["", f"{result.app} on {result.database}: {result.operation} ({result.extra['left']:,})", _STORAGE]
-            lines += ["-" * len(_STORAGE), *(_table(name, size) for name, size in tables.items())]
+            lines += ["-" * len(_STORAGE), *(_table(name, size) for name, size in found.items())]
             lines += [f"  {note}" for note in result.extra["notes"]]
     return "\n".join(lines)
 
@@ -113,20 +123,92 @@ def _table(name: str, size: dict[str, int]) -> str:
     return f"{line}{size['before_rows']:>14,}{size['after_rows']:>14,}"
 
 
-def ratios(results: Sequence[Result]) -> str:
-    """The two ratios that the project watches, from the same run: of medians, and of the undisturbed 5th percentiles."""
+def drilldown(results: Sequence[Result]) -> str:
+    """Where the milliseconds go, by operation: with edna, and by hand where there is such a thing."""
     lines = []
-    for group in _groups(results):
-        here = {(result.operation, result.variant): result for result in group if not result.derivation}
-        delete, restore = here.get(("delete account", "edna")), here.get(("restore account", "edna"))
-        manual = here.get(("delete account", "manual"))
-        if delete and restore and manual:
-            lines.append(
-                f"{delete.app}, {delete.database}, {delete.level}: delete is {_ratio(delete, manual)} times the manual delete, "
-                f"restore {_ratio(restore, delete)} times the delete"
-            )
+    for here in groups(results):
+        drilled = [result for result in here if "parts_ms" in result.extra and "curve" not in result.extra]
+        if drilled:
+            title = f"{here[0].app} on {here[0].database}, {here[0].level}: where the milliseconds go, on average"
+            lines += ["", title, _PARTS, "-" * len(_PARTS), *map(_parts, drilled), *_PARTS_NOTES]
     return "\n".join(lines)
 
 
-def _ratio(upper: Result, lower: Result) -> str:
-    return f"{upper.p50_ms / lower.p50_ms:.1f} (p5: {upper.p5_ms / lower.p5_ms:.1f})"
+_PARTS = (
+    f"{'operation':<50}{'n':>4}{'timed':>9}{'whole':>9}{'counting':>9} |{'sql':>9}{'sealing':>9}{'encoding':>9}{'key pool':>9}"
+    f"{'derive':>9}{'python':>9} | sql: {'select':>8}{'':>6}{'insert':>8}{'':>6}{'update':>8}{'':>6}{'delete':>8}{'':>6}{'commit':>8}"
+)
+_PARTS_NOTES = (
+    "  timed: p50 of the rounds without counting; whole: mean of the middle half of those with, the sum of the parts; "
+    "counting: what counting itself took of it",
+    "  sql: inside the driver, with escaping, the round trip and converting rows; in brackets: how many statements",
+)
+
+
+def _parts(result: Result) -> str:
+    extra, name = result.extra, result.operation + (", derived" if result.derivation else "")
+    line = (
+        f"{name + (' (by hand)' if result.variant == 'manual' else ''):<50}{extra['parts_n']:>4}{result.p50_ms:>9.2f}"
+    )
+    line += f"{extra['parts_whole_ms']:>9.2f}{extra['parts_overhead_ms']:>9.2f} |"
+    line += "".join(f"{ms:>9.2f}" for ms in extra["parts_ms"].values()) + " |      "
+    kinds = ("select", "insert", "update", "delete")
+    line += "".join(f"{extra['sql_ms'][kind]:>8.2f}{_calls(extra['sql_calls'][kind]):>6}" for kind in kinds)
+    return f"{line}{extra['sql_ms']['transaction']:>8.2f}"
+
+
+def _calls(number: float) -> str:
+    return f"({number:.0f})" if number else ""
+
+
+def curves(results: Sequence[Result]) -> str:
+    """How operations grow: with the rows of one person, with pseudoprincipals, with principals."""
+    lines = []
+    for here in groups(results):
+        for curve, (title, unit) in CURVES.items():
+            points = [result for result in here if result.extra.get("curve") == curve]
+            if points:
+                head = f"{'line':<34}{unit:>18}{_CURVE}"
+                lines += ["", f"{here[0].app} on {here[0].database}, {here[0].level}: {title}", head, "-" * len(head)]
+                names = dict.fromkeys(result.extra["line"] for result in points)
+                lines += [_point(each) for name in names for each in points if each.extra["line"] == name]
+                lines += slopes(points)
+    return "\n".join(lines)
+
+
+#: By name of a curve: what it shows, and what is counted from left to right.
+CURVES = {
+    "rows": ("growth with one person's rows", "answers"),
+    "composition": ("composition: more and more pseudoprincipals, always as many rows", "pseudoprincipals"),
+    "principals": (
+        "growth with principals: one user's cost must not depend on how many others there are",
+        "principals",
+    ),
+}
+_CURVE = f"{'n':>5} |{'p5 ms':>10}{'p50':>10}{'p95':>10}{'µs per row':>12} |{'stmts':>7}{'rows read':>11}{'pages':>9}"
+
+
+def _point(result: Result) -> str:
+    extra = result.extra
+    line = f"{extra['line']:<34}{extra['x']:>18,}{result.n:>5} |{_times(result)}"
+    line += f"{result.p50_ms * 1000 / result.rows if result.rows else 0:>12.1f} |{_number(result.statements):>7}"
+    return f"{line}{_number(extra.get('rows_read')):>11}{_number(extra.get('pages')):>9}"
+
+
+def slopes(points: Sequence[Result]) -> list[str]:
+    """Of a composition: what each pseudoprincipal costs, between the fewest and the most."""
+    found = []
+    for name in dict.fromkeys(result.extra["line"] for result in points if result.extra["curve"] == "composition"):
+        own = sorted((each for each in points if each.extra["line"] == name and each.extra["x"]), key=_x)
+        if len(own) > 1:
+            each = (own[-1].p50_ms - own[0].p50_ms) / (_x(own[-1]) - _x(own[0]))
+            counts = sorted({result.statements or 0 for result in own})
+            found.append(
+                f"  {name}: {each:.3f} ms for each pseudoprincipal (published: 1 to 2); "
+                f"statements with {_x(own[0])} to {_x(own[-1])} of them: {' or '.join(map(str, counts))}"
+            )
+    return found
+
+
+def _x(result: Result) -> int:
+    return int(result.extra["x"])

@@ -13,15 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from time import perf_counter_ns
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
+
+from benchmarks.stopwatch import Spent, Stopwatch
 
 Outcome = TypeVar("Outcome")
 Item = TypeVar("Item")
 #: Opens a block, and gives back a function that says, once the block is left, how many statements ran in it.
 Counting = Callable[[], AbstractContextManager[Callable[[], int]]]
+#: Opens a block in which a stopwatch sees where the time goes; and what of that stands in the results.
+Drilling = tuple[Callable[[], AbstractContextManager[Stopwatch]], Callable[[Sequence[Spent]], dict[str, Any]]]
 
 WARM_UP = 5
+DRILLED = 8
 COUNTED = 2
+#: What rounds take beside those that are timed.
+BESIDE = WARM_UP + DRILLED + COUNTED
 
 
 class Key(NamedTuple):
@@ -59,6 +66,12 @@ class Result:
         plain = asdict(self)
         return plain | plain.pop("extra")
 
+    @classmethod
+    def from_dict(cls, line: Mapping[str, Any]) -> Self:
+        """What `as_dict` made."""
+        known = {name: value for name, value in line.items() if name in cls.__dataclass_fields__}
+        return cls(**known, extra={name: value for name, value in line.items() if name not in known})
+
 
 def percentile(samples: Sequence[float], percent: float) -> float:
     """The value that ``percent`` of the samples do not exceed, between two samples by linear interpolation."""
@@ -69,11 +82,13 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 
 
 class Clock:
-    """Runs pieces of work under keys: some to warm up, most timed, the last few counted instead of timed."""
+    """Runs pieces of work under keys: some to warm up, most timed, then some drilled into, the last few counted instead of timed."""
 
-    def __init__(self, counting: Counting) -> None:
-        self._counting = counting
+    def __init__(self, counting: Counting, drilling: Drilling | None = None) -> None:
+        self._counting, self._drilling = counting, drilling
         self._mode = "time"
+        self._watch: Stopwatch | None = None
+        self.drilled: dict[Key, list[Spent]] = {}
         self.samples: dict[Key, list[float]] = {}
         self.statements: dict[Key, set[int]] = {}
         self.rows: dict[Key, list[int]] = {}
@@ -87,6 +102,10 @@ class Clock:
             if key not in self.rows:
                 self.rows[key] = [rows]
             return outcome
+        if self._watch is not None:
+            outcome, spent = self._watch.run(work)
+            self.drilled.setdefault(key, []).append(spent)
+            return outcome
         began = perf_counter_ns()
         outcome = work()
         elapsed = perf_counter_ns() - began
@@ -95,23 +114,46 @@ class Clock:
             self.rows.setdefault(key, []).append(rows)
         return outcome
 
-    def rounds(self, items: Iterable[Item], *, warm_up: int = WARM_UP, counted: int = COUNTED) -> Iterator[Item]:
-        """The items: the first ones to warm up, the last ones to count, with the garbage collector off in between."""
+    @contextmanager
+    def drill(self) -> Iterator[None]:
+        """Work that is done meanwhile is no sample: it is seen where its time goes."""
+        if self._drilling is None:
+            yield
+            return
+        with self._drilling[0]() as self._watch:
+            try:
+                yield
+            finally:
+                self._watch = None
+
+    def rounds(
+        self, items: Iterable[Item], *, warm_up: int = WARM_UP, drilled: int = DRILLED, counted: int = COUNTED
+    ) -> Iterator[Item]:
+        """The items: the first ones to warm up, the last ones to drill into and to count, with the garbage collector off all the time.
+
+        Where there are few items, one for each of these is enough.
+        """
         chosen = list(items)
-        if len(chosen) <= warm_up + counted:
-            warm_up, counted = int(len(chosen) > 2), 1
-        last = max(len(chosen) - counted, 1)
+        drilled = drilled if self._drilling else 0
+        if len(chosen) <= warm_up + drilled + counted:
+            warm_up, drilled, counted = int(len(chosen) > 2), min(drilled, int(len(chosen) > 3)), 1
+        timed = max(len(chosen) - drilled - counted, 1)
         with _collector_off():
             try:
-                for number, item in enumerate(chosen):
-                    self._mode = "warm up" if number < warm_up else "time" if number < last else "count"
+                for number, item in enumerate(chosen[:timed]):
+                    self._mode = "warm up" if number < warm_up else "time"
                     yield item
+                with self.drill():
+                    yield from chosen[timed : timed + drilled]
+                self._mode = "count"
+                yield from chosen[timed + drilled :]
             finally:
                 self._mode = "time"
 
     def results(self, **common: Any) -> list[Result]:
         """One result for each key that was timed."""
         extra = common.pop("extra", {})
+        parts = {key: self._drilling[1](seen) for key, seen in self.drilled.items()} if self._drilling else {}
         return [
             Result(
                 operation=key.operation,
@@ -123,7 +165,7 @@ class Clock:
                 p95_ms=round(percentile(samples, 95), 4),
                 statements=max(self.statements[key]) if key in self.statements else None,
                 rows=round(percentile(self.rows[key], 50)) if key in self.rows else None,
-                extra=extra.get(key, {}),
+                extra={**extra.get(key, {}), **parts.get(key, {})},
                 **common,
             )
             for key, samples in self.samples.items()

@@ -19,7 +19,7 @@ from benchmarks.driver import Affected, Driver, Snapshot
 from benchmarks.hotcrp import manual
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse
-from benchmarks.timing import COUNTED, WARM_UP, Key, interleave, percentile
+from benchmarks.timing import BESIDE, COUNTED, DRILLED, Key, interleave, percentile
 from benchmarks.watching import stored
 
 REMOVE: Final = Operation(
@@ -93,7 +93,7 @@ class Site:
     def plain(self, samples: int) -> None:
         """Accounts, with a key of their own and without; and what edna leaves as it is, beside the same in SQL."""
         clock, password = self.measured.clock, make_password("!")
-        rounds = range(min(samples, 100) + WARM_UP + COUNTED)
+        rounds = range(min(samples, 100) + BESIDE)
 
         def create(email: str) -> None:
             edna.register_principal(ContactInfo.objects.create(email=email, password=password))
@@ -218,7 +218,8 @@ class Site:
         for person in clock.rounds(self.pc, counted=max(COUNTED, len(self.pc) // 10)):
             self._there_and_back(person)
         for name, person in self._sizes().items():
-            for _ in clock.rounds(range(repeated + 3), warm_up=1):
+            drilled = min(DRILLED, repeated)
+            for _ in clock.rounds(range(repeated + drilled + 3), warm_up=1, drilled=drilled):
                 self._there_and_back(person, f", {name}")
 
     def _there_and_back(self, person: Person, suffix: str = "") -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks.driver import Affected, Driver
+from benchmarks.driver import Affected, Driver, Row
 from benchmarks.handwritten import random_text, repoint
 
 PEOPLE: Final = ("users", "id")
@@ -109,6 +109,51 @@ def create_account(driver: Driver, username: str, password_hash: str) -> None:
             "VALUES (%s, %s, %s, %s, CURRENT_TIMESTAMP, %s)",
             (username, 0, password_hash, f"{username}@example.org", False),
         )
+
+
+def front_page(driver: Driver, size: int) -> list[Row]:
+    """The hottest stories with their authors and tags, in the same three statements as the application's."""
+    hottest = driver.execute(
+        "SELECT id FROM stories WHERE NOT is_expired AND merged_story_id IS NULL AND upvotes >= downvotes ORDER BY hotness, id LIMIT %s",
+        (size + 1,),
+    )
+    shown = tuple(story for (story,) in hottest.fetchall()[:size])
+    marks = ", ".join(["%s"] * len(shown))
+    found = driver.execute(
+        "SELECT s.id, s.short_id, s.title, s.url, s.created_at, s.upvotes, s.downvotes, s.comments_count, s.user_is_author, "
+        f"s.is_expired, s.user_id, u.username, u.deleted_at FROM stories s JOIN users u ON u.id = s.user_id WHERE s.id IN ({marks})",
+        shown,
+    )
+    rows = list(found.fetchall())
+    _tags(driver, shown)
+    return rows
+
+
+def read_story(driver: Driver, short_id: str) -> list[Row]:
+    """A story with its tags, and its comments with who wrote them."""
+    found = driver.execute(
+        "SELECT s.*, u.username, u.deleted_at FROM stories s JOIN users u ON u.id = s.user_id WHERE s.short_id = %s",
+        (short_id,),
+    )
+    story = found.fetchall()[0][0]
+    comments = driver.execute(
+        "SELECT c.*, u.username, u.deleted_at, h.hat, h.link FROM comments c JOIN users u ON u.id = c.user_id "
+        "LEFT JOIN hats h ON h.id = c.hat_id WHERE c.story_id = %s",
+        (story,),
+    )
+    rows = list(comments.fetchall())
+    _tags(driver, (story,))
+    return rows
+
+
+def _tags(driver: Driver, stories: tuple[int, ...]) -> list[Row]:
+    marks = ", ".join(["%s"] * len(stories))
+    tags = driver.execute(
+        f"SELECT g.story_id, a.tag, a.is_media FROM taggings g JOIN tags a ON a.id = g.tag_id WHERE g.story_id IN ({marks}) "
+        "ORDER BY a.is_media, a.tag",
+        stories,
+    )
+    return list(tags.fetchall())
 
 
 def _give_away(driver: Driver, user: int, also: Mapping[str, Mapping[str, str]]) -> None:

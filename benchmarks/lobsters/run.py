@@ -37,8 +37,9 @@ def run(arguments: argparse.Namespace) -> list[Result]:
         say(f"seeding Lobsters at scale {arguments.lobsters_scale:g}")
         site = Site(driver, scale=arguments.lobsters_scale, seed=arguments.seed)
         say(f"{site}; members own {site.spread()} rows")
-        say("creating accounts")
+        say("creating accounts, reading the front page and stories")
         site.create(arguments.samples)
+        site.read(arguments.samples)
         for operation in site.operations:
             say(f"{operation.name}, {operation.back}")
             site.measure(operation, samples=arguments.samples, repeated=arguments.slow_samples)

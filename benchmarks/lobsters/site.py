@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,13 +11,15 @@ from django.contrib.auth.hashers import make_password
 from django.core.management import call_command
 
 import edna
+from apps.lobsters_sim import listing
 from apps.lobsters_sim.models import Comment, Story, User
+from apps.lobsters_sim.threads import Node, thread
 from benchmarks.disguising import Disguising, Operation, Person
 from benchmarks.driver import Driver
 from benchmarks.lobsters import manual
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse, leave
-from benchmarks.timing import COUNTED, WARM_UP, Key, interleave, percentile, say
+from benchmarks.timing import BESIDE, COUNTED, DRILLED, WARM_UP, Key, interleave, percentile, say
 
 TAG: Final = "starwars"
 DELETE: Final = Operation(
@@ -48,6 +50,8 @@ TOPIC: Final = Operation(
     published=(1.3, 3.6),
     published_back=(None, 13.1),
 )
+#: MB before and after.
+PUBLISHED_TABLES: Final = {"edna's tables": [12, 58.5], "the application's tables": [261, 290]}
 PUBLISHED_SPACE: Final = (
     "published, for 10 % of 16,000 users: edna's tables 12 to 58.5 MB, the application's 261 to 290 MB (+11 %), 78,100 pseudoprincipals",
 )
@@ -92,7 +96,7 @@ class Site:
         def with_edna(name: str) -> None:
             edna.register_principal(User.objects.create(username=name, email=f"{name}@example.org", password=password))
 
-        for number in clock.rounds(range(min(samples, 100) + WARM_UP + COUNTED)):
+        for number in clock.rounds(range(min(samples, 100) + BESIDE)):
             interleave(
                 number,
                 lambda n=number: clock(Key("create account", "edna"), lambda: with_edna(f"new-{n}"), rows=1),
@@ -104,12 +108,38 @@ class Site:
             )
         self.measured.more[Key("create account", "edna")] = {"published": [0.1, 8.7]}
 
+    def read(self, samples: int) -> None:
+        """What edna leaves as it is: the application's own queries of two pages, without their templates, beside the same in SQL."""
+        clock, driver = self.measured.clock, self.driver
+        stories = list(listing.stories().values_list("short_id", "pk"))
+        wanted = min(samples, 100) + BESIDE
+        for number, (short_id, key) in enumerate(clock.rounds(self.source.choices(stories, k=wanted))):
+            comments = Comment.objects.filter(story=key).count()
+            interleave(
+                number,
+                lambda s=short_id, n=comments: clock(Key("read a story", "edna"), lambda: _story(s), rows=n + 1),
+                lambda s=short_id, n=comments: clock(
+                    Key("read a story", "manual"), lambda: manual.read_story(driver, s), rows=n + 1
+                ),
+            )
+            driver.commit()
+        size = listing.STORIES_PER_PAGE
+        for number in clock.rounds(range(wanted)):
+            interleave(
+                number,
+                lambda: clock(Key("front page", "edna"), _front_page, rows=size),
+                lambda: clock(Key("front page", "manual"), lambda: manual.front_page(driver, size), rows=size),
+            )
+            driver.commit()
+        self.measured.more[Key("read a story", "edna")] = {"published": [1.6, 2.0]}
+        self.measured.more[Key("front page", "edna")] = {"published": [3.0, 3.1]}
+
     def measure(self, operation: Operation, *, samples: int, repeated: int) -> None:
         """For many members once each, then for three of different sizes again and again."""
         rows = self.rows if operation is not TOPIC else self._in_topic()
         concerned = [person for person in self.people if rows.get(person.user.pk)]
         counted = max(COUNTED, samples // 10)
-        chosen = self.source.sample(concerned, min(len(concerned), samples + WARM_UP + counted))
+        chosen = self.source.sample(concerned, min(len(concerned), samples + WARM_UP + max(DRILLED, counted) + counted))
         self.measured.many(operation, chosen)
         ordered = sorted(concerned, key=lambda person: (rows[person.user.pk], person.user.pk))
         heaviest = len(ordered) - 1
@@ -134,4 +164,18 @@ class Site:
         key = Key(f"storage after {part:.0%} left", "edna")
         extra = leave(self.driver, self.measured.clock, key, [person.user for person in members], DELETE.disguise)
         extra["notes"] += PUBLISHED_SPACE
+        extra["published_space"] = PUBLISHED_TABLES
         self.measured.more[key] = extra
+
+
+def _front_page() -> Sequence[listing.Listed]:
+    rows = listing.front_page(None)
+    page = listing.page_of(rows, 1, listing.STORIES_PER_PAGE, "front", shown=listing.shown_stories())
+    return listing.listed(page.rows, None)
+
+
+def _story(short_id: str) -> Sequence[Node]:
+    shown = Story.objects.select_related("user", "merged_story").get(short_id=short_id)
+    comments = list(Comment.objects.filter(story=shown).select_related("user", "hat").only(*listing.COMMENT_COLUMNS))
+    listing.listed([shown], None)
+    return thread(comments, {})

@@ -5,14 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.core.management import call_command
-from django.utils import timezone
 
 import edna
-from apps.websubmit.models import Answer, Lecture, Question, User
+from apps.websubmit.models import Lecture, User
 
 PASSWORD = "a long walk home"
 SENTENCE = "A page fault is served in three steps, and each of them can be measured on its own. "
@@ -94,31 +92,3 @@ def register(user: User, *, password: str) -> Member:
     made = edna.register_principal(user, password=password)
     assert made.secret_key is not None
     return Member(user, made.secret_key, str(made.recovery_code))
-
-
-def prolific(sizes: Sequence[int]) -> dict[int, Member]:
-    """A student with so many answers for each of ``sizes``, in a lecture of their own."""
-    lecture = Lecture.objects.create(label="0. Everything at once")
-    questions = Question.objects.bulk_create(
-        [Question(lecture=lecture, number=number, text="Why?") for number in range(1, max(sizes) + 1)], batch_size=5000
-    )
-    found: dict[int, Member] = {}
-    now = timezone.now()
-    for size in sizes:
-        user = User.objects.create(email=f"prolific-{size}@example.org", password="!")
-        texts: list[Any] = [
-            Answer(author=user, question=question, text=f"{question.pk} " + SENTENCE * 3, submitted_at=now)
-            for question in questions[:size]
-        ]
-        Answer.objects.bulk_create(texts, batch_size=5000)
-        (made,) = edna.register_principals([user])
-        assert made.secret_key is not None
-        found[size] = Member(user, made.secret_key)
-    return found
-
-
-def forget_prolific() -> None:
-    """Take them out again: the other measurements are at the paper's scale."""
-    Answer.objects.filter(author__email__startswith="prolific-")._raw_delete("default")
-    Question.objects.filter(lecture__label__startswith="0. ")._raw_delete("default")
-    Lecture.objects.filter(label__startswith="0. ")._raw_delete("default")

@@ -13,14 +13,13 @@ import edna
 from apps.websubmit.answers import listing, save_answers, texts_by_question
 from apps.websubmit.models import Answer, User
 from benchmarks.driver import Driver
-from benchmarks.timing import COUNTED, WARM_UP, Clock, Key, interleave
-from benchmarks.websubmit import course as courses
+from benchmarks.parts import drilling, summary
+from benchmarks.timing import BESIDE, Clock, Key, interleave
 from benchmarks.websubmit import manual
 from benchmarks.websubmit.course import PASSWORD, Course, Member
 
 DELETE = "websubmit.delete-account"
 ANONYMISE = "websubmit.anonymize-all"
-SIZES = (8, 80, 800, 8000)
 
 
 class Library:
@@ -31,7 +30,7 @@ class Library:
     def __init__(self, course: Course, driver: Driver, *, samples: int, slow: int) -> None:
         self.course, self.driver = course, driver
         self.samples, self.slow = samples, slow
-        self.clock = Clock(self._counting)
+        self.clock = Clock(self._counting, (drilling, summary))
         self.extra: dict[Key, dict[str, Any]] = {}
 
     @contextmanager
@@ -47,7 +46,7 @@ class Library:
             yield lambda: len(seen) + self.driver.statements - before
 
     def _members(self, *, derivation: bool = False) -> Iterator[tuple[int, Member]]:
-        wanted = (self.slow if derivation else self.samples) + WARM_UP + COUNTED
+        wanted = (self.slow if derivation else self.samples) + BESIDE
         members = self.course.some(wanted, self.course.with_slots if derivation else None)
         yield from enumerate(self.clock.rounds(members))
 
@@ -173,18 +172,6 @@ class Library:
         self.clock(key, lambda: manual.delete_account(self.driver, member.user.pk), rows=rows)
         saved.put_back()
 
-    def growth(self, *, times: int, largest: int) -> None:
-        """The same for students with more and more answers: the statements must stay as many."""
-        for size, member in courses.prolific([size for size in SIZES if size <= largest]).items():
-            suffix = f", {size:,} answers"
-            for number in self.clock.rounds(range(times + 2), warm_up=1, counted=1):
-                interleave(
-                    number,
-                    lambda m=member, s=suffix, r=size + 1: self.there_and_back(m, r, suffix=s),
-                    lambda m=member, s=suffix, r=size + 1: self.delete_by_hand(m, r, suffix=s),
-                )
-        courses.forget_prolific()
-
     # Anonymised
 
     def anonymise(self, authors: manual.Authors) -> None:
@@ -204,6 +191,11 @@ class Library:
             self.extra[key] = {"users": users, "total_ms": round(total, 1)}
 
         one("manual", lambda: manual.anonymise_all(self.driver))
+        authors.put_back()
+        key = Key("anonymise (per user)", "edna")
+        with self.clock.drill():
+            self.clock(key, lambda: edna.disguise_all(ANONYMISE), rows=rows)
+        self.clock.drilled[key] = [spent.shared(users) for spent in self.clock.drilled[key]]
         authors.put_back()
         one("edna", lambda: edna.disguise_all(ANONYMISE))
 

@@ -1,0 +1,1 @@
+"""WebSubmit with up to a million students, most of them synthetic: deleting and restoring one of them."""
