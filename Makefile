@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PORT ?= 8000
 PYTEST ?=
 BENCH ?=
+SCENARIO ?= websubmit-paced
+LOAD ?=
 APP ?= websubmit
 DATABASES ?= sqlite,mariadb,postgres
 EXAMPLES ?= 1000
@@ -12,13 +14,13 @@ PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constrain
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo serve venv test test-quick test-deep lint format bench clean
+.PHONY: help demo serve venv test test-quick test-deep lint format bench load clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve; PYTEST='-k reveal' and BENCH='--quick' add arguments;"
+	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve; PYTEST='-k reveal', BENCH='--quick' and LOAD='--seconds 60' add arguments;"
 	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
 
 demo: $(VENV)/.site ## Show in the terminal what edna does: APP=websubmit, lobsters or hotcrp, on embedded SQLite (needs only Python)
@@ -41,7 +43,8 @@ THOROUGH = tests/unit/test_benchmarks.py tests/unit/test_records_values.py tests
 	apps/lobsters_sim/tests/test_seed.py apps/lobsters_sim/tests/test_leaving.py apps/lobsters_sim/tests/test_others.py apps/hotcrp_sim/tests/test_disguises.py \
 	apps/hotcrp_sim/tests/test_visibility.py apps/hotcrp_sim/tests/test_pages.py apps/showcase/tests/test_several_applications.py \
 	tests/operator tests/workers tests/moving tests/upgrades tests/acceptance/test_jobs.py tests/acceptance/test_scrub.py tests/acceptance/test_restore_drill.py tests/acceptance/test_server_keys.py \
-	tests/integration/test_schedules.py tests/integration/test_jobs.py tests/integration/test_metrics.py tests/integration/test_transfer.py
+	tests/integration/test_schedules.py tests/integration/test_jobs.py tests/integration/test_metrics.py tests/integration/test_transfer.py tests/loadtest/test_report.py tests/loadtest/test_summary.py tests/unit/test_benchmarks_parts.py \
+	tests/unit/test_benchmarks_plots.py tests/unit/test_benchmarks_principals.py
 
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(THOROUGH:%=--ignore=%) $(PYTEST)
@@ -61,8 +64,11 @@ format: $(VENV)/.dev ## Rewrite the code in the house's style
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
-bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on a private MariaDB and on SQLite
+bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on a private MariaDB and on SQLite, and draw it
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+load: $(VENV)/.mariadb ## Load on a sample site while others disguise and reveal, on private servers: SCENARIO=websubmit-paced (LOAD=--list lists them)
+	@$(BIN)/python -m loadtest $(SCENARIO) $(LOAD)
 
 clean: ## Remove what the targets made: .venv, build, var (the sample site's data and keys) and caches
 	rm -rf $(VENV) build dist var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,64 @@
+"""Members of HotCRP's committee who remove their account and come back: their reviews stay meanwhile, and name nobody."""
+
+from __future__ import annotations
+
+import random
+
+import gevent
+
+from loadtest.browser import Unexpected
+from loadtest.disguisers import Disguiser
+from loadtest.hotcrp_sight import CONFERENCE, LOGGED_IN, PAGE, PAUSE_SECONDS, papers
+from loadtest.people import Account
+from loadtest.samples import AROUND, DISGUISE, REVEAL
+
+RECEIPT = r'class="code receipt">([^<]+)<'
+
+
+class ReviewerWhoLeaves(Disguiser):
+    """Removes the account on its page; comes back with the receipt of the good-bye page. All reviews carry the name again then."""
+
+    root = "/hotcrp"
+    receipt = ""
+
+    def log_in(self, account: Account) -> None:
+        self.receipt = ""
+        self.enter("/login/", {"email": account.name, "password": self.load.people.password}).find(LOGGED_IN)
+
+    def leave(self, account: Account) -> None:
+        fields = {"password": self.load.people.password}
+        page = self.persist(
+            "/account/remove/", "/account/remove/", fields, name="remove account", kind=DISGUISE, rows=account.rows
+        )
+        self.receipt = page.find(RECEIPT)
+        CONFERENCE.leave(self._texts(account))
+        # As long as others pause: in no time at all nobody could look whether a page still names who has left.
+        gevent.sleep(random.uniform(*PAUSE_SECONDS))
+
+    @staticmethod
+    def _texts(account: Account) -> list[str]:
+        """What names this person alone."""
+        return [text for text in (account.name, account.marks["name"]) if text]
+
+    def come_back(self, account: Account) -> None:
+        CONFERENCE.come_back(self._texts(account))
+        # Without one the key finds what is to be brought back.
+        fields = {"receipt": self.receipt, "recovery_code": account.recovery_code}
+        if self.load.by_password:
+            fields |= {"recovery_code": "", "email": account.name, "password": self.load.people.password}
+        page = self.persist("/return/", "/return/", fields, name="restore account", kind=REVEAL, rows=account.rows)
+        page.find(r"<h1>(Welcome back)</h1>")
+
+    def look(self, account: Account) -> None:
+        self.forget_cookies()
+        self.log_in(account)
+        shown: dict[int, str] = {}
+        for number in range(1, len(account.marks["papers"]) // PAGE + 2):
+            path = f"/papers/?show=reviews&page={number}"
+            shown |= papers(self.get(path, name="look what is back", kind=AROUND).text)
+        if sorted(shown) != account.marks["papers"]:
+            raise Unexpected("the reviews of somebody who is back are not those of before")
+        paper, text = random.choice(sorted(account.marks["texts"].items()))
+        page = self.get(f"/papers/{paper}/review/", name="look at a review", kind=AROUND)
+        if text not in page.text:
+            raise Unexpected("a review of somebody who is back is not what it was")

@@ -1,0 +1,67 @@
+"""Who took the processors: a process and what it has started, also after it has ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadtest.machine import Machine, cpu_seconds, descendants, machine_seconds
+
+BUSY = "import time\nwhile time.process_time() < 0.4: pass\nprint('done', flush=True)\n"
+PARENT = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])\nsys.stdin.read()"
+
+
+@pytest.fixture
+def parent() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that waits, after a child of it has been busy for 0.4 seconds."""
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"done\n"
+        yield process
+        process.kill()
+
+
+def test_what_children_took_counts(parent: subprocess.Popen[bytes]) -> None:
+    assert cpu_seconds([parent.pid]) >= 0.4
+    assert cpu_seconds([2**22 + 1]) == 0, "a process that is not there"
+
+
+def test_descendants_are_found() -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 60 & wait"]) as process:
+        try:
+            until = time.monotonic() + 10
+            while len(descendants([process.pid])) < 2 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert len(descendants([process.pid])) == 2
+            assert process.pid in descendants([os.getpid()])
+        finally:
+            for pid in descendants([process.pid]):
+                os.kill(pid, 9)
+
+
+def test_the_whole_machine_is_busier_than_its_part(parent: subprocess.Popen[bytes]) -> None:
+    assert machine_seconds() > cpu_seconds([parent.pid])
+
+
+@pytest.mark.only_on("mysql")
+@pytest.mark.django_db
+def test_lines_grow_and_lose_nothing_when_a_process_ends(tmp_path: Path, parent: subprocess.Popen[bytes]) -> None:
+    url = os.environ["EDNA_DATABASE_URL"]
+    with Machine(tmp_path / "machine.jsonl", {"group": [parent.pid]}, url) as machine:
+        until = time.monotonic() + 10
+        while not machine.lines and time.monotonic() < until:
+            time.sleep(0.01)
+        parent.kill()
+        parent.wait()
+    looks = [json.loads(line) for line in (tmp_path / "machine.jsonl").read_text().splitlines()]
+    assert len(looks) >= 2
+    assert looks[-1]["cpu"]["group"] >= looks[0]["cpu"]["group"] >= 0.4
+    assert looks[-1]["database"]["Questions"] > looks[0]["database"]["Questions"]
+    assert {"Innodb_row_lock_waits", "Innodb_row_lock_time", "Innodb_deadlocks"} <= set(looks[0]["database"])
