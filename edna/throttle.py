@@ -29,6 +29,8 @@ Result = Literal["admitted", "refused", "uncounted"]
 
 #: How long a cache that has failed is left alone: each question may cost as long as its client waits.
 _REST_SECONDS: Final = 5.0
+#: Nobody is told to come back later than so, whatever crowd, or attack, there is before them.
+_LONGEST_WAIT_SECONDS: Final = 60.0
 #: Keys outlive their window and the next one, whatever the clocks of several machines say.
 _SPARE_SECONDS: Final = 60
 
@@ -81,22 +83,27 @@ def _seconds_to_wait() -> int | None:
     if rate is None:
         return None
     now = _now()
-    window_seconds = max(1.0, 1 / rate)
+    window_seconds, per_window = max(1.0, 1 / rate), max(rate, 1.0)
     window = math.floor(now / window_seconds)
-    result = _count(window, per_window=max(rate, 1.0), window_seconds=window_seconds)
+    beyond = _beyond(window, per_window=per_window, window_seconds=window_seconds)
+    result: Result = "uncounted" if beyond is None else "refused" if beyond > 0 else "admitted"
     signals.request_counted.send_robust(sender=None, result=result)
-    if result != "refused":
+    if beyond is None or beyond <= 0:
         return None
-    seconds = max(1, math.ceil((window + 1) * window_seconds - now))
+    # Those who were refused before have their turn first. Told the same moment, all would come back at once, and most in vain.
+    following = window + 1
+    its_turn = min(window + math.ceil(beyond / per_window), following + _LONGEST_WAIT_SECONDS // window_seconds)
+    seconds = max(1, math.ceil(its_turn * window_seconds - now))
     logs.event("request_refused", area="requests", retry_after_seconds=seconds)
     return seconds
 
 
-def _count(window: int, *, per_window: float, window_seconds: float) -> Result:
+def _beyond(window: int, *, per_window: float, window_seconds: float) -> int | None:
+    """Counts one more in the window; how many places behind the last that is let in, 0 or less if it is let in; None if nobody counts."""
     global _ask_again_at
     alias = conf.request_rate_cache()
     if time.monotonic() < _ask_again_at:
-        return "uncounted"
+        return None
     try:
         cache = caches[alias]
         key, share = _key(window), _share(window, per_window)
@@ -108,8 +115,8 @@ def _count(window: int, *, per_window: float, window_seconds: float) -> Result:
     except Exception as error:  # whatever the cache's client raises
         _ask_again_at = time.monotonic() + _REST_SECONDS
         logs.event("requests_not_counted", level=logging.WARNING, area="requests", error=type(error).__name__)
-        return "uncounted"
-    return "admitted" if place <= share else "refused"
+        return None
+    return int(place - share)
 
 
 def _key(window: int) -> str:

@@ -228,9 +228,10 @@ class TestAnswer:
             await sync_to_async(api.unlock)(secret_key=bea.secret_key)
             return HttpResponse("in")
 
-        assert [aget(view).status_code for _ in range(4)] == [200, 200, 429, 429]
+        assert [aget(view).status_code for _ in range(3)] == [200, 200, 429]
         refused = aget(view)
-        assert refused["Retry-After"] == "60"
+        assert refused.status_code == 429
+        assert refused["Retry-After"] == "120"  # another one is before them
         assert "no-store" in refused["Cache-Control"]
         assert throttle.current.get() is None
 

@@ -164,15 +164,31 @@ class TestWindows:
     @pytest.mark.parametrize(
         ("per_second", "into", "seconds"), [(2, 0.0, 1), (2, 0.9, 1), (0.1, 0.0, 10), (0.1, 7.5, 3)]
     )
-    def test_the_refused_are_told_when_the_next_begins(
+    def test_the_first_who_is_refused_is_told_when_the_next_begins(
         self, rate: Any, clock: Clock, per_second: float, into: float, seconds: int
     ) -> None:
         rate(per_second)
         clock.now += into
-        let_in(4)
-        assert ask() == seconds
+        refusals = [ask() for _ in range(5)]
+        assert next(filter(None, refusals)) == seconds
         clock.now += seconds
         assert ask() is None
+
+    def test_the_refused_are_told_to_come_one_after_the_other(self, rate: Any, clock: Clock) -> None:
+        """Whoever does as told is let in then, however many were refused at once."""
+        rate(2)
+        told = [seconds for seconds in (ask() for _ in range(4 + 20)) if seconds]
+        assert told == [1 + place // 2 for place in range(20)]
+        began = clock.now
+        for seconds in told:
+            clock.now = began + seconds
+            assert ask() is None
+
+    def test_nobody_is_told_to_come_much_later(self, rate: Any, clock: Clock) -> None:
+        for per_second, longest in ((2, 61), (0.01, 100)):
+            rate(per_second)
+            caches["default"].clear()
+            assert max(filter(None, (ask() for _ in range(500)))) == longest
 
     def test_a_key_says_when_and_nothing_else(self, rate: Any, clock: Clock) -> None:
         rate(1)

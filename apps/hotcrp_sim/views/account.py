@@ -98,19 +98,20 @@ def remove(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     if viewer.nameless:
         return redirect("hotcrp:finish")
     user = viewer.user
-    form = RemoveForm(user, request.POST or None)
+    form, busy = RemoveForm(user, request.POST or None), False
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**_credentials(user.email, form.cleaned_data)) if _wants_key(form) else None
             receipt = edna.disguise(keys.REMOVE, user, unlocked=unlocked)
         except edna.errors.EdnaError as error:
+            busy = isinstance(error, edna.errors.TooBusy)
             form.add_error(None, words.WORDS.explain(error))
         else:
             logout(request)
             mailed = mails.send_receipt(request, user.email, str(receipt))
             return show(request, "goodbye.html", {"receipt": str(receipt), "mailed_to": user.email if mailed else None})
     context = {"form": form, "has_key": edna.is_registered(user)}
-    if context["has_key"]:
+    if context["has_key"] and not busy:  # a preview reads every row: not for a page that says "later"
         try:
             context["preview"] = words.preview(edna.plan(keys.REMOVE, user))
         except edna.errors.EdnaError as error:

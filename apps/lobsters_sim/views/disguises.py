@@ -38,7 +38,7 @@ ALREADY_HERE = "Your key is right, but its account is here. Just log in."
 def delete(request: HttpRequest) -> HttpResponse:
     """Leave. The password is asked for; it also opens the key, if what was disowned earlier is to go along."""
     user = member_of(request)
-    form = DeleteForm(user, request.POST or None)
+    form, busy = DeleteForm(user, request.POST or None), False
     if form.is_valid():
         name, password = keys.identifier(user.username), form.cleaned_data["password"]
         try:
@@ -51,12 +51,13 @@ def delete(request: HttpRequest) -> HttpResponse:
                 "disowned", "Your password does not open your key. Leave this out, and the rest can be deleted."
             )
         except edna.errors.EdnaError as error:
+            busy = isinstance(error, edna.errors.TooBusy)
             form.add_error(None, WORDS.explain(error))
         else:
             logout(request)
             return _goodbye(request, receipt, user.email)
     context: dict[str, Any] = {"form": form, "has_key": edna.is_registered(user)}
-    if context["has_key"]:
+    if context["has_key"] and not busy:  # a preview reads every row: not for a page that says "later"
         try:
             context["preview"] = preview(edna.plan(keys.DELETION, user))
         except edna.errors.EdnaError as error:

@@ -59,7 +59,10 @@ def test_leaving(beas: dict[str, Bea], key: str) -> None:  # noqa: F811
     before = rows(set(KEYS))
     page = browser.get(url(key, name))
     assert page.status_code == 200  # looking is free, the preview too
-    assert is_told(browser.post(url(key, name), form))
+    assert "In numbers" in text_of(page)
+    refused = browser.post(url(key, name), form)
+    assert is_told(refused)
+    assert "In numbers" not in text_of(refused)
     assert rows(set(KEYS)) == before
     caches["default"].clear()
     assert browser.post(url(key, name), form).status_code == 200

@@ -88,13 +88,14 @@ def _change_key_password(request: HttpRequest, old: str, new: str) -> bool:
 def delete(request: HttpRequest) -> HttpResponse:
     """Leave. The good-bye page is the direct answer to the form, for it shows the receipt, which is kept nowhere."""
     user = request.user
-    form = DeleteForm(user, request.POST or None)
+    form, busy = DeleteForm(user, request.POST or None), False
     if form.is_valid():
         credentials = form.credentials()
         try:
             unlocked = request.edna.unlock(**credentials) if credentials else None
             receipt = edna.disguise("websubmit.delete-account", user, unlocked=unlocked)
         except edna.errors.EdnaError as error:
+            busy = isinstance(error, edna.errors.TooBusy)
             form.add_error(None, explain(error))
         else:
             logout(request)
@@ -105,7 +106,7 @@ def delete(request: HttpRequest) -> HttpResponse:
                 {"receipt": str(receipt), "mailed_to": user.email if mailed else None},
             )
     context = {"form": form, "has_key": edna.is_registered(user)}
-    if context["has_key"]:
+    if context["has_key"] and not busy:  # a preview reads every row: not for a page that says "later"
         try:
             context["preview"] = preview(edna.plan("websubmit.delete-account", user))
         except edna.errors.EdnaError as error:
