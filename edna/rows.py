@@ -133,9 +133,8 @@ def _along_index(table: Table, match: Sequence[Field[Any, Any]], connection: Bas
     and two that lock come to deadlock over rows that neither of them wants.
     """
     name = connection.ops.quote_name(table.model._meta.db_table)
-    if (
-        connection.vendor != "mysql" or not table.model._meta.managed
-    ):  # a table that others have made may lack the index
+    # A table that others have made may lack the index.
+    if connection.vendor != "mysql" or not table.model._meta.managed:
         return name
     if tuple(match) == tuple(table.key):
         return f"{name} FORCE INDEX (PRIMARY)"

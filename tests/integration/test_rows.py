@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from apps.hotcrp_sim.models import PaperReview
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import rows as raw
 from edna.engine.writing import Writes
@@ -172,3 +173,27 @@ def test_a_statement_that_is_refused_leaves_nothing_where_no_savepoint_is_taken(
                 raw.insert(table_of(Lecture), ("id", "label"), rows, using="default")
             raw.insert(table_of(Lecture), ("id", "label"), rows[:1], using="default")
         assert list(Lecture.objects.values_list("pk", "label")) == rows[:1]
+
+
+@pytest.mark.only_on("mysql")
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_statement_about_many_keys_goes_along_the_key(writes: bool) -> None:
+    """Left alone, the server may read, and lock, along another index, or all of a small table: also what somebody else is writing.
+
+    When it does so depends on its statistics, so that it is told is what can be seen every time.
+    """
+    reviews, keys = table_of(PaperReview), [(paper, paper) for paper in range(1, 61)]
+
+    def work() -> None:
+        if writes:
+            raw.update(reviews, ("contact",), [(*key, 1) for key in keys], using="default")
+        else:
+            raw.read(reviews, ("paper", "review_id", "contact"), keys, lock=True, using="default")
+
+    (sent,) = statements(work)
+    assert "FORCE INDEX (PRIMARY)" in sent
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sent}")
+        names = [column[0] for column in cursor.description or ()]
+        explained = dict(zip(names, cursor.fetchone(), strict=True))
+    assert (explained["type"], explained["key"]) == ("range", "PRIMARY")
