@@ -275,6 +275,6 @@ def test_too_busy(
     walker.go("delete")
     walker.fill(confirmation="bea@example.org", password=PASSWORD)
     walker.press("Delete my account")
-    walker.sees("Nothing was changed; please try again in 2 seconds.")
+    walker.sees("Nothing was changed; please try again in 12 seconds.")
     walker.picture("91-delete-too-busy")
     assert User.objects.filter(email="bea@example.org").exists()
