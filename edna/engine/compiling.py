@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Model, Q, QuerySet
+from django.db.models import ForeignKey, Model, Q, QuerySet
 
 from edna import coverage, registry
 from edna import rows as raw
@@ -52,6 +52,15 @@ class CompiledStep:
         return not self.transformation.owners and self.names is not None and alone
 
     @property
+    def guarded(self) -> bool:
+        """Whether whoever writes a row for these owners waits for a lock on their own rows: the database looks there for the keys."""
+        owners = [self.table.field(name) for name in self.transformation.owners if name in self.table.names]
+        watched = [owner for owner in owners if isinstance(owner, ForeignKey) and owner.target_field.primary_key]
+        enforced = [owner for owner in watched if getattr(owner, "db_constraint", True)]
+        # A table that others have made may lack the constraint.
+        return len(enforced) == len(self.transformation.owners) and self.table.model._meta.managed
+
+    @property
     def node(self) -> type[Model]:
         """The table whose rows the step is about; with multi-table inheritance, ``table`` may be a parent's."""
         return table_of(self.transformation.model).model
@@ -67,11 +76,19 @@ class Probe:
     @classmethod
     def of(cls, steps: Sequence[CompiledStep]) -> Probe:
         """About those that read a table of their own each: along an index, and there may be many."""
-        found = [each.selection for each in steps if each.names is not None and not each.finds_principals]
-        selections = [each for each in dict(zip(map(id, found), found, strict=True)).values() if each is not None]
-        asked = [each.sql.partition(" FROM ")[2].rpartition(" ORDER BY ")[0] for each in selections]
-        params = tuple(param for each in selections for param in each.params)
-        return cls(tuple(selections), Selection(raw.asking_for_any(asked), params))
+        found: dict[int, Selection] = {}
+        waiting: set[int] = set()
+        for step in steps:
+            if step.names is not None and not step.finds_principals and step.selection is not None:
+                found[id(step.selection)] = step.selection
+                # As the selection would wait for somebody who is writing a row just now, and has not committed.
+                waiting |= set() if step.guarded else {id(step.selection)}
+        asked = [
+            each.sql.partition(" FROM ")[2].rpartition(" ORDER BY ")[0] + (" FOR UPDATE" if key in waiting else "")
+            for key, each in found.items()
+        ]
+        params = tuple(param for each in found.values() for param in each.params)
+        return cls(tuple(found.values()), Selection(raw.asking_for_any(asked), params))
 
 
 @dataclass(frozen=True)

@@ -46,16 +46,18 @@ class Finding:
         if step.picks is None:
             return rows
         rows = list(map(operator.itemgetter(*step.picks), rows))
-        return [row for row in rows if self._owned(row, step)] if step.narrower else rows
+        return self._owned(rows, step) if step.narrower else rows
 
     def leave_out_empty(self, probe: Probe) -> None:
         """Ask once which selections would find nothing, and let those find nothing.
 
-        A row that comes after this would have come after its selection, too, as far as each statement sees what is committed by then.
+        A row that comes after this would have come after its selection, too, as far as each statement sees what is committed by then;
+        one that is being written is waited for, here or before, by the lock on its owners.
         """
         connection = connections[self.using]
         # MariaDB's and MySQL's only, where a statement costs more than to look into all tables.
         fresh = connection.vendor == "mysql" and getattr(connection, "isolation_level", None) == "read committed"
+        fresh = fresh and connection.features.supports_foreign_keys
         # Not for somebody with pseudoprincipals, who have something in most.
         if not fresh or len(probe.selections) < _LEAST_PROBED or self.keys is None or len(self.keys) != 1:
             return
@@ -64,11 +66,13 @@ class Finding:
             if not has_any:
                 self._found[id(selection)] = selection, []
 
-    def _owned(self, row: Row, step: CompiledStep) -> bool:
-        """Whether one of the step's own owners is meant: the selection asked for those of other steps, too."""
+    def _owned(self, rows: Sequence[Row], step: CompiledStep) -> list[Row]:
+        """The rows of which one of the step's own owners is meant: the selection asked for those of other steps, too."""
         start = len(step.columns)
-        owners = row[start : start + len(step.transformation.owner_paths)]
-        return any(owner is not None and reference_of(self.model, owner) in self.references for owner in owners)
+        end = start + len(step.transformation.owner_paths)
+        owners = {owner for row in rows for owner in row[start:end]} - {None}
+        meant = {owner for owner in owners if reference_of(self.model, owner) in self.references}
+        return [row for row in rows if not meant.isdisjoint(row[start:end])]
 
     def lock(self, step: CompiledStep, found: list[Row]) -> list[Row]:
         """Lock by primary key what a joining statement found; rows that changed hands meanwhile are left out."""

@@ -1,6 +1,7 @@
 """Changes of rows that wait to be written together: what several steps of a disguise do to one table is one statement, if it can be.
 
-Knows tables and rows; writes the application's tables.
+Invariant: a change of what others refer to comes before all that were added later, and after all that were added earlier; changes of
+one table keep their order. Knows tables and rows; writes the application's tables.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edna import rows as raw
+from edna.engine.ordering import relations_to
 from edna.rows import Row, Table
 
 
@@ -36,10 +38,10 @@ class _Change:
 
 @dataclass
 class Writes:
-    """What is to be written, by table."""
+    """What is to be written: stage by stage, in each by table."""
 
     using: str
-    _waiting: dict[Table, list[_Change]] = field(default_factory=dict)
+    _stages: list[dict[Table, list[_Change]]] = field(default_factory=lambda: [{}])
 
     def add(self, table: Table, names: Sequence[str], rows: Sequence[Row]) -> None:
         """As for `rows.update`; the key is not among the columns."""
@@ -47,14 +49,18 @@ class Writes:
         change = _Change(tuple(names), {row[:width]: row[width:] for row in rows})
         if not rows:
             return
-        waiting = self._waiting.setdefault(table, [])
+        if any(relation.field.target_field.name in names for relation in relations_to(table.model)):
+            # Rows of other tables must have been led away from the old values before, or are led to the new ones after.
+            self._stages += [{table: [change]}, {}]
+            return
+        waiting = self._stages[-1].setdefault(table, [])
         both = waiting[-1].with_other(change) if waiting else None
         waiting[-1:] = [both] if both else [*waiting[-1:], change]
 
     def flush(self) -> None:
-        """Write everything, changes of one table in their order."""
-        for table, changes in self._waiting.items():
-            for change in changes:
-                rows = [(*key, *values) for key, values in change.rows.items()]
-                raw.update(table, change.names, rows, kept=change.partial, using=self.using)
-        self._waiting.clear()
+        for stage in self._stages:
+            for table, changes in stage.items():
+                for change in changes:
+                    rows = [(*key, *values) for key, values in change.rows.items()]
+                    raw.update(table, change.names, rows, kept=change.partial, using=self.using)
+        self._stages = [{}]

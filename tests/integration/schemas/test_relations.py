@@ -10,7 +10,9 @@ from django.db import connection
 
 import edna
 from edna import Decorrelate, Held, Keep, Modify, Reason, Remove, placeholders
+from edna.engine.fitting import refuses_at_once
 from edna.errors import DanglingReferences
+from edna.rows import table_of
 from tests.support import Student, application_dump, edna_dump
 
 pytestmark = pytest.mark.django_db
@@ -348,3 +350,13 @@ class TestCircles:
         assert ada.reveal(receipt).complete
         assert application_dump() == before
         assert edna_dump() == tables
+
+
+@pytest.mark.only_on("mysql")
+@pytest.mark.parametrize("supported", [True, False])
+def test_what_the_database_does_not_look_at_is_looked_at(
+    schemas: Any, monkeypatch: pytest.MonkeyPatch, supported: bool
+) -> None:
+    """A database without foreign keys refuses nothing."""
+    monkeypatch.setattr(type(connection.features), "supports_foreign_keys", supported)
+    assert refuses_at_once(table_of(schemas.Quote), using="default") is supported

@@ -9,7 +9,7 @@ import pytest
 from django.db.models import Q
 
 import edna
-from edna import Decorrelate, Held, Modify, Reason, Remove
+from edna import Decorrelate, Held, Modify, Reason, Remove, placeholders
 from tests.support import Student, application_dump, edna_dump, statements
 
 pytestmark = pytest.mark.django_db
@@ -163,6 +163,25 @@ def test_what_is_foreseen(town: Any, ada: Student, spec: Any) -> None:
     town.Visa.objects.create(holder=unregistered, country="C3")
     with pytest.raises(edna.errors.UnregisteredOwners):
         edna.disguise_all(name)
+
+
+def test_what_others_refer_to_changes_when_they_no_longer_do(town: Any, ada: Student, spec: Any) -> None:
+    """Steps are done in the order written, although one statement could change both columns of the account."""
+    before, tables = application_dump(), edna_dump()
+    name = spec(
+        "hide",
+        Decorrelate(town.Visa, owner="holder"),
+        Modify(town.Citizen, set={"passport": placeholders.random_string()}),
+        Decorrelate(town.Petition, owner=["author", "second"]),
+        Modify(town.Citizen, set={"email": placeholders.random_email()}),
+    )
+    receipt = ada.disguise(name)
+    now = town.Citizen.objects.get(pk=ada.user.pk)
+    assert (now.passport, now.email) != ("A1", "ada@example.org")
+    assert not town.Petition.objects.filter(author__in=["ada@example.org", now.email]).exists()
+    assert ada.reveal(receipt).complete
+    assert application_dump() == before
+    assert edna_dump() == tables
 
 
 def test_it_takes_as_many_statements_for_many_rows_as_for_few(schemas: Any, enrolled: Enrol, spec: Any) -> None:
