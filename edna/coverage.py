@@ -76,7 +76,7 @@ def _value_on_delete(field: ForeignKey[Any, Any]) -> Any:
 def generic_keys(model: type[Model]) -> list[GenericForeignKey]:
     """The model's keys that can refer to rows of any table; its own, not those that it inherits."""
     keys = [key for key in model._meta.private_fields if isinstance(key, GenericForeignKey)]
-    columns = {column.name for column in model._meta.local_concrete_fields}
+    columns = {column.name for column in model._meta.local_concrete_fields} if keys else set()
     return [key for key in keys if {key.ct_field, key.fk_field} <= columns]
 
 

@@ -22,6 +22,8 @@ THREAD: Final = "edna-key-pool"
 #: Made in one go by the background thread: a third of a millisecond's work, so that a request on the same core waits no longer.
 _AT_ONCE: Final = 8
 _LEAST_PAUSE_SECONDS: Final = 0.001
+#: Before it begins: whoever has just taken is in the middle of a disguise, and should not have to share the interpreter with it.
+_FIRST_PAUSE_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,9 @@ class KeyPool:
         return seconds or _LEAST_PAUSE_SECONDS
 
     def _refill_in_background(self) -> None:
-        """Rests as long as it works: at most half of a core, in small pieces."""
+        """Begins a little later, and rests as long as it works: at most half of a core, in small pieces."""
         try:
+            time.sleep(_FIRST_PAUSE_SECONDS)
             while seconds := self._add_some():
                 time.sleep(max(seconds, _LEAST_PAUSE_SECONDS))
         finally:

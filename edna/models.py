@@ -21,7 +21,13 @@ from edna.errors import AppendOnly
 
 def random_primary_key() -> int:
     """A random positive 63-bit key: row order then says nothing about when a row was written."""
-    return secrets.randbits(63) or 1
+    return random_primary_keys(1)[0]
+
+
+def random_primary_keys(count: int) -> list[int]:
+    """From one call to the system's generator."""
+    drawn = secrets.token_bytes(8 * count)
+    return [int.from_bytes(drawn[start : start + 8], "big") >> 1 or 1 for start in range(0, len(drawn), 8)]
 
 
 if TYPE_CHECKING:

@@ -44,8 +44,13 @@ def _written(values: tuple[Any, ...], driver: Any) -> Iterable[bytes]:
     """One column. What is the same in all rows, as most of what rows of placeholders hold, is written once."""
     if is_one_value(values):
         return itertools.repeat(_literal(values[0], driver), len(values))
-    if set(map(type, values)) == {int}:
+    kinds = set(map(type, values))
+    if kinds == {int}:
         return map(b"%d".__mod__, values)
+    if kinds == {str}:
+        # What the driver does with a text, without asking of each what it is.
+        quoted, encoding = driver.string_literal, driver.encoding
+        return [quoted(value.encode(encoding)) for value in values]
     return [_literal(value, driver) for value in values]
 
 

@@ -31,6 +31,8 @@ MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
 _BIGINT: Final = 2**63
 #: Values that one statement may mention, each as often as it does: about as many bytes, if they are keys.
 _MOST_MENTIONS: Final = 100_000
+#: What a statement calls the values that it brings along; no application has a table of this name.
+GIVEN: Final = "edna_given"
 
 
 @dataclass(frozen=True)
@@ -195,10 +197,9 @@ def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, loc
     suffix = " FOR UPDATE" if lock else ""
     if connection.vendor == "mysql" and all(type(value) is int and abs(value) < _BIGINT for value in values):
         # Along the column's index. For a list, MariaDB estimates first how many rows each value has, or reads, and locks, all of a table.
-        numbers = "JSON_TABLE(%(values)s, '$[*]' COLUMNS (k BIGINT PATH '$')) AS v"
-        return f"EXISTS (SELECT 1 FROM {numbers} STRAIGHT_JOIN {{table}} ON {{table}}.{{column}} = v.k{suffix})", {
-            "values": json.dumps(values)
-        }
+        numbers = f"JSON_TABLE(%(values)s, '$[*]' COLUMNS (k BIGINT PATH '$')) AS {GIVEN}"
+        joined = f"STRAIGHT_JOIN {{table}} ON {{table}}.{{column}} = {GIVEN}.k"
+        return f"EXISTS (SELECT 1 FROM {numbers} {joined}{suffix})", {"values": json.dumps(values)}
     marks, bound = listed(values, connection)
     named = {f"v{position}": value for position, value in enumerate(bound)}
     among = marks % tuple(f"%({name})s" for name in named)
@@ -346,10 +347,10 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
             rows = _bindable(table, (*table.key_names, *names), rows)
             cursor.executemany(statement, [(*row[width:], *row[:width]) for row in rows])
             return
-        match = " AND ".join([f"{name}.{quote(field.column)} = v.k{i}" for i, field in enumerate(table.key)])
+        match = " AND ".join([f"{name}.{quote(field.column)} = {GIVEN}.k{i}" for i, field in enumerate(table.key)])
         source = _along_index(table, table.key, connection)
         # PostgreSQL takes no table here, and MariaDB wants one beside a join.
-        target = str if connection.vendor == "postgresql" else f"{name}.{{}}".format
+        prefix = "" if connection.vendor == "postgresql" else f"{name}."
         for packet in packets(rows, connection):
             new = {place: tuple(row[place] for row in packet) for place in range(width, width + len(columns))}
             # Not those that are to stay as they are in all of these rows.
@@ -364,15 +365,15 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
             for place in new:
                 column = columns[place - width]
                 if place in varying:
-                    value = f"v.c{place}"
+                    value = f"{GIVEN}.c{place}"
                     if names[place - width] in kept:
                         value = f"COALESCE({value}, {name}.{column})"
-                    changes.append(f"{target(column)} = {value}")
+                    changes.append(f"{prefix}{column} = {value}")
                     continue
                 mark, bound = listed([packet[0][place]], connection)
                 if connection.vendor == "postgresql":
                     mark = f"CAST({mark} AS {_cast(table.field(names[place - width]), connection)})"
-                changes.append(f"{target(column)} = {mark}")
+                changes.append(f"{prefix}{column} = {mark}")
                 params += bound
             if not varying:
                 condition, keys = _condition(table.key, [row[:width] for row in packet], connection)
@@ -387,12 +388,14 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
                 first = ", ".join([f"CAST(%s AS {_cast(field, connection)})" for field in fields])
                 values = ", ".join([f"({first})", *[f"({marks_for(len(fields))})"] * (len(packet) - 1)])
                 params += [value for row in given for value in row]
-                joined = f"SET {', '.join(changes)} FROM (VALUES {values}) AS v ({', '.join(aliases)}) WHERE {match}"
+                joined = (
+                    f"SET {', '.join(changes)} FROM (VALUES {values}) AS {GIVEN} ({', '.join(aliases)}) WHERE {match}"
+                )
             else:
                 first = ", ".join([f"%s AS {alias}" for alias in aliases])
                 beginning: list[Any] = [packed([[value]], connection, between="") for value in given[0]]
                 params = [*beginning, packed(given[1:], connection, between=" UNION ALL SELECT "), *params]
-                joined = f"JOIN (SELECT {first} UNION ALL SELECT %s) AS v ON {match} SET {', '.join(changes)}"
+                joined = f"JOIN (SELECT {first} UNION ALL SELECT %s) AS {GIVEN} ON {match} SET {', '.join(changes)}"
             cursor.execute(f"UPDATE {source} {joined}", params)
 
 
@@ -491,12 +494,24 @@ def row_bytes(row: Sequence[Any]) -> int:
     return 12 * len(row) + sum([len(value) for value in row if type(value) is str or type(value) is bytes])
 
 
+def total_bytes(rows: Sequence[Sequence[Any]]) -> int:
+    """The sum of `row_bytes`, column by column: most hold no text, or text alone."""
+    total = 12 * sum(map(len, rows))
+    for values in zip(*rows, strict=True):
+        kinds = set(map(type, values))
+        if kinds == {str} or kinds == {bytes}:
+            total += sum(map(len, values))
+        elif str in kinds or bytes in kinds:
+            total += sum([len(value) for value in values if type(value) is str or type(value) is bytes])
+    return total
+
+
 def packets(
     rows: Sequence[Row], connection: BaseDatabaseWrapper, *, other_parameters: int = 0
 ) -> Iterator[Sequence[Row]]:
     """Runs of rows that fit one statement: one run unless the rows are large, or more than the database can bind."""
     most = (_most_parameters(connection) - other_parameters) // max(1, len(rows[0])) if rows else 0
-    if len(rows) <= most and all(type(value) is int for row in rows for value in row):
+    if len(rows) <= most and total_bytes(rows) <= MAX_STATEMENT_BYTES:
         yield from [rows] if rows else []
         return
     start, size = 0, 0

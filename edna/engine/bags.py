@@ -103,8 +103,13 @@ def _alike(one: DiffBatch, other: DiffBatch) -> bool:
 
 def _segments(batches: Sequence[DiffBatch]) -> Iterator[tuple[DiffBatch, ...]]:
     """Split into bags of at most ``CHUNK_ROWS`` rows and a few MiB, so that each fits a packet and memory."""
-    segment: list[DiffBatch] = []
     most = conf.chunk_rows()
+    batches = [batch for batch in batches if batch.rows]
+    few = sum(len(batch.rows) for batch in batches) < most
+    if few and sum(raw.total_bytes(batch.rows) for batch in batches) < raw.MAX_STATEMENT_BYTES:
+        yield from [tuple(batches)] if batches else []
+        return
+    segment: list[DiffBatch] = []
     rows, size = 0, 0
     for batch in batches:
         start = 0

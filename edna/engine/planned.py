@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,7 +64,10 @@ class PlannedStep:
         if self.operation is not Operation.REMOVE:
             return [row[: len(self.table.key)] for row in self.rows]
         positions = [self.columns.index(name) for name in self.table.key_names]
-        return [tuple(row[position] for position in positions) for row in self.rows]
+        if len(positions) == 1:
+            (position,) = positions
+            return [(row[position],) for row in self.rows]
+        return list(map(operator.itemgetter(*positions), self.rows))
 
     @property
     def gives_away(self) -> bool:

@@ -71,8 +71,9 @@ def _voiceless(journal: Journal, named: set[tuple[str, Any]]) -> dict[str, set[A
     """Of those who are ``named``, by model, pseudoprincipals for whom no bag speaks any more. Not those whose row is sealed, and comes
     back by itself, nor somebody else's, whom a mention names."""
     found: dict[str, set[Any]] = {}
+    models = {label: apps.get_model(label) for label in {label for label, _ in named}}
     for label, key in named:
-        if is_voiceless(apps.get_model(label), key):
+        if is_voiceless(models[label], key):
             found.setdefault(label, set()).add(key)
     for opened in (journal.current, *journal.others) if found else ():
         for voice in opened.speaks_for:

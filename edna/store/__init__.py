@@ -18,7 +18,17 @@ from django.db.models import Exists, QuerySet
 
 from edna import rows
 from edna.errors import PrincipalAlreadyRegistered
-from edna.models import Bag, FileTask, KeySlot, LegalHold, PrincipalEntry, Replay, SessionLink, random_primary_key
+from edna.models import (
+    Bag,
+    FileTask,
+    KeySlot,
+    LegalHold,
+    PrincipalEntry,
+    Replay,
+    SessionLink,
+    random_primary_key,
+    random_primary_keys,
+)
 from edna.rows import Row, table_of
 
 _ENTRIES: Final = table_of(PrincipalEntry)
@@ -49,9 +59,10 @@ class Entry:
 
     def detached(self, *, expires_on: datetime.date | None) -> Entry:
         """Without whose key it was: the principal's row is gone. Kept until the last that is sealed to it expires."""
+        if not self.attached:
+            return self.kept_until(expires_on)
         # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
-        left = replace(self, model="", reference=None, natural=False, last_seen_on=None)
-        return self.kept_until(expires_on) if not self.attached else replace(left, expires_on=expires_on)
+        return Entry(self.id, self.public_key, "", None, False, self.locators, None, expires_on)
 
     def kept_until(self, expires_on: datetime.date | None) -> Entry:
         """Of a removed principal: kept at least as long as what is listed for it now."""
@@ -76,8 +87,8 @@ def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) 
         PrincipalAlreadyRegistered: one of them, or its key, has an entry already.
     """
     new = [
-        (random_primary_key(), key, model, reference, natural, b"", None, None)
-        for key, model, reference, natural in entries
+        (pk, key, model, reference, natural, b"", None, None)
+        for pk, (key, model, reference, natural) in zip(random_primary_keys(len(entries)), entries, strict=True)
     ]
     try:
         # By the random key: neighbours in the file must not be pseudoprincipals of one person.

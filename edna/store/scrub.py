@@ -19,7 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BinaryField
 
 from edna.models import Bag, KeySlot, LedgerEntry, PrincipalEntry, Replay, SessionLink
-from edna.rows import Row, Table, marks_for, plain, table_of
+from edna.rows import GIVEN, Row, Table, marks_for, plain, table_of
 
 #: What keeps a table from being rewritten; see `obstacle`.
 NOT_A_TABLE: Final = "not_a_table"
@@ -104,13 +104,15 @@ def rewrite(table: Table, wanted: Sequence[Row], *, using: str) -> list[Row]:
         types = [f"CAST(%s AS {getattr(field, 'rel_db_type', field.db_type)(connection)})" for field in table.key]
         values = ", ".join([f"({', '.join(types)})", *[row] * (len(held) - 1)])
         aliases = [f"k{position}" for position in range(len(columns))]
-        match = " AND ".join(f"{name}.{column} = v.{alias}" for column, alias in zip(columns, aliases, strict=True))
+        match = " AND ".join(
+            f"{name}.{column} = {GIVEN}.{alias}" for column, alias in zip(columns, aliases, strict=True)
+        )
         same = [f"{columns[0]} = {name}.{columns[0]}"]
         if table.model._meta.app_label == "edna":
             binary = [quote(field.column) for field in table.fields if isinstance(field, BinaryField)]
             same += [f"{column} = {name}.{column} || ''::bytea" for column in binary]
         cursor.execute(
-            f"UPDATE {name} SET {', '.join(same)} FROM (VALUES {values}) AS v ({', '.join(aliases)}) WHERE {match}",
+            f"UPDATE {name} SET {', '.join(same)} FROM (VALUES {values}) AS {GIVEN} ({', '.join(aliases)}) WHERE {match}",
             [value for key in held for value in key],
         )
     return held
