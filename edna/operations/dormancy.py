@@ -28,10 +28,11 @@ from edna.errors import EdnaError, UnknownSchedule
 from edna.operations import absences, jobs
 from edna.operations.absences import Absence
 from edna.operations.mailing import Mailer
+from edna.operations.turns import Turn
 from edna.schedules import Notice, Schedule
 from edna.store import dormancy as stored
 from edna.store.dormancy import Told
-from edna.store.runs import Turn, note_run
+from edna.store.runs import note_run
 
 RUN: Final = "schedules"
 _PAGE: Final = 1_000
@@ -78,7 +79,7 @@ def run_schedules(
     ``progress(schedule, done, total)`` is called after each page of people. A schedule in trouble keeps no other from being run.
 
     Raises:
-        UnknownSchedule
+        UnknownSchedule; DatabaseBusy: nothing was begun, or all was done and could not be noted.
     """
     wanted = schedules.schedules() if only is None else {only: schedules.get(only)}
     day = today or utc_day()
@@ -88,9 +89,9 @@ def run_schedules(
     with Turn(RUN, seconds=_LEASE_SECONDS, using=using) as turn:
         if not turn.taken:
             return [ScheduleReport(each.name, each.disguise.name, trouble="busy") for each in wanted.values()]
-        stored.forget_other_schedules(schedules.schedules(), using=using)
+        transactions.run(lambda: stored.forget_other_schedules(schedules.schedules(), using=using), using=using)
         reports = [_Run(each, day, turn=turn, progress=progress).report() for each in wanted.values()]
-        note_run(RUN, _sum(reports), using=using)
+        transactions.run(lambda: note_run(RUN, _sum(reports), using=using), using=using)
     return reports
 
 

@@ -1,8 +1,4 @@
-"""When each recurring task was last done, what it counted, and whose turn it is.
-
-A task that must not run twice at once takes its turn first: a lease, so that the turn of a process that was killed ends by
-itself, and no transaction is open meanwhile. Knows no task.
-"""
+"""When each recurring task was last done, what it counted, and until when a process is at it. Knows no task."""
 
 from __future__ import annotations
 
@@ -44,42 +40,20 @@ def last_runs(*, using: str) -> list[Run]:
     ]
 
 
-class Turn:
-    """``with Turn(name, seconds=300, using=alias) as turn: if turn.taken: ...``; call `keep` while it goes on.
+# Whose turn it is
 
-    Not inside a transaction: others must see it at once.
-    """
 
-    def __init__(self, name: str, *, seconds: float, using: str) -> None:
-        self._name, self._seconds, self._using = name, seconds, using
-        self._until: datetime.datetime | None = None
-        self.taken = False
+def know(name: str, *, using: str) -> None:
+    """The task has a row. Of several who write the first at once, MariaDB may ask some for another try."""
+    LastRun.objects.using(using).bulk_create([LastRun(name=name)], ignore_conflicts=True)
 
-    def __enter__(self) -> Turn:
-        LastRun.objects.using(self._using).bulk_create([LastRun(name=self._name)], ignore_conflicts=True)
-        now = timezone.now()
-        self.taken = self._set(now + self._length, Q(busy_until=None) | Q(busy_until__lte=now))
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self.taken:
-            self.taken = self._set(None, Q(busy_until=self._until))
+def take_turn(name: str, *, now: datetime.datetime, until: datetime.datetime, using: str) -> bool:
+    """Whether nobody was at it. In one statement, so that of two who try at once one succeeds."""
+    free = Q(busy_until=None) | Q(busy_until__lte=now)
+    return bool(LastRun.objects.using(using).filter(free, name=name).update(busy_until=until))
 
-    def keep(self) -> bool:
-        """Whether the turn is still ours; it is for as long again. Costs a statement only when half of its time is over."""
-        now = timezone.now()
-        if self.taken and self._until is not None and self._until - now < self._length / 2:
-            # Of a turn that was not kept in time, somebody else may have taken the next.
-            self.taken = self._set(now + self._length, Q(busy_until=self._until))
-        return self.taken
 
-    @property
-    def _length(self) -> datetime.timedelta:
-        return datetime.timedelta(seconds=self._seconds)
-
-    def _set(self, until: datetime.datetime | None, condition: Q) -> bool:
-        """In one statement, so that of two who try at once one succeeds."""
-        changed = LastRun.objects.using(self._using).filter(condition, name=self._name).update(busy_until=until)
-        if changed:
-            self._until = until
-        return bool(changed)
+def change_turn(name: str, *, ends: datetime.datetime, until: datetime.datetime | None, using: str) -> bool:
+    """Whether it was still ours, the one that ends then; with None, it has ended now."""
+    return bool(LastRun.objects.using(using).filter(name=name, busy_until=ends).update(busy_until=until))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -19,7 +20,7 @@ from tests.faults.steps import watched
 
 pytestmark = [pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]
 
-WAIT_SECONDS = 10
+WAIT_SECONDS = 30
 DISGUISE = next(each for each in IN_THE_LECTURE if each.name == "disguise")
 DISGUISE_ALL = next(each for each in IN_THE_LECTURE if each.name == "disguise everybody")
 #: Whether somebody waits for a lock now.
@@ -27,6 +28,21 @@ WAITING = {
     "postgresql": "SELECT COUNT(*) FROM pg_locks WHERE NOT granted",
     "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
 }
+#: MariaDB looks again only for whoever has not asked for a tenth of a second: asked all the time, it repeats its first answer.
+LOOK_SECONDS = 0.2
+
+
+def until_waiting(number: int = 1) -> None:
+    """Returns when so many wait for locks."""
+    until = time.monotonic() + WAIT_SECONDS
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+        while True:
+            cursor.execute(WAITING[connection.vendor])
+            [waiting] = cursor.fetchone()
+            if waiting >= number:
+                return
+            assert time.monotonic() < until, f"{waiting} of {number} wait"
+            time.sleep(LOOK_SECONDS)
 
 
 class Rival:
@@ -64,11 +80,7 @@ class Rival:
         self.holds.clear()
         self.met += 1
         self.go.set()
-        with closing(connection.copy()) as other, other.cursor() as cursor:
-            waiting = 0
-            while not waiting:
-                cursor.execute(WAITING[connection.vendor])
-                [waiting] = cursor.fetchone()
+        until_waiting()
 
 
 @contextmanager

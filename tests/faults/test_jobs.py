@@ -208,7 +208,8 @@ def test_killed_at_random_until_it_is_done() -> None:
     rounds = 0
     while jobs.report(attack.job).left and rounds < 200:
         rounds += 1
-        in_another_process(attack.work, killed_after=random.uniform(0.02, 0.2))
+        # Longer and longer: where it takes a second to begin, it would never come to its work.
+        in_another_process(attack.work, killed_after=random.uniform(0.02, 0.2) * (1 + rounds / 10))
         attack.check_interrupted()
     assert rounds > 1
     attack.check_end()

@@ -22,6 +22,8 @@ from edna import api
 from edna.engine import transactions
 from edna.models import Bag, DormancyNotice, LastRun, PrincipalEntry
 from edna.operations import dormancy, jobs
+from edna.operations.dormancy import ScheduleReport
+from tests.faults.test_busy import until_waiting
 from tests.faults.test_concurrency import WAIT_SECONDS, at_once
 from tests.schedules import NAME, Clock, days, run, running_clock, scheduled, was_here
 from tests.support import Student, enrol, in_another_process
@@ -116,23 +118,60 @@ def test_whoever_comes_back_at_the_same_moment_is_there_or_gone_and_nothing_betw
     assert Bag.objects.count() >= gone
 
 
+def one_scheduler() -> ScheduleReport:
+    (report,) = dormancy.run_schedules(only=NAME)
+    return report
+
+
+def each_told_once(students: list[Student], reports: list[Any]) -> None:
+    assert {report.trouble for report in reports if isinstance(report, ScheduleReport)} <= {"", "busy"}, reports
+    assert [report for report in reports if not isinstance(report, ScheduleReport)] == []
+    assert sorted(letter.to for letter in mail.outbox) == sorted([student.email] for student in students)
+    assert sum(sum(report.warned.values()) for report in reports) == len(students)
+    assert DormancyNotice.objects.count() == len(students)
+
+
 def test_two_schedulers_at_once_send_each_mail_once(clock: Clock) -> None:
     students = away(clock, 40)
     clock.pass_(335)
     with scheduled():
-        reports = at_once(*[lambda: dormancy.run_schedules(only=NAME)[0]] * 3)
-    assert sorted(letter.to for letter in mail.outbox) == sorted([student.email] for student in students)
-    assert sum(sum(report.warned.values()) for report in reports) == 40
-    assert {report.trouble for report in reports} <= {"", "busy"}
-    assert DormancyNotice.objects.count() == 40
+        reports = at_once(*[one_scheduler] * 3)
+    each_told_once(students, reports)
+
+
+@pytest.mark.only_on("mysql", "postgresql")
+def test_two_schedulers_wait_for_a_third_that_ends_before_it_has_the_turn(clock: Clock) -> None:
+    """None has ever had one, so that its row is not there. When the third is undone, MariaDB lets the two share a lock on that row,
+    and each wants it alone: a deadlock."""
+    students = away(clock, 3)
+    clock.pass_(335)
+    written = threading.Event()
+
+    def third() -> None:
+        with transaction.atomic():
+            LastRun.objects.create(name=dormancy.RUN)
+            written.set()
+            until_waiting(2)
+            transaction.set_rollback(True)
+
+    def scheduler() -> ScheduleReport:
+        assert written.wait(WAIT_SECONDS)
+        return one_scheduler()
+
+    with scheduled():
+        undone, *reports = at_once(third, scheduler, scheduler)
+    assert undone is None
+    each_told_once(students, reports)
 
 
 def test_two_schedulers_at_once_start_one_job(clock: Clock) -> None:
     away(clock, 5)
     clock.pass_(400)
     with scheduled(notices=()):
-        at_once(*[lambda: dormancy.run_schedules(only=NAME)] * 3)
-    assert len(jobs.reports()) == 1
+        reports = at_once(*[one_scheduler] * 3)
+    (job,) = jobs.reports()
+    assert {report.job for report in reports} <= {job.id, None}
+    assert {report.trouble for report in reports} <= {"", "busy"}
 
 
 @pytest.mark.every_database

@@ -21,8 +21,8 @@ import edna
 from apps.websubmit.models import Answer, User
 from edna.models import DormancyNotice, LastRun, PrincipalEntry
 from edna.operations import dormancy, jobs
+from edna.operations.turns import Turn
 from edna.spec import Disguise, Modify
-from edna.store.runs import Turn
 from tests.installed import registering
 from tests.schedules import FIRST, NAME, YEAR, Clock, days, run, running_clock, scheduled, was_here
 from tests.support import (
