@@ -7,7 +7,7 @@ names, types and bounds of the settings; it does not know what they are used for
 from __future__ import annotations
 
 import hashlib
-import math
+import sys
 from typing import Any, Final, Literal
 
 from django.conf import settings
@@ -68,7 +68,7 @@ def _rate(name: str) -> float | None:
     rate = _read(name)
     if rate is None:
         return None
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= sys.float_info.max:
         raise ConfigurationError(f'EDNA["{name}"] must be a number above 0, or None for no limit.')
     return float(rate)
 

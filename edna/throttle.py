@@ -29,9 +29,9 @@ Result = Literal["admitted", "refused", "uncounted"]
 
 #: How long a cache that has failed is left alone: each question may cost as long as its client waits.
 _REST_SECONDS: Final = 5.0
-#: Nobody is told to come back later than so, whatever crowd, or attack, there is before them.
+#: Nobody is told to come back later than so, or than the next window, whatever crowd, or attack, there is before them.
 _LONGEST_WAIT_SECONDS: Final = 60.0
-#: Keys outlive their window and the next one, whatever the clocks of several machines say.
+#: Keys outlive their window and the next one for so long: a machine whose clock is further behind counts for itself.
 _SPARE_SECONDS: Final = 60
 
 _now = time.time
@@ -112,11 +112,11 @@ def _beyond(window: int, *, per_window: float, window_seconds: float) -> int | N
         # Asked only where it matters: what nobody has taken of the window before.
         if place > share:
             share += max(0, _share(window - 1, per_window) - cache.get(_key(window - 1), 0))
-    except Exception as error:  # whatever the cache's client raises
+        return int(place - share)
+    except Exception as error:  # whatever the cache's client raises, or what it answers leads to
         _ask_again_at = time.monotonic() + _REST_SECONDS
         logs.event("requests_not_counted", level=logging.WARNING, area="requests", error=type(error).__name__)
         return None
-    return int(place - share)
 
 
 def _key(window: int) -> str:

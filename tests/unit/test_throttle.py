@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import BaseCache, caches
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.exceptions import ImproperlyConfigured
 
 from config import cache as cache_urls
@@ -20,6 +21,7 @@ from tests.servers import Server, private_redis
 
 LOCAL = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "throttle"}
 BROKEN = f"{__name__}.Broken"
+RUBBISH = f"{__name__}.Rubbish"
 
 
 class Broken(BaseCache):
@@ -33,6 +35,15 @@ class Broken(BaseCache):
     def add(self, *_: Any, **__: Any) -> bool:
         Broken.asked += 1
         raise ConnectionError("redis://:password@cache.example.org does not answer")
+
+
+class Rubbish(LocMemCache):
+    """What answers is no cache of ours."""
+
+    answer: Any = None
+
+    def incr(self, *_: Any, **__: Any) -> Any:
+        return self.answer
 
 
 class Clock:
@@ -209,6 +220,7 @@ class TestWindows:
             {"REQUEST_RATE_PER_SECOND": "2"},
             {"REQUEST_RATE_PER_SECOND": True},
             {"REQUEST_RATE_PER_SECOND": math.inf},
+            {"REQUEST_RATE_PER_SECOND": 10**400},
             {"REQUEST_RATE_PER_SECOND": math.nan},
             {"REQUEST_RATE_PER_SECOND": 1, "REQUEST_RATE_CACHE": "elsewhere"},
             {"REQUEST_RATE_PER_SECOND": 1, "REQUEST_RATE_CACHE": None},
@@ -278,6 +290,16 @@ class TestCache:
 
     def test_dummy(self, rate: Any, settings: Any, results: list[str]) -> None:
         settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
+        rate(0.001)
+        assert let_in(3) == 3
+        assert results == ["uncounted"] * 3
+
+    @pytest.mark.parametrize("answer", [None, "7", b"7", math.nan, math.inf])
+    def test_rubbish(
+        self, rate: Any, settings: Any, results: list[str], monkeypatch: pytest.MonkeyPatch, answer: Any
+    ) -> None:
+        settings.CACHES = {"default": {"BACKEND": RUBBISH}}
+        monkeypatch.setattr(Rubbish, "answer", answer)
         rate(0.001)
         assert let_in(3) == 3
         assert results == ["uncounted"] * 3
