@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from .models import REVIEW_TEXTS, Paper, PaperReview
+from .models import PC_REVIEW, REVIEW_TEXTS, ContactInfo, Paper, PaperReview
 
 #: Field, what it is called, and what its values from 1 on mean. Those without words are numbers.
 SCORES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -26,6 +27,8 @@ SCORES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "potential": ("Potential", ("",) * 5),
     "fixability": ("Fixability", ("",) * 5),
 }
+#: How often a review's number is drawn again because somebody else has it by now.
+_NUMBER_DRAWS = 5
 #: Those that the form asks for; the others are shown where an older review has them.
 ASKED = ("over_all_merit", "reviewer_qualification", "novelty", "technical_merit", "interest_to_community")
 REQUIRED = ASKED[:2]
@@ -89,6 +92,16 @@ def shown(review: PaperReview, *, reviewer: str, mine: bool, inner: bool) -> Sho
         if written[key] and (inner or key != INNER)
     ]
     return ShownReview(letter(review.review_ordinal), reviewer, mine, review.review_submitted, scores, texts)
+
+
+def ask(paper_id: int, reviewer: ContactInfo, *, asked_by: ContactInfo) -> PaperReview:
+    """Ask for a review, inside the caller's transaction."""
+    asked = {"paper_id": paper_id, "contact": reviewer, "requested_by": asked_by, "review_type": PC_REVIEW}
+    for _ in range(_NUMBER_DRAWS):
+        # Of two who ask at once for reviews of two papers, the second has drawn the same number, and takes the next one.
+        with suppress(IntegrityError), transaction.atomic():
+            return PaperReview.objects.create(**asked, time_requested=timezone.now())
+    return PaperReview.objects.create(**asked, time_requested=timezone.now())
 
 
 def save(review: PaperReview, values: Mapping[str, Any], *, submit: bool) -> None:

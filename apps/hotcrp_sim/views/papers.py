@@ -19,7 +19,7 @@ from .. import papers as papers_
 from .. import reviews as reviews_
 from ..actionlog import note
 from ..forms import AssignForm, CommentForm, ReviewForm
-from ..models import PC_REVIEW, Paper, PaperComment, PaperReview
+from ..models import Paper, PaperComment, PaperReview
 from ..policy import Conference, Sight, Viewer, eligible_reviewers, papers_for
 from .guards import member, show
 
@@ -143,13 +143,7 @@ def assign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
         form = AssignForm(eligible_reviewers(found), request.POST)
         if form.is_valid():
             reviewer = form.cleaned_data["reviewer"]
-            PaperReview.objects.create(
-                paper_id=pk,
-                contact=reviewer,
-                requested_by=viewer.user,
-                review_type=PC_REVIEW,
-                time_requested=timezone.now(),
-            )
+            reviews_.ask(pk, reviewer, asked_by=viewer.user)
             note(request, "Review requested", paper=pk, about=reviewer)
             messages.success(request, f"{reviewer.name or reviewer.email} is asked for a review.")
         else:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from ..forms import COMMENT_REASONS, STORY_REASONS
 from ..models import Comment, HiddenStory, SavedStory, Story
-from ..voting import vote_for_comment, vote_for_story
+from ..voting import atomically, vote_for_comment, vote_for_story
 from .guards import back, by_the_rules, member, member_of, viewer_of
 
 VOTES = {"upvote": 1, "downvote": -1, "unvote": 0}
@@ -57,7 +57,7 @@ def flag(request: HttpRequest, short_id: str) -> HttpResponse:
 @require_POST
 def save(request: HttpRequest, short_id: str) -> HttpResponse:
     story = get_object_or_404(Story, short_id=short_id, is_expired=False)
-    SavedStory.objects.get_or_create(user=viewer_of(request), story=story)
+    atomically(lambda: SavedStory.objects.get_or_create(user=viewer_of(request), story=story))
     return back(request, reverse("lobsters:story", args=[short_id]), f"s_{short_id}")
 
 
@@ -72,7 +72,7 @@ def unsave(request: HttpRequest, short_id: str) -> HttpResponse:
 @require_POST
 def hide(request: HttpRequest, short_id: str) -> HttpResponse:
     story = get_object_or_404(Story, short_id=short_id, is_expired=False)
-    HiddenStory.objects.get_or_create(user=viewer_of(request), story=story)
+    atomically(lambda: HiddenStory.objects.get_or_create(user=viewer_of(request), story=story))
     return back(request, reverse("lobsters:front"))
 
 

@@ -17,6 +17,7 @@ from .. import listing
 from ..forms import CommentForm, StoryForm, StoryTextForm
 from ..models import Comment, Hat, HiddenStory, ReadRibbon, Story, Tag, User
 from ..threads import thread
+from ..voting import atomically
 from ..writing import delete_story, edit_story, submit_story
 from .guards import by_the_rules, member, member_of, viewer_of
 
@@ -83,7 +84,7 @@ def _leave_ribbon(viewer: User, shown: Story) -> object:
     ribbons = ReadRibbon.objects.filter(user=viewer, story=shown)
     before = ribbons.order_by("pk").values_list("pk", "updated_at").first()
     if before is None:
-        ReadRibbon.objects.create(user=viewer, story=shown)
+        atomically(lambda: ReadRibbon.objects.create(user=viewer, story=shown))
         return None
     ReadRibbon.objects.filter(pk=before[0]).update(updated_at=timezone.now())
     return before[1]

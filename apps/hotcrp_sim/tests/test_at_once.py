@@ -1,0 +1,43 @@
+"""Two who do something at the same moment."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.db import connections, transaction
+
+from apps.hotcrp_sim import reviews
+from apps.hotcrp_sim.models import PaperReview
+from tests.faults.test_busy import until_waiting
+from tests.faults.test_concurrency import WAIT_SECONDS, at_once
+
+from .people import make_site
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.only_on("mysql")]
+
+
+def test_reviews_of_two_papers_that_are_asked_for_at_once_get_two_numbers() -> None:
+    """The second draws the number of the first, which is not committed yet, and is refused when it is."""
+    site = make_site()
+    first, second = site.quiet, site.fair
+    asked = threading.Event()
+
+    def one() -> int:
+        with transaction.atomic():
+            review = reviews.ask(first.pk, site.mia.user, asked_by=site.chair.user)
+            asked.set()
+            until_waiting()
+        return int(review.review_id)
+
+    def other() -> int:
+        assert asked.wait(WAIT_SECONDS)
+        with transaction.atomic():
+            return int(reviews.ask(second.pk, site.mia.user, asked_by=site.chair.user).review_id)
+
+    try:
+        numbers = at_once(one, other)
+    finally:
+        connections.close_all()
+    assert numbers == [numbers[0], numbers[0] + 1]
+    assert PaperReview.objects.filter(review_id__in=numbers).count() == 2
