@@ -22,6 +22,8 @@ from loadtest.samples import ALONE, BASELINE, DISGUISE, NORMAL, REFUSED, REVEAL,
 SLOW_MS = 1500.0
 #: Of fewer pairs than these, those that are cut by the end of a phase are too large a part.
 _FEW_PAIRS = 5
+#: Pairs of which the mean is about so many times the rows of others say nothing of what those take: few people have most of the rows.
+_HEAVIER = 2.0
 WAITS = ("Innodb_row_lock_waits", "Innodb_row_lock_time", "Innodb_deadlocks", "Questions")
 
 
@@ -196,7 +198,8 @@ def _cpu_share(
     ``alone``: what a pair takes when disguisers have the site for themselves, times the pairs per second of the variant.
     ``difference``: what the variant uses, without what its normal requests would take at the baseline's price. It counts what
     disguisers make normal requests more expensive by as theirs. Both count the disguisers' browsers: they run on this machine.
-    The first is left open where there were too few pairs.
+    The first is left open where there were too few pairs, or where the lot fell on others: one with a hundred times as many rows takes
+    as much as all the rest.
     """
     processors = run.facts["processors"]
     alone = part.labelled(ALONE + label)
@@ -205,12 +208,19 @@ def _cpu_share(
     used, before = (sum(which["processors_used"].values()) for which in (measured, compared))
     price = before / compared["per_second"] if compared["per_second"] else None
     enough = min(pairs, pairs_per_second * measured["seconds"]) >= _FEW_PAIRS
+    enough = enough and _about_as_heavy(part, alone, part.labelled(label))
     return {
         "alone_seconds_per_pair": seconds_each,
         "alone_pairs": pairs,
         "alone": seconds_each * pairs_per_second / processors if enough and seconds_each is not None else None,
         "difference": None if price is None else (used - price * measured["per_second"]) / processors,
     }
+
+
+def _about_as_heavy(part: Part, alone: Sequence[Phase], phases: Sequence[Phase]) -> bool:
+    turns = part.of(DISGUISE) | part.of(REVEAL)
+    means = [part.rows[turns & part.during(some, part.done)].mean() for some in (alone, phases)]
+    return bool(max(means) <= _HEAVIER * min(means))
 
 
 def _plain(value: Any) -> Any:

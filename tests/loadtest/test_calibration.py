@@ -52,3 +52,30 @@ def test_a_site_that_never_gets_so_busy_is_as_busy_as_it_gets_with_few_users() -
 
 def test_a_machine_that_is_too_small_for_one_user_has_one() -> None:
     assert Calibration(lambda users: 1.0).users_for(0.2) == 1
+
+
+def small(users: int) -> float:
+    return min(1.0, users * 0.025)
+
+
+@pytest.mark.parametrize("disturbed", [1, 2, 3])
+def test_one_look_that_was_disturbed_is_not_as_busy_as_it_gets(disturbed: int) -> None:
+    looks: list[int] = []
+
+    def looked_at(users: int) -> float:
+        looks.append(users)
+        return small(users) / (2.6 if len(looks) == disturbed else 1.0)
+
+    users = Calibration(looked_at).users_for(LEVELS["high"])
+    assert small(users) == pytest.approx(LEVELS["high"], abs=0.06)
+
+
+def test_a_site_that_never_gets_so_busy_is_asked_twice_at_most() -> None:
+    looks: list[int] = []
+
+    def looked_at(users: int) -> float:
+        looks.append(users)
+        return min(0.7, users * 0.1)
+
+    assert Calibration(looked_at).users_for(LEVELS["high"]) == 8
+    assert len(looks) == 3

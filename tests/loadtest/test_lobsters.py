@@ -28,7 +28,7 @@ from loadtest.people import Account, People
 from loadtest.popularity import MIX
 from loadtest.scenarios import Variant
 from tests.loadtest import broken_lobsters
-from tests.loadtest.driving import drive
+from tests.loadtest.driving import HANGING_SECONDS, drive
 
 EVEN = dict.fromkeys(MIX, 1)
 
@@ -62,7 +62,7 @@ def url_of_the_test_database() -> str:
 
 def by_hand(host: str, directory: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.loadtest.lobsters_by_hand", host, str(directory / "people.json")]
-    done = subprocess.run(command, check=True, timeout=120, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, check=True, timeout=HANGING_SECONDS, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -19,6 +19,7 @@ from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, User
 from loadtest import prepare_websubmit
 from tests.loadtest.broken_site import faults
+from tests.loadtest.driving import HANGING_SECONDS
 
 #: On SQLite, as `make serve` is.
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite3")]
@@ -52,7 +53,7 @@ def locust(host: str, app: str, *options: str) -> tuple[int, str]:
             *options,
         ),
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGING_SECONDS)
     return done.returncode, done.stdout + done.stderr
 
 

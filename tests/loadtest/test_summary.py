@@ -387,3 +387,20 @@ def test_refused_requests_are_not_normal_ones() -> None:
     part = part_of([Sample(1.0, REFUSED, "delete account", 2.0, 429), Sample(2.0, NORMAL, "page", 3.0, 200)], phases)
     assert part.of(NORMAL).sum() == 1
     assert part.of(REFUSED).sum() == 1
+
+
+@pytest.mark.parametrize(("heavier", "is_said"), [(1.0, True), (1.9, True), (2.1, False), (0.1, False)])
+def test_a_share_is_only_of_pairs_that_are_about_as_heavy(heavier: float, is_said: bool, tmp_path: Path) -> None:
+    """A few people have most of the rows: what a disguiser takes alone is no measure for others on whom the lot fell."""
+    looping = Variant("looping", disguisers=4)
+    effect = Effect(loss=0.05, pairs_per_second=4.0, cpu_per_pair=0.05, rows=(1000,))
+    MadeUp(scenario(variants=(looping,)), {"looping": effect}).write(tmp_path)
+    (directory,) = (file.parent for file in tmp_path.glob("*/phases.json"))
+    phases = [Phase(*found) for found in json.loads((directory / "phases.json").read_text())]
+    (alone,) = (phase for phase in phases if phase.label == "alone: looping")
+    made = list(sampling.read(directory / "samples.jsonl.gz"))
+    drawn = [one._replace(rows=round(one.rows * heavier)) if alone.has(one.at) else one for one in made]
+    sampling.write(directory / "samples.jsonl.gz", drawn)
+    (variant,) = summarise(tmp_path)["parts"][0]["variants"]
+    assert (variant["cpu_share"]["alone"] is not None) == is_said
+    assert variant["cpu_share"]["difference"] == pytest.approx(0.1, rel=0.1)

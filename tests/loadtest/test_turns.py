@@ -89,7 +89,7 @@ def test_waiting_has_an_end(crowd: Crowd) -> None:
 
 
 def test_paced_turns_begin_one_an_interval(crowd: Crowd) -> None:
-    crowd.turns.open(PEOPLE, disguisers=4, interval_seconds=5 * SHORT)
+    crowd.turns.open(PEOPLE, disguisers=4, interval_seconds=20 * SHORT)
     eventually(lambda: len(crowd.had) >= 3)
     assert crowd.most == 1, "each is done long before the next one"
     assert crowd.turns.late == 0
