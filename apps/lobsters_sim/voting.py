@@ -6,33 +6,18 @@ taken in one order everywhere: comment, story, account.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db import OperationalError, transaction
 from django.db.models import F, OuterRef, Subquery, Sum
+
+from apps.showcase.transactions import atomically
 
 from .models import Comment, Story, Tagging, User, Vote
 from .scores import confidence, hotness
 
-Result = TypeVar("Result")
-ATTEMPTS = 3
-
 
 class NotAllowed(Exception):
     """What somebody wanted to do is against the rules of the site; the text is for them to read."""
-
-
-def atomically(work: Callable[[], Result]) -> Result:
-    """In a transaction; again if the database ended it because two waited for each other."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            with transaction.atomic():
-                return work()
-        except OperationalError:
-            continue
-    with transaction.atomic():
-        return work()
 
 
 def vote_for_story(viewer: User, short_id: str, value: int, reason: str = "") -> Story:

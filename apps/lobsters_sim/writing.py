@@ -12,10 +12,12 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone
 
+from apps.showcase.transactions import atomically
+
 from .models import Comment, Hat, Moderation, Story, Tag, Tagging, User, Vote
 from .prose import render
 from .scores import confidence, hotness
-from .voting import NotAllowed, atomically, place
+from .voting import NotAllowed, place
 
 
 def submit_story(

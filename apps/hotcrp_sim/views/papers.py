@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
+
+from apps.showcase.transactions import atomically
 
 from .. import papers as papers_
 from .. import reviews as reviews_
@@ -137,7 +138,8 @@ def assign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     found, sight = _seen(viewer, pk)
     if not sight.assigns:
         raise Http404
-    with transaction.atomic():
+
+    def ask() -> None:
         # Locked: of two who ask the same reviewer at once, the second finds them asked; so does one who declares a conflict meanwhile.
         Paper.objects.select_for_update().filter(pk=pk).first()
         form = AssignForm(eligible_reviewers(found), request.POST)
@@ -148,6 +150,8 @@ def assign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
             messages.success(request, f"{reviewer.name or reviewer.email} is asked for a review.")
         else:
             messages.error(request, "Choose somebody of the list: it has those who may review this paper.")
+
+    atomically(ask)
     return redirect(reverse("hotcrp:paper", args=[pk]) + "#assignments")
 
 
@@ -159,7 +163,8 @@ def unassign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     number = request.POST.get("review", "")
     if not sight.assigns or not (number.isascii() and number.isdigit() and len(number) < 10):
         raise Http404
-    with transaction.atomic():
+
+    def withdraw() -> None:
         asked = get_object_or_404(PaperReview.objects.select_for_update().filter(paper=pk), review_id=int(number))
         if reviews_.is_started(asked) or asked.review_submitted:
             messages.error(request, "This review has been started meanwhile, so it stays.")
@@ -167,4 +172,7 @@ def unassign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
             note(request, "Review request withdrawn", paper=pk, about=asked.contact)
             asked.delete()
             messages.success(request, "The request is withdrawn.")
+
+    # The reviewer may be leaving just now: their account is locked then, and the review is what that waits for.
+    atomically(withdraw)
     return redirect(reverse("hotcrp:paper", args=[pk]) + "#assignments")

@@ -11,7 +11,8 @@ import edna
 from apps.lobsters_sim.keys import identifier
 from apps.lobsters_sim.models import Comment, Story, User, Vote
 from apps.lobsters_sim.scores import confidence
-from apps.lobsters_sim.voting import NotAllowed, atomically, vote_for_comment, vote_for_story
+from apps.lobsters_sim.voting import NotAllowed, vote_for_comment, vote_for_story
+from apps.showcase.transactions import atomically
 
 from .conftest import PASSWORD, Person, Site
 

@@ -7,9 +7,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from apps.showcase.transactions import atomically
+
 from ..forms import COMMENT_REASONS, STORY_REASONS
 from ..models import Comment, HiddenStory, SavedStory, Story
-from ..voting import atomically, vote_for_comment, vote_for_story
+from ..voting import vote_for_comment, vote_for_story
 from .guards import back, by_the_rules, member, member_of, viewer_of
 
 VOTES = {"upvote": 1, "downvote": -1, "unvote": 0}

@@ -13,11 +13,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from apps.showcase.transactions import atomically
+
 from .. import listing
 from ..forms import CommentForm, StoryForm, StoryTextForm
 from ..models import Comment, Hat, HiddenStory, ReadRibbon, Story, Tag, User
 from ..threads import thread
-from ..voting import atomically
 from ..writing import delete_story, edit_story, submit_story
 from .guards import by_the_rules, member, member_of, viewer_of
 
