@@ -491,7 +491,7 @@ def _cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:
 
 def row_bytes(row: Sequence[Any]) -> int:
     """About how many bytes a row takes in a statement or a bag."""
-    return 12 * len(row) + sum([len(value) for value in row if type(value) is str or type(value) is bytes])
+    return total_bytes([row])
 
 
 def total_bytes(rows: Sequence[Sequence[Any]]) -> int:

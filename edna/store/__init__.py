@@ -2,7 +2,8 @@
 
 Bytes in, bytes out: this module seals and opens nothing and knows no disguise, no spec and no application model. Every
 function takes the database alias; writers expect to run inside the caller's transaction, so that bags change together
-with the application's rows (DESIGN 2.1). The number of statements never depends on the number of rows.
+with the application's rows (DESIGN 2.1). The number of statements never depends on the number of rows. A little long: these are the
+tables that every disguise and reveal writes together; what has tables of its own has a module of its own beside this one.
 """
 
 from __future__ import annotations
