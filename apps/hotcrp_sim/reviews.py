@@ -105,23 +105,22 @@ def ask(paper_id: int, reviewer: ContactInfo, *, asked_by: ContactInfo) -> Paper
 
 
 def save(review: PaperReview, values: Mapping[str, Any], *, submit: bool) -> None:
-    """Write scores and texts; with ``submit``, the committee and the authors see them from now on."""
+    """Write scores and texts, inside the caller's transaction; with ``submit``, the committee and the authors see them from now on."""
     now = timezone.now()
     changed = [*_write(review, values), "review_modified", "time_displayed", "review_needs_submit"]
-    with transaction.atomic():
-        review.review_modified = now
-        if submit and not review.review_submitted:
-            # Locked: two who submit at once get different letters.
-            Paper.objects.select_for_update().filter(pk=review.paper_id).first()
-            highest = PaperReview.objects.filter(paper=review.paper_id).aggregate(Max("review_ordinal"))
-            review.review_ordinal = review.review_ordinal or (highest["review_ordinal__max"] or 0) + 1
-            review.review_submitted = review.time_displayed = now
-            review.review_needs_submit = 0
-            changed += ["review_submitted", "review_ordinal"]
-        if review.review_submitted:
-            review.review_author_modified = now
-            changed += ["review_author_modified"]
-        review.save(update_fields=changed)
+    review.review_modified = now
+    if submit and not review.review_submitted:
+        # Locked: two who submit at once get different letters.
+        Paper.objects.select_for_update().filter(pk=review.paper_id).first()
+        highest = PaperReview.objects.filter(paper=review.paper_id).aggregate(Max("review_ordinal"))
+        review.review_ordinal = review.review_ordinal or (highest["review_ordinal__max"] or 0) + 1
+        review.review_submitted = review.time_displayed = now
+        review.review_needs_submit = 0
+        changed += ["review_submitted", "review_ordinal"]
+    if review.review_submitted:
+        review.review_author_modified = now
+        changed += ["review_author_modified"]
+    review.save(update_fields=changed)
 
 
 def save_quietly(review: PaperReview, values: Mapping[str, Any]) -> None:

@@ -20,54 +20,48 @@ class NotAllowed(Exception):
     """What somebody wanted to do is against the rules of the site; the text is for them to read."""
 
 
+@atomically
 def vote_for_story(viewer: User, short_id: str, value: int, reason: str = "") -> Story:
     """Vote 1 or -1, or take the vote back with 0.
 
     Raises:
         Story.DoesNotExist, NotAllowed.
     """
-
-    def work() -> Story:
-        story = Story.objects.select_for_update().get(short_id=short_id)
-        if story.is_expired:
-            raise NotAllowed("This story was removed; it takes no votes any more.")
-        change = _replace(viewer, story, None, story.user_id, value, reason)
-        if change is not None:
-            story.upvotes += change[0]
-            story.downvotes += change[1]
-            place(story, "upvotes", "downvotes")
-            _credit(story.user_id, change)
-        return story
-
-    return atomically(work)
+    story = Story.objects.select_for_update().get(short_id=short_id)
+    if story.is_expired:
+        raise NotAllowed("This story was removed; it takes no votes any more.")
+    change = _replace(viewer, story, None, story.user_id, value, reason)
+    if change is not None:
+        story.upvotes += change[0]
+        story.downvotes += change[1]
+        place(story, "upvotes", "downvotes")
+        _credit(story.user_id, change)
+    return story
 
 
+@atomically
 def vote_for_comment(viewer: User, short_id: str, value: int, reason: str = "") -> Comment:
     """The same for a comment, and for the hotness of its story.
 
     Raises:
         Comment.DoesNotExist, NotAllowed.
     """
-
-    def work() -> Comment:
-        comment = Comment.objects.select_related("story").select_for_update().get(short_id=short_id)
-        if comment.is_deleted or comment.is_moderated or comment.story.is_expired:
-            raise NotAllowed("This comment was removed; it takes no votes any more.")
-        change = _replace(viewer, comment.story, comment, comment.user_id, value, reason)
-        if change is not None:
-            comment.upvotes += change[0]
-            comment.downvotes += change[1]
-            # Not save(): the time of the last edit is no vote's business.
-            Comment.objects.filter(pk=comment.pk).update(
-                upvotes=comment.upvotes,
-                downvotes=comment.downvotes,
-                confidence=confidence(comment.upvotes, comment.downvotes),
-            )
-            place(comment.story)
-            _credit(comment.user_id, change)
-        return comment
-
-    return atomically(work)
+    comment = Comment.objects.select_related("story").select_for_update().get(short_id=short_id)
+    if comment.is_deleted or comment.is_moderated or comment.story.is_expired:
+        raise NotAllowed("This comment was removed; it takes no votes any more.")
+    change = _replace(viewer, comment.story, comment, comment.user_id, value, reason)
+    if change is not None:
+        comment.upvotes += change[0]
+        comment.downvotes += change[1]
+        # Not save(): the time of the last edit is no vote's business.
+        Comment.objects.filter(pk=comment.pk).update(
+            upvotes=comment.upvotes,
+            downvotes=comment.downvotes,
+            confidence=confidence(comment.upvotes, comment.downvotes),
+        )
+        place(comment.story)
+        _credit(comment.user_id, change)
+    return comment
 
 
 def _replace(

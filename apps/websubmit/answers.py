@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from django.db import connections, router, transaction
+from django.db import connections, router
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
+
+from apps.showcase.transactions import atomically
 
 from .models import Answer, Lecture, Question, User
 
@@ -27,22 +29,25 @@ def save_answers(author: User, texts: Mapping[int, str]) -> None:
     """
     alias = router.db_for_write(Answer)
     now = timezone.now()
-    written = [
-        Answer(author=author, question_id=question, text=text, submitted_at=now)
-        for question, text in texts.items()
-        if text
-    ]
     changed = ["text"] if author.is_anon else ["text", "submitted_at"]
     withdrawn = [question for question, text in texts.items() if not text]
     # MariaDB and MySQL take whichever unique key collides; the others want to be told which one.
     target = ["author", "question"] if connections[alias].features.supports_update_conflicts_with_target else None
-    with transaction.atomic(using=alias):
+
+    def save() -> None:
+        written = [
+            Answer(author=author, question_id=question, text=text, submitted_at=now)
+            for question, text in texts.items()
+            if text
+        ]
         if written:
             Answer.objects.using(alias).bulk_create(
                 written, update_conflicts=True, update_fields=changed, unique_fields=target
             )
         if withdrawn:
             Answer.objects.using(alias).filter(author=author, question__in=withdrawn).delete()
+
+    atomically(save, using=alias)()
 
 
 def listing(lecture: Lecture) -> QuerySet[Answer, tuple[Any, ...]]:

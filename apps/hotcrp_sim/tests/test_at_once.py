@@ -8,7 +8,8 @@ import pytest
 from django.db import connections, transaction
 
 from apps.hotcrp_sim import reviews
-from apps.hotcrp_sim.models import ContactInfo, PaperReview, TopicArea
+from apps.hotcrp_sim.models import FOR_AUTHORS, ContactInfo, Paper, PaperComment, PaperReview
+from apps.showcase.tests.meeting import met
 from tests.faults.test_busy import until_waiting
 from tests.faults.test_concurrency import WAIT_SECONDS, at_once
 
@@ -48,24 +49,24 @@ def test_a_request_is_withdrawn_while_its_reviewer_is_leaving() -> None:
     site = make_site()
     with transaction.atomic():
         asked = reviews.ask(site.quiet.pk, site.mia.user, asked_by=site.chair.user)
-    locked = threading.Event()
+    review = PaperReview.objects.filter(review_id=asked.review_id)
+    status = met(
+        lambda: site.chair.post("unassign", site.quiet.pk, review=asked.review_id),
+        first=ContactInfo.objects.filter(pk=site.mia.pk),
+        then=review,
+    )
+    assert status == 302
+    assert not review.exists()
 
-    def leaving() -> None:
-        with transaction.atomic():
-            # MariaDB ends whoever has changed less.
-            TopicArea.objects.bulk_create(TopicArea(topic_name=f"topic {number}") for number in range(100))
-            list(ContactInfo.objects.select_for_update().filter(pk=site.mia.user.pk))
-            locked.set()
-            until_waiting()
-            list(PaperReview.objects.select_for_update().filter(review_id=asked.review_id))
 
-    def withdrawing() -> int:
-        assert locked.wait(WAIT_SECONDS)
-        return int(site.chair.post("unassign", site.quiet.pk, review=asked.review_id).status_code)
-
-    try:
-        left, status = at_once(leaving, withdrawing)
-    finally:
-        connections.close_all()
-    assert (left, status) == (None, 302)
-    assert not PaperReview.objects.filter(review_id=asked.review_id).exists()
+def test_a_comment_is_written_while_its_author_is_put_away() -> None:
+    """It shares the locks of author and paper, taken one after the other."""
+    site = make_site()
+    chair = site.chair
+    status = met(
+        lambda: chair.post("comment", site.quiet.pk, text="Well done.", audience=FOR_AUTHORS),
+        first=Paper.objects.filter(pk=site.quiet.pk),
+        then=ContactInfo.objects.filter(pk=chair.pk),
+    )
+    assert status == 302
+    assert PaperComment.objects.filter(contact=chair.pk, comment="Well done.").count() == 1

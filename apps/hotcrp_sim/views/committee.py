@@ -6,10 +6,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+
+from apps.showcase.transactions import posts_atomically
 
 from ..actionlog import note
 from ..forms import PaperForm, PreferencesForm
@@ -33,6 +34,7 @@ _KINDS = {AUTHOR: "you are an author", CONTACT_AUTHOR: "you are an author", COLL
 
 
 @committee
+@posts_atomically
 def preferences(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """A table of the papers that one might review."""
     conference = Conference.now()
@@ -74,16 +76,16 @@ def _save(
         elif (row.preference, row.expertise) != (preference, expertise):
             row.preference, row.expertise = preference, expertise
             changed.append(row)
-    with transaction.atomic():
-        if new:
-            PaperReviewPreference.objects.bulk_create(new)
-        if changed:
-            PaperReviewPreference.objects.bulk_update(changed, ["preference", "expertise"])
-        if emptied:
-            PaperReviewPreference.objects.filter(pk__in=emptied).delete()
+    if new:
+        PaperReviewPreference.objects.bulk_create(new)
+    if changed:
+        PaperReviewPreference.objects.bulk_update(changed, ["preference", "expertise"])
+    if emptied:
+        PaperReviewPreference.objects.filter(pk__in=emptied).delete()
 
 
 @committee
+@posts_atomically
 def conflicts(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """See, declare and take back one's conflicts. Of the papers in conflict, one sees the number and the title."""
     conference = Conference.now()
@@ -123,12 +125,11 @@ def _reviewed(papers: list[int]) -> set[int]:
 
 def _declare(request: HttpRequest, viewer: Viewer, number: int, conference: Conference) -> bool:
     """Whether there is such a paper, for them. A conflict takes away rights and gives none, so it may be declared at any time."""
-    with transaction.atomic():
-        # Locked, as an assignment is: whoever declares a conflict first is not asked for a review.
-        Paper.objects.select_for_update().filter(pk=number).first()
-        if not papers_for(viewer, conference).filter(pk=number, is_conflicted=False).exists():
-            return False
-        PaperConflict.objects.create(paper_id=number, contact=viewer.user, conflict_type=COLLABORATOR)
+    # Locked, as an assignment is: whoever declares a conflict first is not asked for a review.
+    Paper.objects.select_for_update().filter(pk=number).first()
+    if not papers_for(viewer, conference).filter(pk=number, is_conflicted=False).exists():
+        return False
+    PaperConflict.objects.create(paper_id=number, contact=viewer.user, conflict_type=COLLABORATOR)
     note(request, "Conflict declared", paper=number)
     messages.success(request, f"You have a conflict with paper #{number} now, and do not see it any more.")
     return True

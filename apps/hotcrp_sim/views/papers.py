@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from apps.showcase.transactions import atomically
+from apps.showcase.transactions import posts_atomically
 
 from .. import papers as papers_
 from .. import reviews as reviews_
@@ -86,6 +86,7 @@ def _paper(request: HttpRequest, viewer: Viewer, pk: int, *, comment_form: Comme
 
 
 @member
+@posts_atomically
 def review(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     """Write one's own review of a paper, as a draft or for everybody."""
     found, sight = _seen(viewer, pk)
@@ -110,6 +111,7 @@ def review(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
 
 @member
 @require_POST
+@posts_atomically
 def comment(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     _, sight = _seen(viewer, pk)
     if not sight.comments:
@@ -133,46 +135,39 @@ def comment(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
 
 @member
 @require_POST
+@posts_atomically
 def assign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     """Ask a member of the committee for a review; never one who has a conflict, or of whom that cannot be told."""
     found, sight = _seen(viewer, pk)
     if not sight.assigns:
         raise Http404
-
-    def ask() -> None:
-        # Locked: of two who ask the same reviewer at once, the second finds them asked; so does one who declares a conflict meanwhile.
-        Paper.objects.select_for_update().filter(pk=pk).first()
-        form = AssignForm(eligible_reviewers(found), request.POST)
-        if form.is_valid():
-            reviewer = form.cleaned_data["reviewer"]
-            reviews_.ask(pk, reviewer, asked_by=viewer.user)
-            note(request, "Review requested", paper=pk, about=reviewer)
-            messages.success(request, f"{reviewer.name or reviewer.email} is asked for a review.")
-        else:
-            messages.error(request, "Choose somebody of the list: it has those who may review this paper.")
-
-    atomically(ask)
+    # Locked: of two who ask the same reviewer at once, the second finds them asked; so does one who declares a conflict meanwhile.
+    Paper.objects.select_for_update().filter(pk=pk).first()
+    form = AssignForm(eligible_reviewers(found), request.POST)
+    if form.is_valid():
+        reviewer = form.cleaned_data["reviewer"]
+        reviews_.ask(pk, reviewer, asked_by=viewer.user)
+        note(request, "Review requested", paper=pk, about=reviewer)
+        messages.success(request, f"{reviewer.name or reviewer.email} is asked for a review.")
+    else:
+        messages.error(request, "Choose somebody of the list: it has those who may review this paper.")
     return redirect(reverse("hotcrp:paper", args=[pk]) + "#assignments")
 
 
 @member
 @require_POST
+@posts_atomically
 def unassign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     """Withdraw a request for a review that has not been started, also that of somebody who has left: others can be asked then."""
     _, sight = _seen(viewer, pk)
     number = request.POST.get("review", "")
     if not sight.assigns or not (number.isascii() and number.isdigit() and len(number) < 10):
         raise Http404
-
-    def withdraw() -> None:
-        asked = get_object_or_404(PaperReview.objects.select_for_update().filter(paper=pk), review_id=int(number))
-        if reviews_.is_started(asked) or asked.review_submitted:
-            messages.error(request, "This review has been started meanwhile, so it stays.")
-        else:
-            note(request, "Review request withdrawn", paper=pk, about=asked.contact)
-            asked.delete()
-            messages.success(request, "The request is withdrawn.")
-
-    # The reviewer may be leaving just now: their account is locked then, and the review is what that waits for.
-    atomically(withdraw)
+    asked = get_object_or_404(PaperReview.objects.select_for_update().filter(paper=pk), review_id=int(number))
+    if reviews_.is_started(asked) or asked.review_submitted:
+        messages.error(request, "This review has been started meanwhile, so it stays.")
+    else:
+        note(request, "Review request withdrawn", paper=pk, about=asked.contact)
+        asked.delete()
+        messages.success(request, "The request is withdrawn.")
     return redirect(reverse("hotcrp:paper", args=[pk]) + "#assignments")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.db import OperationalError
 
 import edna
 from apps.lobsters_sim.keys import identifier
 from apps.lobsters_sim.models import Comment, Story, User, Vote
 from apps.lobsters_sim.scores import confidence
 from apps.lobsters_sim.voting import NotAllowed, vote_for_comment, vote_for_story
-from apps.showcase.transactions import atomically
 
 from .conftest import PASSWORD, Person, Site
 
@@ -101,21 +97,3 @@ def test_disguising_moves_no_story_and_no_later_vote_tells(site: Site, bea: Pers
     vote_for_story(mod.user, story.short_id, 0)
     story.refresh_from_db()
     assert story.hotness == hotness
-
-
-def test_what_the_database_ended_is_tried_again() -> None:
-    attempts: list[int] = []
-
-    def work() -> str:
-        attempts.append(1)
-        if len(attempts) < 3:
-            raise OperationalError("deadlock")
-        return "done"
-
-    assert atomically(work) == "done"
-
-    def hopeless() -> Any:
-        raise OperationalError("deadlock")
-
-    with pytest.raises(OperationalError):
-        atomically(hopeless)

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from apps.showcase.transactions import atomically
+from apps.showcase.transactions import posts_atomically
 
 from ..forms import COMMENT_REASONS, STORY_REASONS
 from ..models import Comment, HiddenStory, SavedStory, Story
@@ -57,14 +57,16 @@ def flag(request: HttpRequest, short_id: str) -> HttpResponse:
 
 @member
 @require_POST
+@posts_atomically
 def save(request: HttpRequest, short_id: str) -> HttpResponse:
     story = get_object_or_404(Story, short_id=short_id, is_expired=False)
-    atomically(lambda: SavedStory.objects.get_or_create(user=viewer_of(request), story=story))
+    SavedStory.objects.get_or_create(user=viewer_of(request), story=story)
     return back(request, reverse("lobsters:story", args=[short_id]), f"s_{short_id}")
 
 
 @member
 @require_POST
+@posts_atomically
 def unsave(request: HttpRequest, short_id: str) -> HttpResponse:
     SavedStory.objects.filter(user=viewer_of(request), story__short_id=short_id).delete()
     return back(request, reverse("lobsters:saved"))
@@ -72,14 +74,16 @@ def unsave(request: HttpRequest, short_id: str) -> HttpResponse:
 
 @member
 @require_POST
+@posts_atomically
 def hide(request: HttpRequest, short_id: str) -> HttpResponse:
     story = get_object_or_404(Story, short_id=short_id, is_expired=False)
-    atomically(lambda: HiddenStory.objects.get_or_create(user=viewer_of(request), story=story))
+    HiddenStory.objects.get_or_create(user=viewer_of(request), story=story)
     return back(request, reverse("lobsters:front"))
 
 
 @member
 @require_POST
+@posts_atomically
 def unhide(request: HttpRequest, short_id: str) -> HttpResponse:
     HiddenStory.objects.filter(user=viewer_of(request), story__short_id=short_id).delete()
     return back(request, reverse("lobsters:hidden"))

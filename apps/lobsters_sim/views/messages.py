@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
+
+from apps.showcase.transactions import posts_atomically
 
 from .. import listing
 from ..forms import MessageForm
@@ -52,6 +53,7 @@ def read(request: HttpRequest, short_id: str) -> HttpResponse:
 
 
 @member
+@posts_atomically
 def write(request: HttpRequest) -> HttpResponse:
     initial = {"recipient": request.GET.get("to", "")[:50], "subject": request.GET.get("subject", "")[:100]}
     form = MessageForm(request.POST or None, initial=initial)
@@ -66,22 +68,22 @@ def write(request: HttpRequest) -> HttpResponse:
 
 @member
 @require_POST
+@posts_atomically
 def delete(request: HttpRequest, short_id: str) -> HttpResponse:
     """For oneself; the row goes when both have.
 
     A placeholder's mark may be undone by its owner's return, so a message that one side of is disguised is kept.
     """
     viewer = viewer_of(request)
-    with transaction.atomic():
-        message = get_object_or_404(_theirs(viewer).select_for_update(), short_id=short_id)
-        if message.author_user == viewer:
-            message.deleted_by_author = True
-        if message.recipient_user == viewer:
-            message.deleted_by_recipient = True
-        both_here = message.author_user.is_active and message.recipient_user.is_active
-        if both_here and message.deleted_by_author and message.deleted_by_recipient:
-            message.delete()
-        else:
-            message.save(update_fields=["deleted_by_author", "deleted_by_recipient"])
+    message = get_object_or_404(_theirs(viewer).select_for_update(), short_id=short_id)
+    if message.author_user == viewer:
+        message.deleted_by_author = True
+    if message.recipient_user == viewer:
+        message.deleted_by_recipient = True
+    both_here = message.author_user.is_active and message.recipient_user.is_active
+    if both_here and message.deleted_by_author and message.deleted_by_recipient:
+        message.delete()
+    else:
+        message.save(update_fields=["deleted_by_author", "deleted_by_recipient"])
     messages.success(request, "The message is deleted.")
     return redirect("lobsters:messages")

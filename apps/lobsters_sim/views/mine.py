@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+
+from apps.showcase.transactions import posts_atomically
 
 from .. import listing
 from ..forms import FilterForm
@@ -36,6 +37,7 @@ def tags(request: HttpRequest) -> HttpResponse:
 
 
 @member
+@posts_atomically
 def filters(request: HttpRequest) -> HttpResponse:
     """Stories with these tags vanish from the front page and the recent stories of this member."""
     viewer = member_of(request)
@@ -46,9 +48,8 @@ def filters(request: HttpRequest) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         after = {int(tag) for tag in form.cleaned_data["tags"]}
-        with transaction.atomic():
-            TagFilter.objects.filter(user=viewer, tag__in=before - after).delete()
-            TagFilter.objects.bulk_create(TagFilter(user=viewer, tag_id=tag) for tag in sorted(after - before))
+        TagFilter.objects.filter(user=viewer, tag__in=before - after).delete()
+        TagFilter.objects.bulk_create(TagFilter(user=viewer, tag_id=tag) for tag in sorted(after - before))
         messages.success(request, "Your filters are saved.")
         return redirect("lobsters:filters")
     return render(request, "lobsters/filters.html", {"form": form})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
+
+from apps.showcase.transactions import posts_atomically
 
 from .. import listing
 from ..forms import HatRequestForm, ReasonForm
@@ -26,6 +27,7 @@ def hats(request: HttpRequest, page: int = 1) -> HttpResponse:
 
 
 @member
+@posts_atomically
 def request_hat(request: HttpRequest) -> HttpResponse:
     form = HatRequestForm(request.POST or None)
     if form.is_valid():
@@ -38,20 +40,18 @@ def request_hat(request: HttpRequest) -> HttpResponse:
 
 @moderator
 @require_POST
+@posts_atomically
 def answer_request(request: HttpRequest, pk: int, answer: str) -> HttpResponse:
     """Grant a hat or refuse it. The log does not say which hat: what it says outlives the account that wore it."""
-    with transaction.atomic():
-        asked = get_object_or_404(HatRequest.objects.select_for_update(), pk=pk)
-        if answer == "grant":
-            Hat.objects.create(
-                user_id=asked.user_id, granted_by_user=viewer_of(request), hat=asked.hat, link=asked.link
-            )
-        Moderation.objects.create(
-            moderator_user=viewer_of(request),
-            user_id=asked.user_id,
-            action="granted a hat" if answer == "grant" else "refused a hat",
-        )
-        asked.delete()
+    asked = get_object_or_404(HatRequest.objects.select_for_update(), pk=pk)
+    if answer == "grant":
+        Hat.objects.create(user_id=asked.user_id, granted_by_user=viewer_of(request), hat=asked.hat, link=asked.link)
+    Moderation.objects.create(
+        moderator_user=viewer_of(request),
+        user_id=asked.user_id,
+        action="granted a hat" if answer == "grant" else "refused a hat",
+    )
+    asked.delete()
     messages.success(request, "The hat is granted." if answer == "grant" else "The request is refused.")
     return redirect("lobsters:hats")
 

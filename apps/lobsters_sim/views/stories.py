@@ -85,7 +85,7 @@ def _leave_ribbon(viewer: User, shown: Story) -> object:
     ribbons = ReadRibbon.objects.filter(user=viewer, story=shown)
     before = ribbons.order_by("pk").values_list("pk", "updated_at").first()
     if before is None:
-        atomically(lambda: ReadRibbon.objects.create(user=viewer, story=shown))
+        atomically(ReadRibbon.objects.create)(user=viewer, story=shown)
         return None
     ReadRibbon.objects.filter(pk=before[0]).update(updated_at=timezone.now())
     return before[1]

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 import edna
 from apps.showcase.forms import ConfirmForm
+from apps.showcase.transactions import posts_atomically
 
 from ..answers import listing, table_rows
 from ..forms import LectureForm, QuestionForm
@@ -33,6 +34,7 @@ def lectures(request: HttpRequest) -> HttpResponse:
 
 
 @staff
+@posts_atomically
 def lecture(request: HttpRequest, pk: int) -> HttpResponse:
     """One lecture: its title, its questions, and a form for another question."""
     edited = get_object_or_404(Lecture, pk=pk)
