@@ -22,7 +22,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.timing import interleave, percentile
-from tests.servers import in_memory, private_mariadb
+from tests.servers import in_memory, private_mariadb, private_postgres
 
 POOL = 1024
 DISGUISE = "benchmarks.every-answer"
@@ -30,8 +30,8 @@ DISGUISE = "benchmarks.every-answer"
 
 @contextlib.contextmanager
 def database(name: str) -> Iterator[str]:
-    if name == "mariadb":
-        with private_mariadb() as server:
+    if name in ("mariadb", "postgres"):
+        with (private_mariadb if name == "mariadb" else private_postgres)() as server:
             yield server.url
     else:
         with tempfile.TemporaryDirectory(dir=in_memory()) as directory:

@@ -380,7 +380,7 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
                 cursor.execute(f"UPDATE {source} SET {', '.join(changes)} WHERE {condition}", [*params, *keys])
                 continue
             places = [*range(width), *varying]
-            given = [[row[place] for place in places] for row in packet]
+            given = [tuple([row[place] for place in places]) for row in packet]
             aliases = [f"k{i}" if i < width else f"c{i}" for i in places]
             if connection.vendor == "postgresql":
                 # The first row's casts give the columns of VALUES their types; PostgreSQL would guess text.
@@ -392,11 +392,23 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
                     f"SET {', '.join(changes)} FROM (VALUES {values}) AS {GIVEN} ({', '.join(aliases)}) WHERE {match}"
                 )
             else:
-                first = ", ".join([f"%s AS {alias}" for alias in aliases])
-                beginning: list[Any] = [packed([[value]], connection, between="") for value in given[0]]
-                params = [*beginning, packed(given[1:], connection, between=" UNION ALL SELECT "), *params]
-                joined = f"JOIN (SELECT {first} UNION ALL SELECT %s) AS {GIVEN} ON {match} SET {', '.join(changes)}"
+                listed_rows, bound = _listed_rows(aliases, given, connection)
+                params = [*bound, *params]
+                joined = f"JOIN ({listed_rows}) AS {GIVEN} ON {match} SET {', '.join(changes)}"
             cursor.execute(f"UPDATE {source} {joined}", params)
+
+
+def _listed_rows(columns: Sequence[str], rows: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    """Rows that stand in the statement, as something to select from, and its parameters."""
+    if getattr(connection, "mysql_is_mariadb", False):
+        names = ", ".join(columns)
+        # A seventh faster than UNION ALL (decision 7); MySQL writes it in another way, of late.
+        select = f"WITH listed ({names}) AS (VALUES (%s)) SELECT {names} FROM listed"
+        return select, [packed(rows, connection, between="), (")]
+    first = ", ".join([f"%s AS {column}" for column in columns])
+    bound = [packed([[value]], connection, between="") for value in rows[0]]
+    bound.append(packed(rows[1:], connection, between=" UNION ALL SELECT "))
+    return f"SELECT {first} UNION ALL SELECT %s", bound
 
 
 def check_deferred(constraints: Sequence[str], *, using: str) -> None:

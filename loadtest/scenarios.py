@@ -66,6 +66,8 @@ PAIR_A_SECOND: Final = Variant("a pair a second", disguisers=8, interval_seconds
 #: Four times a minute, for what is asked is how the site is while it goes on; with one pair a minute that would take all day to measure.
 HEAVIEST_PACED: Final = Variant("the heaviest every 15 s", size="heaviest", interval_seconds=15.0, seconds=60.0)
 RANDOM: Final = Variant("a random user, looping")
+LIGHT: Final = Variant("a light one, looping", size="light")
+MEDIAN: Final = Variant("the median, looping", size="median")
 HEAVIEST: Final = Variant("the heaviest, looping", size="heaviest")
 SHIPPED: Final = Site()
 ONE_TRANSACTION: Final = Site("one transaction", {"EDNA_LOAD_CHUNK_ROWS": "10000000"})
@@ -127,6 +129,13 @@ _ALL: Final = (
         ("low", "high"),
         (RANDOM, HEAVIEST),
         (SHIPPED, ONE_TRANSACTION),
+    ),
+    Scenario(
+        "lobsters-sizes",
+        "lobsters",
+        "What a light, the median and the heaviest member cost the others, leaving and coming back without a pause.",
+        ("medium",),
+        (LIGHT, MEDIAN, HEAVIEST),
     ),
     Scenario(
         "lobsters-topics",
