@@ -14,15 +14,13 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import APPS, add_arguments, module_of
 from benchmarks.reporting import report
 from benchmarks.timing import Result
-from tests.servers import ServerError, in_memory, private_mariadb
+from tests.servers import ServerError, in_memory, private_database
 
 DATABASES = ("mariadb", "sqlite")
 
@@ -102,7 +100,7 @@ def _measure(app: str, name: str, arguments: argparse.Namespace, parent: Path) -
     """One application and database in a process of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="edna-bench-", dir=parent) as directory,
-        _url(name, directory, parent) as url,
+        private_database(name, parent=parent) as url,
     ):
         output = Path(directory) / "results.json"
         others = ("apps", "databases", "quick", "output")
@@ -127,15 +125,6 @@ def kept_lines(output: Path, results: list[Result]) -> list[dict[str, Any]]:
 def _environment() -> dict[str, str]:
     """Ours, without what would make the sample site another one."""
     return {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_"))}
-
-
-@contextmanager
-def _url(name: str, directory: str, parent: Path) -> Iterator[str]:
-    if name == "sqlite":
-        yield f"sqlite:///{directory}/site.sqlite3"
-    else:
-        with private_mariadb(parent=parent) as server:
-            yield server.url
 
 
 if __name__ == "__main__":

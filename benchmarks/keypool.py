@@ -8,34 +8,23 @@ request is, while nothing else goes on, while a pool is refilled again and again
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gc
 import hashlib
 import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 from unittest import mock
 
 from benchmarks.timing import interleave, percentile
-from tests.servers import in_memory, private_mariadb, private_postgres
+from tests.servers import private_database
 
 POOL = 1024
 DISGUISE = "benchmarks.every-answer"
-
-
-@contextlib.contextmanager
-def database(name: str) -> Iterator[str]:
-    if name in ("mariadb", "postgres"):
-        with (private_mariadb if name == "mariadb" else private_postgres)() as server:
-            yield server.url
-    else:
-        with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
-            yield f"sqlite:///{directory}/site.sqlite3"
 
 
 def prepare(sizes: Sequence[int]) -> list[tuple[int, Any, Any]]:
@@ -163,7 +152,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--database", choices=("mariadb", "sqlite"), default="mariadb")
     given = parser.parse_args(arguments)
     sizes = [int(size) for size in given.sizes.split(",")]
-    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, database(given.database) as url:
+    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(given.database) as url:
         os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
         import django

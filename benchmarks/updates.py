@@ -16,21 +16,22 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any
 
 import django
 from django.db import connection, transaction
 
-from benchmarks.keypool import database
 from benchmarks.timing import percentile
+from tests.servers import DATABASES, private_database
 
 #: A row's key, and its new owner.
 Changes = Sequence[tuple[int, int]]
-Form = Callable[[Any, Changes], None]
+#: SQL, and the rows of parameters that it is prepared for and run with.
+Statement = tuple[str, Sequence[tuple[int, int]] | None]
+Form = Callable[[Changes], list[Statement]]
 PEOPLE, THINGS = 10_000, 100_000
 
 
-def prepare() -> None:
+def prepare(*, people: int, things: int) -> None:
     filling = random.Random(1)
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE people (id integer PRIMARY KEY)")
@@ -39,10 +40,10 @@ def prepare() -> None:
         )
         cursor.execute("CREATE INDEX things_owner ON things (owner)")
         with transaction.atomic():
-            for some in _portions(range(1, PEOPLE + 1)):
+            for some in _portions(range(1, people + 1)):
                 cursor.execute(f"INSERT INTO people VALUES {', '.join(f'({one})' for one in some)}")
-            for some in _portions(range(1, THINGS + 1)):
-                rows = ", ".join(f"({one}, {filling.randint(1, PEOPLE)}, '{'x' * 150}')" for one in some)
+            for some in _portions(range(1, things + 1)):
+                rows = ", ".join(f"({one}, {filling.randint(1, people)}, '{'x' * 150}')" for one in some)
                 cursor.execute(f"INSERT INTO things VALUES {rows}")
 
 
@@ -55,55 +56,56 @@ def _values(changes: Changes) -> str:
     return ", ".join(map(str, changes))
 
 
-def one_by_one(cursor: Any, changes: Changes) -> None:
-    for key, owner in changes:
-        cursor.execute(f"UPDATE things SET owner = {owner} WHERE id = {key}")
+def one_by_one(changes: Changes) -> list[Statement]:
+    return [(f"UPDATE things SET owner = {owner} WHERE id = {key}", None) for key, owner in changes]
 
 
-def prepared(cursor: Any, changes: Changes) -> None:
-    cursor.executemany("UPDATE things SET owner = %s WHERE id = %s", [(owner, key) for key, owner in changes])
+def prepared(changes: Changes) -> list[Statement]:
+    return [("UPDATE things SET owner = %s WHERE id = %s", [(owner, key) for key, owner in changes])]
 
 
-def by_case(cursor: Any, changes: Changes) -> None:
+def by_case(changes: Changes) -> list[Statement]:
     cases = " ".join(f"WHEN {key} THEN {owner}" for key, owner in changes)
     keys = ", ".join(str(key) for key, _ in changes)
-    cursor.execute(f"UPDATE things SET owner = CASE id {cases} END WHERE id IN ({keys})")
+    return [(f"UPDATE things SET owner = CASE id {cases} END WHERE id IN ({keys})", None)]
 
 
-def joined_selects(cursor: Any, changes: Changes) -> None:
+def joined_selects(changes: Changes) -> list[Statement]:
     (key, owner), *others = changes
-    rows = "".join(f" UNION ALL SELECT {key}, {owner}" for key, owner in others)
-    given = f"(SELECT {key} AS k, {owner} AS o{rows}) AS given"
-    cursor.execute(f"UPDATE things JOIN {given} ON things.id = given.k SET things.owner = given.o")
+    return _joined(f"SELECT {key} AS k, {owner} AS o" + "".join(f" UNION ALL SELECT {k}, {o}" for k, o in others))
 
 
-def joined_values(cursor: Any, changes: Changes) -> None:
-    given = f"(WITH listed (k, o) AS (VALUES {_values(changes)}) SELECT k, o FROM listed) AS given"
-    cursor.execute(f"UPDATE things JOIN {given} ON things.id = given.k SET things.owner = given.o")
+def joined_values(changes: Changes) -> list[Statement]:
+    return _joined(f"WITH listed (k, o) AS (VALUES {_values(changes)}) SELECT k, o FROM listed")
 
 
-def joined_table(cursor: Any, changes: Changes) -> None:
-    cursor.execute("CREATE TEMPORARY TABLE given (k integer PRIMARY KEY, o integer) ENGINE=MEMORY")
-    cursor.execute(f"INSERT INTO given VALUES {_values(changes)}")
-    cursor.execute("UPDATE things JOIN given ON things.id = given.k SET things.owner = given.o")
-    cursor.execute("DROP TEMPORARY TABLE given")
+def _joined(given: str) -> list[Statement]:
+    return [(f"UPDATE things JOIN ({given}) AS given ON things.id = given.k SET things.owner = given.o", None)]
 
 
-def from_values(cursor: Any, changes: Changes) -> None:
-    cursor.execute(
-        f"UPDATE things SET owner = given.o FROM (VALUES {_values(changes)}) AS given (k, o) WHERE id = given.k"
-    )
+def joined_table(changes: Changes) -> list[Statement]:
+    return [
+        ("CREATE TEMPORARY TABLE given (k integer PRIMARY KEY, o integer) ENGINE=MEMORY", None),
+        (f"INSERT INTO given VALUES {_values(changes)}", None),
+        ("UPDATE things JOIN given ON things.id = given.k SET things.owner = given.o", None),
+        ("DROP TEMPORARY TABLE given", None),
+    ]
 
 
-def from_arrays(cursor: Any, changes: Changes) -> None:
-    keys, owners = ([str(number) for number in column] for column in zip(*changes, strict=True))
-    given = f"unnest(ARRAY[{', '.join(keys)}], ARRAY[{', '.join(owners)}]) AS given (k, o)"
-    cursor.execute(f"UPDATE things SET owner = given.o FROM {given} WHERE id = given.k")
+def from_values(changes: Changes) -> list[Statement]:
+    given = f"(VALUES {_values(changes)}) AS given (k, o)"
+    return [(f"UPDATE things SET owner = given.o FROM {given} WHERE id = given.k", None)]
 
 
-def with_values(cursor: Any, changes: Changes) -> None:
+def from_arrays(changes: Changes) -> list[Statement]:
+    keys, owners = (", ".join(map(str, column)) for column in zip(*changes, strict=True))
+    given = f"unnest(ARRAY[{keys}], ARRAY[{owners}]) AS given (k, o)"
+    return [(f"UPDATE things SET owner = given.o FROM {given} WHERE id = given.k", None)]
+
+
+def with_values(changes: Changes) -> list[Statement]:
     given = f"WITH given (k, o) AS (VALUES {_values(changes)})"
-    cursor.execute(f"{given} UPDATE things SET owner = given.o FROM given WHERE id = given.k")
+    return [(f"{given} UPDATE things SET owner = given.o FROM given WHERE id = given.k", None)]
 
 
 #: What edna uses stands first.
@@ -132,12 +134,17 @@ FORMS: dict[str, dict[str, Form]] = {
 
 def measure(form: Form, changes: Changes) -> float:
     """Milliseconds until the rows are changed."""
+    statements = form(changes)
     with transaction.atomic(), connection.cursor() as cursor:
         began = perf_counter_ns()
-        form(cursor, changes)
+        for sql, rows in statements:
+            if rows is None:
+                cursor.execute(sql)
+            else:
+                cursor.executemany(sql, rows)
         took = (perf_counter_ns() - began) / 1e6
-        cursor.execute(f"SELECT owner FROM things WHERE id = {changes[-1][0]}")
-        assert cursor.fetchone() == (changes[-1][1],)
+        cursor.execute(f"SELECT id, owner FROM things WHERE id IN ({', '.join(str(key) for key, _ in changes)})")
+        assert sorted(cursor.fetchall()) == sorted(changes)
         transaction.set_rollback(True)
     return took
 
@@ -164,13 +171,13 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--rounds", type=int, default=50, help="of each form (default: %(default)s)")
     parser.add_argument("--sizes", default="10,100,1000", help="rows in one update (default: %(default)s)")
-    parser.add_argument("--database", choices=("mariadb", "postgres", "sqlite"), default="mariadb")
+    parser.add_argument("--database", choices=DATABASES, default="mariadb")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, database(given.database) as url:
+    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(given.database) as url:
         os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
         django.setup()
-        prepare()
+        prepare(people=PEOPLE, things=THINGS)
         compare([int(size) for size in given.sizes.split(",")], given.rounds)
         connection.close()
 

@@ -402,7 +402,7 @@ def _listed_rows(columns: Sequence[str], rows: Sequence[Row], connection: BaseDa
     """Rows that stand in the statement, as something to select from, and its parameters."""
     if getattr(connection, "mysql_is_mariadb", False):
         names = ", ".join(columns)
-        # A tenth faster than UNION ALL for many rows (decision 7); MySQL writes it in another way, of late.
+        # A seventh faster than UNION ALL from a hundred rows on (decision 7); MySQL writes it in another way, of late.
         select = f"WITH listed ({names}) AS (VALUES (%s)) SELECT {names} FROM listed"
         return select, [packed(rows, connection, between="), (")]
     first = ", ".join([f"%s AS {column}" for column in columns])

@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, connections, transaction
 
 from apps.hotcrp_sim.models import PaperReview
 from apps.websubmit.models import Answer, Lecture, Question, User
@@ -197,3 +197,21 @@ def test_a_statement_about_many_keys_goes_along_the_key(writes: bool) -> None:
         names = [column[0] for column in cursor.description or ()]
         explained = dict(zip(names, cursor.fetchone(), strict=True))
     assert (explained["type"], explained["key"]) == ("range", "PRIMARY")
+
+
+@pytest.mark.only_on("mysql")
+@pytest.mark.parametrize("is_mariadb", [True, False])
+@pytest.mark.parametrize("count", [2, 50])
+def test_mariadb_and_mysql_are_each_told_in_their_own_way_which_row_gets_what(
+    is_mariadb: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MariaDB understands both; of several columns, NULL and bytes among the values, the longest not in the first row."""
+    monkeypatch.setitem(connections["default"].__dict__, "mysql_is_mariadb", is_mariadb)
+    columns = ("id", "index", "sealed", "expires_on")
+    raw.insert(BAGS, columns, [(pk, bytes([pk]) * 32, b"", None) for pk in range(1, count + 1)], using="default")
+    day = datetime.date(2030, 1, 1)
+    rows = [(pk, bytes([pk, 0, 255]) * pk, None if pk % 2 else day) for pk in range(1, count + 1)]
+    asked = statements(lambda: raw.update(BAGS, ("sealed", "expires_on"), rows, using="default"))
+    assert ["UNION ALL" in sql for sql in asked] == [not is_mariadb]
+    found = Bag.objects.order_by("pk").values_list("pk", "sealed", "expires_on")
+    assert [(pk, bytes(sealed), expires_on) for pk, sealed, expires_on in found] == rows

@@ -14,7 +14,7 @@ what was committed against the server being killed. Redis keeps nothing at all.
 """
 
 from tests.servers.brokers import private_redis
-from tests.servers.databases import DATABASES, database, private_mariadb, private_postgres
+from tests.servers.databases import DATABASES, database, private_database, private_mariadb, private_postgres
 from tests.servers.server import Server, ServerError, in_memory
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "ServerError",
     "database",
     "in_memory",
+    "private_database",
     "private_mariadb",
     "private_postgres",
     "private_redis",

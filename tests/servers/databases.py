@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from tests.servers.server import Server, private_directory, program
+from tests.servers.server import Server, in_memory, private_directory, program
 
 DATABASES = ("sqlite", "mariadb", "postgres")
 
@@ -86,5 +87,16 @@ def database(name: str) -> Iterator[str | None]:
     if configured or name == "sqlite":
         yield configured
     else:
-        with (private_mariadb if name == "mariadb" else private_postgres)() as server:
+        with private_database(name) as url:
+            yield url
+
+
+@contextlib.contextmanager
+def private_database(name: str, *, parent: Path | None = None) -> Iterator[str]:
+    """The URL of an empty one of its own, gone afterwards: a server, or an SQLite file, in memory if there is room."""
+    if name == "sqlite":
+        with tempfile.TemporaryDirectory(dir=parent or in_memory()) as directory:
+            yield f"sqlite:///{directory}/site.sqlite3"
+    else:
+        with (private_mariadb if name == "mariadb" else private_postgres)(parent=parent) as server:
             yield server.url
