@@ -10,6 +10,7 @@ LOAD ?=
 APP ?= websubmit
 DATABASES ?= sqlite,mariadb,postgres
 EXAMPLES ?= 1000
+WORKERS ?= 2
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
@@ -21,7 +22,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve; PYTEST='-k reveal', BENCH='--quick' and LOAD='--seconds 60' add arguments;"
-	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
+	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test, WORKERS=2 by how many processes; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
 
 demo: $(VENV)/.site ## Show in the terminal what edna does: APP=websubmit, lobsters or hotcrp, on embedded SQLite (needs only Python)
 	@$(BIN)/python manage.py demo $(APP)
@@ -34,11 +35,11 @@ venv: $(VENV)/.mariadb ## Make or renew .venv with everything that developing ta
 test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on PostgreSQL (root or sudo, if packages are missing)
 	@.ci/system-packages
 	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
-	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest $(PYTEST)
+	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 # What takes its time: every schema, every order, every step of every operation.
 THOROUGH = tests/unit/test_benchmarks.py tests/unit/test_records_values.py tests/integration/test_files.py tests/faults tests/properties tests/migrating tests/integration/schemas tests/integration/test_zoo.py \
-	tests/acceptance/test_behaviours_1_to_17.py tests/acceptance/test_behaviours_18_to_33.py tests/acceptance/test_review_findings.py tests/acceptance/test_chunks.py \
+	tests/acceptance/test_composition.py tests/acceptance/test_hard_cases.py tests/acceptance/test_review_findings.py tests/acceptance/test_chunks.py \
 	tests/integration/test_several_principal_models.py apps/lobsters_sim/tests/test_composition.py apps/lobsters_sim/tests/test_disguises.py \
 	apps/lobsters_sim/tests/test_seed.py apps/lobsters_sim/tests/test_leaving.py apps/lobsters_sim/tests/test_others.py apps/hotcrp_sim/tests/test_disguises.py \
 	apps/hotcrp_sim/tests/test_visibility.py apps/hotcrp_sim/tests/test_pages.py apps/showcase/tests/test_several_applications.py \

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
+
+from tests.waiting import WAIT_SECONDS, be_late
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "admin_client", "admin_user", "django_db_setup"}
 
@@ -39,6 +42,11 @@ def _belongs_here(item: pytest.Item, vendor: str) -> bool:
     return _uses_database(item) and not item.get_closest_marker("once") and not item.get_closest_marker("browser")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if late_seconds := os.environ.get("EDNA_TEST_LATE"):
+        be_late(float(late_seconds))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     vendor = _vendor()
     left_out = [item for item in items if not _belongs_here(item, vendor)]
@@ -49,6 +57,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_report_header() -> str:
     return f"database: {_vendor()}"
+
+
+_seconds: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[report.location[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave a record of what took how long, by file, the longest first: build/test-times-<database>.txt."""
+    if hasattr(session.config, "workerinput") or not _seconds:
+        return  # a process of several: the one that hands out the tests hears of all
+    record = session.config.rootpath / "build" / f"test-times-{_vendor()}.txt"
+    record.parent.mkdir(exist_ok=True)
+    record.write_text("".join(f"{seconds:8.2f} s  {file}\n" for file, seconds in _seconds.most_common()))
 
 
 @pytest.fixture(scope="session")
@@ -72,5 +96,6 @@ def chromium() -> Iterator[Any]:
 def page(chromium: Any) -> Iterator[Any]:
     """A page of a fresh browser profile."""
     context = chromium.new_context()
+    context.set_default_timeout(1_000 * WAIT_SECONDS)
     yield context.new_page()
     context.close()

@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="small scale, few samples")
     add_arguments(parser)
-    if os.environ.get("QUICK", "0") not in ("", "0") or "--quick" in sys.argv:
+    quick = os.environ.get("QUICK", "0") not in ("", "0") or "--quick" in sys.argv
+    if quick:
         for app in APPS:
             parser.set_defaults(**module_of(app).QUICK)
     arguments = parser.parse_args()
@@ -60,6 +62,8 @@ def main() -> int:
                 failed.append(database)
     if not results:
         return 1
+    if quick:
+        results = [replace(result, extra={**result.extra, "quick": True}) for result in results]
     print(report(results))
     lines = kept_lines(arguments.output, results) + [result.as_dict() for result in results]
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,7 @@ def wait_for_refill(*, drain: bool = False) -> None:
         if thread.name == THREAD:
             thread.join()
     if drain:
-        pool._keys.clear()
+        pool.wipe()
 
 
 def spread(samples: Sequence[float]) -> str:
@@ -126,8 +126,8 @@ def beside_the_refill(rounds: int) -> None:
     def keep_refilling() -> None:
         pool = keypool.KeyPool()
         while not stop.is_set():
-            pool._keys.clear()
-            pool._refill_in_background()
+            pool.wipe()
+            pool._refill_in_background(pool._stock)
 
     def meanwhile(work: Callable[[], None]) -> list[float]:
         stop.clear()

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from benchmarks import bars, lines
 from benchmarks.drawing import place
 from benchmarks.goals import goals
-from benchmarks.reporting import PUBLISHED, groups, tables
+from benchmarks.reporting import PUBLISHED, groups, quick, tables
 from benchmarks.timing import Result
 
 _CHARTS = (bars.operations, bars.drilldown, lines.composition, lines.rows, lines.principals)
@@ -36,10 +36,14 @@ h2 {{ margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1rem }}
 </style></head><body>
 <h1>Benchmarks of edna</h1>
 <p>With edna and by hand, in one run, on the same data and database. {published}.</p>
+{quick}
 <h2>Goals</h2><pre>{goals}</pre>
 {places}
 </body></html>
 """
+
+
+_QUICK = "; few samples (--quick)"
 
 
 def pictures(here: Sequence[Result]) -> Iterator[tuple[str, Figure]]:
@@ -66,12 +70,14 @@ def draw(results: Sequence[Result], directory: Path) -> list[Path]:
             path.write_bytes(_svg(figure, name))
             images.append(_image(path, title(figure)))
             written.append(path)
-        heading = f"<h2>{html.escape(place(here[0]))}</h2><p>{html.escape(here[0].scale)}</p>"
+        scale = f"{here[0].scale}{_QUICK if quick(here) else ''}"
+        heading = f"<h2>{html.escape(place(here[0]))}</h2><p>{html.escape(scale)}</p>"
         sections.append(f"{heading}\n{''.join(images)}\n<pre>{html.escape(tables(here))}</pre>")
     index = directory / "index.html"
     index.write_text(
         _PAGE.format(
             published=html.escape(PUBLISHED[0].upper() + PUBLISHED[1:]),
+            quick=f"<p><strong>{html.escape(quick(results))}</strong></p>" if quick(results) else "",
             goals=html.escape(goals(results) or "None of them was measured."),
             places="\n".join(sections),
         )

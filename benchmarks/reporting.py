@@ -13,7 +13,18 @@ PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and
 
 def report(results: Sequence[Result]) -> str:
     """Everything there is to say, for one application after the other; the goals last."""
-    return "\n\n".join(part for part in (tables(results), goals(results)) if part)
+    return "\n\n".join(part for part in (quick(results), tables(results), goals(results)) if part)
+
+
+def quick(results: Sequence[Result]) -> str:
+    """A warning, if some were measured with few samples of little data; otherwise nothing."""
+    places = [here[0] for here in groups(results) if any(result.extra.get("quick") for result in here)]
+    names = ", ".join(f"{place.app} on {place.database}, {place.level}" for place in places)
+    return (
+        f"Measured with --quick, at a small scale with few samples: {names}. It shows that all works, not how fast."
+        if names
+        else ""
+    )
 
 
 def tables(results: Sequence[Result]) -> str:

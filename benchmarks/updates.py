@@ -2,7 +2,7 @@
 
 What a decorrelation does to a column that names an owner: by primary key, to accounts of their own, with an index and a foreign
 key on the column. The forms take turns, each in a transaction that is rolled back, untimed. Values are written into the
-statements beforehand, so what is timed is the database and the round trips. Which form edna uses `edna.rows.update` says, and why
+statements beforehand, so what is timed is the database and the round trips. Which form edna uses `edna.db.rows.update` says, and why
 decision 7.
 """
 

@@ -7,6 +7,7 @@ EDNA_METRICS_TOKEN, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR.
 
 import os
 import secrets
+from logging import LogRecord
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,12 @@ BROKER_URL = os.environ.get("EDNA_BROKER_URL", "")
 EDNA: dict[str, Any] = {
     # Each application has people of its own; an account of one is nothing in the others.
     "PRINCIPAL_MODELS": ["websubmit.User", "lobsters_sim.User", "hotcrp_sim.ContactInfo"],
+    # Who runs a site is not disguised with everybody; where a model has no column is_staff, this says who they are.
+    "STAFF": {
+        "websubmit.User": {"is_admin": True},
+        "lobsters_sim.User": {"is_moderator": True},
+        "hotcrp_sim.ContactInfo": {"roles__gte": 2},
+    },
     # The first key signs, all of them verify: to rotate, put the new key in front.
     "MAC_KEYS": _list("EDNA_MAC_KEYS") or [_generated("mac_key")],
     # With a broker, Celery's workers do the jobs; without, the process that starts one does it (docs/celery.md).
@@ -171,10 +178,19 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _flag("EDNA_HTTPS")
 SECURE_HSTS_SECONDS = 31_536_000 if _flag("EDNA_HTTPS") else 0
 
+
+def _without_traceback_of_refusals(record: LogRecord) -> bool:
+    """Django logs what a view refuses (403, 404, 400) with the traceback of how it did. The line says it all."""
+    if getattr(record, "status_code", 500) < 500:
+        record.exc_info = record.exc_text = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "filters": {"refusals": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback_of_refusals}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "filters": ["refusals"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     # Django's own default for DEBUG=False is mail to the administrators, of whom the sample site has none.
     "loggers": {"django": {"handlers": ["console"], "level": "INFO", "propagate": False}},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         history,
         is_pseudoprincipal,
         is_registered,
+        new_recovery_code,
         plan,
         plan_all,
         principal,
@@ -50,25 +51,28 @@ if TYPE_CHECKING:
     from edna.records.sealedrecord import SealedRecord
     from edna.registry import on_reveal, register, unregister
     from edna.schedules import Notice, schedule
-    from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
+    from edna.spec import ALL, AS_IT_WAS, NOTHING, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
 
 _HOMES = {
     "edna.api": (
         "FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
-        "Session Unlocked change_password disguise disguise_all finish_files history is_pseudoprincipal is_registered plan plan_all "
-        "principal register_principal register_principals replay reveal rotate session speak_as speaks_for unlock unregistered"
+        "Session Unlocked change_password disguise disguise_all finish_files history is_pseudoprincipal is_registered "
+        "new_recovery_code plan plan_all principal register_principal register_principals replay reveal rotate session "
+        "speak_as speaks_for unlock unregistered"
     ),
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
     "edna.registry": "on_reveal register unregister",
     "edna.schedules": "Notice schedule",
-    "edna.spec": "ALL Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
+    "edna.spec": "ALL AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("errors", "placeholders", "registry", "signals")
 
 __all__ = [
     "ALL",
+    "AS_IT_WAS",
+    "NOTHING",
     "Decorrelate",
     "Disguise",
     "FinishedFiles",
@@ -100,6 +104,7 @@ __all__ = [
     "history",
     "is_pseudoprincipal",
     "is_registered",
+    "new_recovery_code",
     "on_reveal",
     "placeholders",
     "plan",

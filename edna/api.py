@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -18,37 +19,33 @@ from django.db import IntegrityError, connections, router
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import conf, recordmigrations, registry, store, throttle
+from edna import conf, keypool, recordmigrations, registry, store, throttle
 from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
 from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
 from edna.custody.recovery import RecoveryCode
-from edna.engine import (
-    chunks,
-    expiring,
-    filetasks,
-    leaving,
-    manual,
-    ownership,
-    replaying,
-    rotation,
-    schema,
-    sessions,
-    transactions,
-)
-from edna.engine import disguise as disguising
-from edna.engine import plan as planning
-from edna.engine import reveal as revealing
-from edna.engine.blobs import Revealed
-from edna.engine.chains import InChunks, chunks_of
-from edna.engine.conflicts import Held, Outcome, Reason
-from edna.engine.filetasks import FinishedFiles
-from edna.engine.manual import Session
-from edna.engine.measuring import measured, measuring
-from edna.engine.planned import Plan, PlannedTable, Target, TooManyRows
-from edna.engine.references import key_of, reference_of, without_row
-from edna.engine.unlocked import Unlocked
+from edna.db import transactions
+from edna.engine import chunks
+from edna.engine.bags import ownership, rotation
+from edna.engine.bags.capability import Unlocked, listed_locators
+from edna.engine.bags.chain import InChunks, chunks_of
+from edna.engine.books import departure, expiry_dates, noted, sessions
+from edna.engine.books.measurements import measured, measuring
+from edna.engine.by_hand import handmade
+from edna.engine.by_hand.handmade import Session
+from edna.engine.disguising import execute as disguising
+from edna.engine.files import file_tasks
+from edna.engine.files.file_tasks import FinishedFiles
+from edna.engine.forwarding import replay_log, table_history
+from edna.engine.graph import staff as the_staff
+from edna.engine.graph.outcome import Held, Outcome, Reason
+from edna.engine.graph.references import key_of, reference_of, without_row
+from edna.engine.graph.tally import Recorded
+from edna.engine.planning import plan as planning
+from edna.engine.planning.steps import Plan, PlannedTable, Target, TooManyRows
+from edna.engine.revealing import reveal as revealing
+from edna.engine.revealing.blobs import Revealed
 from edna.errors import (
     ConstraintRefused,
     DatabaseBusy,
@@ -56,6 +53,7 @@ from edna.errors import (
     PrincipalAlreadyRegistered,
     PrincipalError,
     PrincipalNotRegistered,
+    ReceiptMalformed,
     ReceiptsIncomplete,
     UnregisteredOwners,
     WrongCredentials,
@@ -64,6 +62,7 @@ from edna.records.bag import BagKind
 from edna.records.diff import DiffBatch
 from edna.records.locator import Locator, Receipt
 from edna.spec import Disguise, validated_params
+from edna.store import serverkeys
 
 __all__ = [
     "FinishedFiles",
@@ -92,6 +91,7 @@ __all__ = [
     "is_pseudoprincipal",
     "is_registered",
     "migrations_without_rule",
+    "new_recovery_code",
     "note_activity",
     "plan",
     "plan_all",
@@ -103,6 +103,7 @@ __all__ = [
     "rotate",
     "rules_without_migration",
     "session",
+    "session_epoch",
     "speak_as",
     "speaks_for",
     "unlock",
@@ -126,13 +127,25 @@ class Registration:
 
 @dataclasses.dataclass(frozen=True)
 class HistoryEntry:
-    """One disguise that can be revealed. ``counts`` are sealed records by model."""
+    """One disguise that can be revealed. ``counts`` are rows by model, each once."""
 
     receipt: Receipt
     name: str
     applied_at: datetime.datetime
     counts: dict[str, int]
     params: dict[str, Any]
+    _recorded: Recorded = dataclasses.field(default_factory=Recorded, repr=False, compare=False)
+
+    @staticmethod
+    def counts_together(entries: Iterable[HistoryEntry]) -> dict[str, int]:
+        """The rows of several entries of one history by model, each once: the same disguise may be there twice, say.
+
+        Given in the order of the history, newest first.
+        """
+        together = Recorded()
+        for entry in reversed(list(entries)):
+            together.include(entry._recorded)
+        return together.counts()
 
 
 # Registering
@@ -154,10 +167,12 @@ def register_principal(
     Raises:
         PrincipalAlreadyRegistered: this user or key is registered already; nothing was changed.
         PrincipalError: the user is not saved, or not of a principal model.
+        ServerKeyUnknown: the key slots would need a server key that is not this site's.
     """
     if password is not None:
         throttle.admit()
     model, reference, using = _identity(principal)
+    serverkeys.require(using=using)
     if public_key is not None:
         given = public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)
         transactions.run(lambda: _add_principals(model, {reference: given}, using=using), using=using)
@@ -165,7 +180,7 @@ def register_principal(
     secret_key, code = SecretKey.generate(), RecoveryCode.new()
     slots = [_lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND)]
     if password is not None:
-        secret = next(_password_secrets(_identifier(principal, identifier), password))
+        secret = _password_secret(_identifier(principal, identifier), password)
         slots.append(_lock(secret_key, secret, kind=password_slots.KIND))
 
     def work() -> None:
@@ -181,6 +196,7 @@ def register_principals(principals: Iterable[Model]) -> list[Registration]:
 
     Raises:
         PrincipalAlreadyRegistered: one of them is registered already; nothing was changed.
+        ServerKeyUnknown: the server's key is not this site's.
     """
     identities = [_identity(principal) for principal in principals]
     registrations = [Registration(key.public_key, key) for key in generate_key_pairs(len(identities))]
@@ -197,6 +213,7 @@ def register_principals(principals: Iterable[Model]) -> list[Registration]:
 
     if identities:
         using = identities[0][2]
+        serverkeys.require(using=using)
         transactions.run(work, using=using)
     return registrations
 
@@ -243,14 +260,40 @@ def is_pseudoprincipal(principal: Model) -> bool:
 
 
 def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
-    """Replace the password slot: the old password opens nothing from here on."""
-    throttle.admit()
-    secret_key = unlocked.secret_key
-    slot = _lock(secret_key, next(_password_secrets(identifier, password)), kind=password_slots.KIND)
+    """Replace the password slot: the old password opens nothing from here on, whatever it went with.
 
+    However the key was opened: whoever has the recovery code needs no old password. ``identifier`` may be a new one.
+
+    Raises:
+        PrincipalNotRegistered, CapabilityClosed, ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
+    """
+    throttle.admit()
+    serverkeys.require(using=unlocked.using)
+    slot = _lock(unlocked.secret_key, _password_secret(identifier, password), kind=password_slots.KIND)
+    _replace_slot(unlocked, slot, kind=password_slots.KIND)
+
+
+def new_recovery_code(unlocked: Unlocked) -> RecoveryCode:
+    """Replace the recovery slot: the old code opens nothing from here on. The new one is shown once, and stored nowhere.
+
+    The key, its password and all receipts stay as they are; when somebody else may have had the old code, `rotate` instead. Of two that
+    are asked for at once, the one that was made last is good, and the other opens nothing.
+
+    Raises:
+        PrincipalNotRegistered, CapabilityClosed, ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
+    """
+    throttle.admit()
+    serverkeys.require(using=unlocked.using)
+    code = RecoveryCode.new()
+    slot = _lock(unlocked.secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND)
+    _replace_slot(unlocked, slot, kind=recovery_slots.KIND)
+    return code
+
+
+def _replace_slot(unlocked: Unlocked, slot: Slot, *, kind: str) -> None:
     def work() -> None:
         unlocked.entry(lock=True)  # a key that was rotated meanwhile gets no slot
-        store.delete_slots_by_tag(slot_tag(secret_key, kind=password_slots.KIND), using=unlocked.using)
+        store.delete_slots_by_tag(slot_tag(unlocked.secret_key, kind=kind), using=unlocked.using)
         store.add_slots([(slot.slot_id, slot.tag, slot.wrapped)], using=unlocked.using)
 
     transactions.run(work, using=unlocked.using)
@@ -276,13 +319,14 @@ def rotate(
 
     Raises:
         ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, CapabilityClosed,
-        DatabaseBusy. Nothing was changed then.
+        ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
     """
     throttle.admit()
     old, using = unlocked.secret_key, unlocked.using
+    serverkeys.require(using=using)
     if public_key is not None and (password is not None or identifier is not None):
         raise TypeError("rotate(public_key=...) makes no key slots: the secret key is not here.")
-    if not receipts_complete and _locators_may_be_elsewhere():
+    if not receipts_complete and registry.any_unlisted():
         raise ReceiptsIncomplete(
             "Receipts may be the only way to some bags of this principal (locator mode client). Unlock with all their receipts, "
             "and pass receipts_complete=True; whatever they do not lead to would be lost. Nothing was changed."
@@ -295,7 +339,7 @@ def rotate(
         made = Registration(secret_key.public_key, secret_key, code)
         slots.append(_lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND))
         if password is not None:
-            secret = next(_password_secrets(identifier or _identifier_of(unlocked), password))
+            secret = _password_secret(identifier or _identifier_of(unlocked), password)
             slots.append(_lock(secret_key, secret, kind=password_slots.KIND))
 
     def work() -> None:
@@ -305,14 +349,15 @@ def rotate(
         if slots:
             store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in slots], using=using)
 
-    transactions.run(work, using=using)
+    try:
+        transactions.run(work, using=using)
+    except PrincipalAlreadyRegistered:
+        # The pool is a copy of another process's, perhaps, so that a drawn key is somebody's: all are drawn again. If it is the
+        # principal's own new key, the second attempt says so.
+        keypool.pool.wipe()
+        transactions.run(work, using=using)
     unlocked.close()
     return made
-
-
-def _locators_may_be_elsewhere() -> bool:
-    """Whether bags may be known by receipts alone: in no list on the server."""
-    return "client" in {conf.locator_mode(), *registry.locator_modes()}
 
 
 def _identifier_of(unlocked: Unlocked) -> str:
@@ -335,18 +380,24 @@ def unlock(
     password: str | None = None,
     recovery_code: RecoveryCode | str | None = None,
     receipts: Sequence[Receipt | str] = (),
+    principal: Model | None = None,
 ) -> Unlocked:
     """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
 
     ``receipts`` tell where to look where locators are not kept by the server (locator mode ``client``). Use the result in a
     ``with`` block; it forgets its keys at the end.
 
+    Somebody may have registered anew with the identifier and password of an account that is removed. Then it is ``principal``'s key that is
+    meant; without, that of a receipt; without, that of the removed account.
+
     Raises:
         WrongCredentials: they open nothing; it is not said whether the person was ever here.
         KeyMalformed, RecoveryCodeMalformed, ReceiptMalformed: mistyped.
+        ServerKeyUnknown: it is the server's key that is wrong, so that nothing would open.
     """
     throttle.admit()
     using = router.db_for_write(registry.principal_models()[0])
+    serverkeys.require_any(using=using)
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
     locators = [_receipt(receipt).locator for receipt in receipts]
@@ -355,11 +406,12 @@ def unlock(
     elif secret_key is None:
         if recovery_code is not None:
             code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
-            secret_key = _open_slot([recovery_slots.derive(code)], using=using)
+            keys = _open_slots([(recovery_slots.derive(code), conf.mac_keys())], kind=recovery_slots.KIND, using=using)
         elif identifier is None:
             raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
         else:
-            secret_key = _open_slot(_password_secrets(identifier, str(password)), using=using)
+            keys = _open_slots(_password_secrets(identifier, str(password)), kind=password_slots.KIND, using=using)
+        secret_key = _meant(keys, principal, locators, using=using)
     unlocked = Unlocked(secret_key, using=using, locators=locators)
     unlocked.entry()
     return unlocked
@@ -377,22 +429,91 @@ def principal(unlocked: Unlocked) -> Model | None:
     return model._base_manager.using(unlocked.using).filter(pk=entry.reference).first()
 
 
-def _open_slot(secrets: Iterable[SlotSecret], *, using: str) -> SecretKey:
-    for secret in secrets:
-        row = store.find_slot(candidate_ids(secret, peppers=conf.mac_keys()), using=using)
-        if row is not None:
-            return unlock_slot(Slot(*row), slot_secret=secret, peppers=conf.mac_keys())
-    raise WrongCredentials(OPENS_NOTHING)
+def _open_slots(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, using: str) -> list[SecretKey]:
+    """What lies in the slots of the first of ``secrets`` that opens any, each under one of its server keys.
+
+    A slot that would be made otherwise today, because of another server key, cost or salt, is put in today's form: with the first of
+    ``secrets``, which is there already.
+    """
+    newest: SlotSecret | None = None
+    opened: list[SecretKey] = []
+    for secret, keys in secrets:
+        newest = newest or secret
+        rows = store.find_slots(candidate_ids(secret, peppers=keys), using=using)
+        for row in rows:
+            with contextlib.suppress(WrongCredentials):  # changed by somebody; others of the same id may open
+                opened.append(unlock_slot(Slot(*row), slot_secret=secret, peppers=keys))
+                if row[0] not in candidate_ids(newest, peppers=conf.mac_keys()[:1]) and serverkeys.may_seal(
+                    using=using
+                ):
+                    made = _lock(opened[-1], newest, kind=kind)
+                    renew = partial(
+                        store.replace_slot,
+                        row[0],
+                        slot_id=made.slot_id,
+                        tag=made.tag,
+                        wrapped=made.wrapped,
+                        using=using,
+                    )
+                    transactions.statement(renew, using=using)
+        if rows:
+            break
+    if not opened:
+        raise WrongCredentials(OPENS_NOTHING)
+    return opened
+
+
+def _meant(
+    keys: Sequence[SecretKey], principal: Model | None, locators: Collection[Locator], *, using: str
+) -> SecretKey:
+    """Of keys that the same identifier and password open: that of ``principal``, else the one to whom a receipt was given, else that of
+    somebody whose account is removed, for whom there may be no other way."""
+    if len(keys) == 1:
+        return keys[0]
+    wanted = _identity(principal)[:2] if principal is not None else None
+    entries = {entry.public_key: entry for entry in store.entries_by_public_key(map(_public, keys), using=using)}
+
+    def rank(key: SecretKey) -> int:
+        entry = entries.get(_public(key))
+        if entry is None:
+            return 4
+        if wanted is not None and (entry.model, entry.reference) == (wanted[0]._meta.label_lower, wanted[1]):
+            return 0
+        if locators and any(locator in locators for _, locator in listed_locators(entry, key)):
+            return 1
+        return 3 if entry.attached else 2
+
+    return min(keys, key=rank)
+
+
+def _public(key: SecretKey) -> bytes:
+    return bytes(key.public_key)
 
 
 def _lock(secret_key: SecretKey, secret: SlotSecret, *, kind: str) -> Slot:
-    return lock_slot(secret_key, slot_secret=secret, kind=kind, pepper=conf.mac_keys()[0])
+    using = router.db_for_write(registry.principal_models()[0])
+    return lock_slot(secret_key, slot_secret=secret, kind=kind, pepper=serverkeys.signing_key(using=using))
 
 
-def _password_secrets(identifier: str, password: str) -> Iterator[SlotSecret]:
-    """At today's cost, then at each former one: slow on purpose, so stop at the first that opens something."""
+def _password_secret(identifier: str, password: str) -> SlotSecret:
+    """What a password slot is made with today."""
+    secret, _ = next(_password_secrets(identifier, password))
+    return secret
+
+
+def _password_secrets(identifier: str, password: str) -> Iterator[tuple[SlotSecret, Sequence[bytes]]]:
+    """As slots are made today, then as older ones may have been, each with the server keys that it may have gone with.
+
+    Slow on purpose, so stop at the first that opens something. A wrong password costs them all, whoever's it is: for each cost,
+    one for each server key, and one for the slots of earlier releases.
+    """
+    keys = conf.mac_keys()
     for opslimit, memlimit_bytes in conf.argon2_costs():
-        yield password_slots.derive(password, identifier=identifier, opslimit=opslimit, memlimit_bytes=memlimit_bytes)
+        for pepper in (keys[0], None, *keys[1:]):
+            secret = password_slots.derive(
+                password, identifier=identifier, opslimit=opslimit, memlimit_bytes=memlimit_bytes, pepper=pepper
+            )
+            yield secret, keys if pepper is None else [pepper]
 
 
 def _identifier(principal: Model, identifier: str | None) -> str:
@@ -412,19 +533,28 @@ def _identifier(principal: Model, identifier: str | None) -> str:
 def plan(
     name: str, principal: Model, *, params: Mapping[str, Any] | None = None, unlocked: Unlocked | None = None
 ) -> Plan:
-    """What ``disguise`` would do, table by table. Reads only, so what it says may be overtaken by the application."""
+    """What ``disguise`` would do, table by table. Reads only, so what it says may be overtaken by the application.
+
+    Raises:
+        What ``disguise`` would refuse with before it begins.
+    """
     cls = registry.get(name)
     model, reference, using = _identity(principal, cls)
+    serverkeys.require(using=using)
     given = validated_params(cls, params)
     target = _target(model, reference, unlocked, using=using, lock=False)
     return planning.build(cls, [target], params=given, using=using, lock=False)
 
 
-def plan_all(name: str, *, params: Mapping[str, Any] | None = None) -> Plan:
+def plan_all(name: str, *, params: Mapping[str, Any] | None = None, staff: bool = True) -> Plan:
     """What ``disguise_all`` would do, for everybody together. Reads only."""
     cls = registry.get(name)
-    using = router.db_for_write(registry.principal_model_for(cls))
-    return planning.build(cls, [], params=validated_params(cls, params), using=using, lock=False, everyone=True)
+    given = validated_params(cls, params)
+    model = registry.principal_model_for(cls)
+    using = router.db_for_write(model)
+    serverkeys.require(using=using)
+    but = set() if staff else the_staff.references(model, using=using)
+    return planning.build_for_everybody(cls, params=given, using=using, but=but)
 
 
 @measured("disguise")
@@ -435,6 +565,7 @@ def disguise(
     params: Mapping[str, Any] | None = None,
     unlocked: Unlocked | None = None,
     atomic: bool = False,
+    operator: str = "",
 ) -> Receipt:
     """Apply a disguise to one principal and return the receipt, which says where its bags are.
 
@@ -447,14 +578,17 @@ def disguise(
     calling this again disguises the rest. Everything happens in one transaction with ``atomic``, in locator mode ``client``, and
     inside a transaction of the caller.
 
+    ``operator`` is who does it for somebody else: with it, the act is noted in the audit trail (not for whom).
+
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused,
-        DatabaseBusy; PrincipalError: the disguise is for another principal model. Nothing was changed then, but by chunks that were
-        done before.
+        ServerKeyUnknown, DatabaseBusy; PrincipalError: the disguise is for another principal model. Nothing was changed then, but by
+        chunks that were done before.
     """
     throttle.admit()
     cls = registry.get(name)
     model, reference, using = _identity(principal, cls)
+    serverkeys.require(using=using)
     given = validated_params(cls, params)
     # In mode client, chunks whose receipt nobody has got yet must not be there.
     whole = atomic or (cls.locators or conf.locator_mode()) == "client" or _inside_another_transaction(using)
@@ -468,9 +602,17 @@ def disguise(
         prepared = planning.build(
             cls, [target], params=given, using=using, lock=True, most=most, lock_principals_first=True
         )
-        return disguising.execute(prepared, now=timezone.now(), using=using)[0]
+        receipt = disguising.execute(prepared, now=timezone.now(), using=using)[0]
+        note()
+        return receipt
+
+    def note() -> None:
+        if operator:
+            noted.act("disguise", operator=operator, disguise=cls.name, principals=1)
 
     def in_chunks() -> Receipt:
+        # Before the first chunk: none of them is to be done that nothing tells of.
+        note()
         target = _target(model, reference, unlocked, using=using, lock=False)
         return chunks.disguise(cls, target, params=given, using=using)
 
@@ -490,23 +632,33 @@ def _inside_another_transaction(using: str) -> bool:
 
 @measured("disguise_all")
 def disguise_all(
-    name: str, *, params: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None
+    name: str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    staff: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    operator: str = "",
 ) -> list[Receipt]:
     """Apply a disguise to every principal who owns a row that it means, pseudoprincipals included; needs no secret.
 
-    All or nothing, in one transaction. ``progress(done, total)`` is called after each batch of principals.
+    All or nothing, in one transaction. Without ``staff``, those stay as they are who run the site (``EDNA["STAFF"]``).
+    ``progress(done, total)`` is called after each batch of principals. The audit trail notes it, under the name of the ``operator``.
 
     Raises:
         UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed.
+        ServerKeyUnknown: the server's key is not this site's; nothing was changed.
     """
     throttle.admit()
     cls = registry.get(name)
     given = validated_params(cls, params)
     model = registry.principal_model_for(cls)
     using = router.db_for_write(model)
+    serverkeys.require(using=using)
 
     def work() -> list[Receipt]:
         references = planning.owners_with_rows(cls, given, using=using)
+        if not staff:
+            references -= the_staff.references(model, using=using)
         entries = [entry for part in _batched(sorted(references)) for entry in _entries(model, part, using=using)]
         without_key = references - {str(entry.reference) for entry in entries}
         # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
@@ -516,7 +668,7 @@ def disguise_all(
         if unregistered:
             raise UnregisteredOwners(
                 f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
-                "register them first (manage.py edna_register --all)."
+                "register them first (manage.py edna_register --all --keys-file FILE)."
             )
         receipts: list[Receipt] = []
         for part in _batched([str(entry.reference) for entry in entries]):
@@ -527,6 +679,8 @@ def disguise_all(
             receipts += disguising.execute(prepared, now=timezone.now(), using=using)
             if progress is not None:
                 progress(len(receipts), len(entries))
+        if receipts:
+            noted.act("disguise", operator=operator, disguise=cls.name, principals=len(receipts), whom="everybody")
         return receipts
 
     return _applied(cls, work, using=using)
@@ -583,10 +737,9 @@ def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, us
     if lock:
         unlocked.voices(lock=True)
     unlocked.require_all_voices()
-    others = [voice.entry for voice in unlocked.spoken_for()]
-    if not lock:
-        others = store.entries_by_public_key([other.public_key for other in others], using=using)
-    return Target(entry, (entry, *(other for other in others if other.attached)))
+    others = [voice.entry for voice in unlocked.spoken_for()] if lock else unlocked.spoken_for_now()
+    owners = (entry, *(other for other in others if other.attached))
+    return Target(entry, owners, unlocked.speaking(), frozenset(unlocked.needed()))
 
 
 @contextlib.contextmanager
@@ -597,11 +750,12 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
     With ``unlocked``, what belongs to pseudoprincipals of the principal can be disguised, too.
 
     Raises:
-        UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused, DatabaseBusy. Nothing was changed then.
+        UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused, ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
     """
     throttle.admit()
     cls = registry.by_hand(name)
     model, reference, using = _identity(principal)
+    serverkeys.require(using=using)
 
     def begin() -> Session:
         if unlocked is not None:
@@ -613,7 +767,7 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
     opened: Session | None = None
     committed = False
     try:
-        block = transactions.block(begin, Session.finish, refusal=lambda: manual.refusal(cls), using=using)
+        block = transactions.block(begin, Session.finish, refusal=lambda: handmade.refusal(cls), using=using)
         with measuring("session", name), block as opened:
             yield opened
         committed = True
@@ -646,10 +800,11 @@ def reveal(
 
     Raises:
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
-        CapabilityClosed. Nothing was changed then, but by chunks that came back before.
+        ServerKeyUnknown, CapabilityClosed. Nothing was changed then, but by chunks that came back before.
     """
     throttle.admit()
     parsed, using = _receipt(receipt), unlocked.using
+    serverkeys.require_any(using=using)
     new_values, whole, several = overrides or {}, atomic or not allow_partial, False
     try:
         try:
@@ -689,10 +844,12 @@ def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, An
     Raises:
         InvalidParameters: no columns of the model, or values that they cannot have.
         ConstraintRefused: the database refuses the update. Nothing was changed then.
+        ServerKeyUnknown: the log would be sealed under a server key that is not this site's.
     """
     using = router.db_for_write(model)
+    serverkeys.require(using=using)
     try:
-        return transactions.run(lambda: replaying.perform(model, where, set, using=using), using=using)
+        return transactions.run(lambda: replay_log.perform(model, where, set, using=using), using=using)
     except IntegrityError:
         pass
     raise ConstraintRefused(
@@ -713,20 +870,24 @@ def history(unlocked: Unlocked) -> list[HistoryEntry]:
     for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
         first = chunked.get(locator, locator)
         known = found.get(first)
-        counts: dict[str, int] = known.counts if known else {}
         if known is None or bag.applied_at < known.applied_at:
+            recorded = known._recorded if known else Recorded(bag.principal_model, bag.principal)
             found[first] = HistoryEntry(
-                Receipt(bag.disguise, first), bag.disguise, bag.applied_at, counts, dict(bag.params)
+                Receipt(bag.disguise, first), bag.disguise, bag.applied_at, {}, dict(bag.params), recorded
             )
-        for batch in (batch for batch in bag.batches if isinstance(batch, DiffBatch)):
-            counts[batch.model] = counts.get(batch.model, 0) + batch.records
+        found[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, DiffBatch))
+    for entry in found.values():
+        entry.counts.update(entry._recorded.counts())
     damaged = {chunked.get(locator, locator) for locator in wanted if unlocked.is_damaged(locator)}
     entries = [entry for first, entry in found.items() if first not in damaged]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)
 
 
 def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:
-    """Primary keys of the pseudoprincipals that this principal speaks for, at any depth, whose rows exist."""
+    """Primary keys of the pseudoprincipals that this principal speaks for, at any depth, whose rows exist.
+
+    Whose entry was changed past edna is left out, and an `EntryForged` is in ``unlocked.damaged``.
+    """
     label = None if model is None else model._meta.label_lower
     return [
         apps.get_model(voice.entry.model)._meta.pk.to_python(voice.entry.reference)
@@ -755,7 +916,11 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Mod
 
 
 def _receipt(receipt: Receipt | str) -> Receipt:
-    return Receipt.parse(receipt) if isinstance(receipt, str) else receipt
+    if isinstance(receipt, str):
+        return Receipt.parse(receipt)
+    if not isinstance(receipt, Receipt):
+        raise ReceiptMalformed(f"A receipt is an edna.Receipt or its text; this is a {type(receipt).__name__}.")
+    return receipt
 
 
 # Files
@@ -765,8 +930,13 @@ def finish_files() -> FinishedFiles:
     """Delete and write what a crash, or a storage that did not answer, has left of disguises and reveals. ``left`` says what it could not.
 
     Two processes that do this at once do no harm.
+
+    Raises:
+        ServerKeyUnknown: no key of the server's is this site's: what it has noted would pass for forged. Nothing was done.
     """
-    return filetasks.finish(using=router.db_for_write(registry.principal_models()[0]))
+    using = router.db_for_write(registry.principal_models()[0])
+    serverkeys.require_any(using=using)
+    return file_tasks.finish(using=using)
 
 
 # Schema changes, called from the checks
@@ -774,12 +944,14 @@ def finish_files() -> FinishedFiles:
 
 def rules_without_migration() -> list[tuple[str, str]]:
     """For which `record_migration` functions there is no migration."""
-    return [(app_label, name) for app_label, name in recordmigrations.named() if not schema.known(app_label, name)]
+    return [
+        (app_label, name) for app_label, name in recordmigrations.named() if not table_history.known(app_label, name)
+    ]
 
 
 def migrations_without_rule(app_labels: Iterable[str]) -> list[tuple[str, str]]:
     """Migrations of these applications that run code, and for which no function says what it means for records."""
-    found = [(app_label, name) for app_label in app_labels for name in schema.unreadable(app_label)]
+    found = [(app_label, name) for app_label in app_labels for name in table_history.unreadable(app_label)]
     return [(app_label, name) for app_label, name in found if not recordmigrations.rules_for(app_label, name)]
 
 
@@ -787,9 +959,19 @@ def migrations_without_rule(app_labels: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def end_sessions_on_removal(principal: Model, session_key: str) -> None:
-    """Note that this session is the principal's, so that removing the principal ends it."""
+    """Note that this session is the principal's, so that removing the principal ends it.
+
+    Raises:
+        ServerKeyUnknown: it would be noted under a server key that is not this site's.
+    """
     model, reference, using = _identity(principal)
     sessions.link(model._meta.label_lower, reference, session_key, using=using)
+
+
+def session_epoch(principal: Model) -> str | None:
+    """What a session that lies in a cookie has to know to be this principal's; None if they have never returned."""
+    model, reference, using = _identity(principal)
+    return sessions.epoch(model._meta.label_lower, reference, using=using)
 
 
 def forget_session(session_key: str) -> None:
@@ -797,15 +979,20 @@ def forget_session(session_key: str) -> None:
 
 
 def forget_principal(principal: Model) -> None:
-    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key."""
+    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key.
+
+    One that this site did not write stays as it is, as evidence; nothing is sealed to it, whoever has that key next.
+    """
     model, reference, using = _identity(principal)
 
     def work() -> None:
         # Locked: what is written back must not be older than what somebody else has added, or sealed to a new key, meanwhile.
         entries = _entries(model, [reference], using=using)
-        kept_until = expiring.entry_bucket(expiring.today(), listed_before=True, using=using)
-        store.save_entries([entry.detached(expires_on=kept_until) for entry in entries], using=using)
-        leaving.forget(entries, using=using)
+        kept_until = expiry_dates.entry_bucket(expiry_dates.today(), listed_before=True, using=using)
+        ours = [entry.detached(expires_on=kept_until) for entry in entries if entry.sound]
+        if ours:
+            store.save_entries(ours, using=using)
+        departure.forget(entries, using=using)
 
     transactions.run(work, using=using)
 

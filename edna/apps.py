@@ -13,7 +13,9 @@ class EdnaConfig(AppConfig):
 
     def ready(self) -> None:
         from edna import checks, receivers
+        from edna.operations import audit
 
+        audit.connect()
         checks.connect()
         receivers.connect()
         _connect_runner()

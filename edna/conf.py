@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from django.conf import settings
@@ -21,6 +22,7 @@ JobRunner = Literal["command", "celery", "eager"]
 DEFAULTS: Final[dict[str, Any]] = {
     "MAC_KEYS": (),
     "PRINCIPAL_MODELS": (),
+    "STAFF": {},
     "LOCATORS": "server",
     "PSEUDOPRINCIPAL_KEYS": "negative",
     "CHUNK_ROWS": 2_000,
@@ -90,6 +92,12 @@ def mac_keys() -> list[bytes]:
     if not all(isinstance(key, (str, bytes)) for key in configured):
         raise ConfigurationError('Every key in EDNA["MAC_KEYS"] must be text or bytes.')
     keys = [key.encode() if isinstance(key, str) else bytes(key) for key in configured]
+    if not all(keys):
+        raise ConfigurationError(
+            'A key in EDNA["MAC_KEYS"] is empty. If it is read from the environment, put it there: make one, once, with '
+            "`export EDNA_MAC_KEY=$(openssl rand -hex 32)`, keep it where your other secrets are, and set the variable whenever the "
+            "site starts."
+        )
     if any(len(key) < 16 for key in keys):
         raise ConfigurationError(
             'Every key in EDNA["MAC_KEYS"] needs at least 16 bytes; make one with `openssl rand -hex 32`.'
@@ -102,6 +110,22 @@ def mac_keys() -> list[bytes]:
 def principal_models() -> list[str]:
     """Labels of the models whose rows are principals; ``AUTH_USER_MODEL`` unless configured."""
     return list(_read("PRINCIPAL_MODELS") or [settings.AUTH_USER_MODEL])
+
+
+def staff() -> dict[str, dict[str, Any]]:
+    """By the label of a principal model, in lower case: arguments of a filter that finds those who run the site."""
+    configured = _read("STAFF")
+    if not isinstance(configured, Mapping) or not all(
+        isinstance(label, str)
+        and isinstance(lookups, Mapping)
+        and lookups
+        and all(type(name) is str for name in lookups)
+        for label, lookups in configured.items()
+    ):
+        raise ConfigurationError(
+            'EDNA["STAFF"] must be a dictionary of a filter for each model, such as {"shop.Customer": {"is_admin": True}}.'
+        )
+    return {label.lower(): dict(lookups) for label, lookups in configured.items()}
 
 
 def locator_mode() -> LocatorMode:

@@ -1,6 +1,6 @@
 """Which relations point at rows that a disguise removes, and whether the same disguise deals with each of them.
 
-Invariant (DESIGN 4): after a disguise nothing dangles. Every relation to a removed model must be removed or re-pointed
+Invariant (nothing overwritten): after a disguise nothing dangles. Every relation to a removed model must be removed or re-pointed
 along the same ownership, be ``SET_NULL``, or be declared with ``Keep``. Reads model definitions only, never rows.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
-from django.db.models import SET_DEFAULT, SET_NULL, ForeignKey, Model, UniqueConstraint
+from django.db.models import SET_DEFAULT, SET_NULL, Field, ForeignKey, Model, UniqueConstraint
 
 from edna.errors import DanglingReferences
 from edna.spec import Decorrelate, Disguise, Remove
@@ -137,6 +137,16 @@ def tables_of_object(model: type[Model]) -> list[type[Model]]:
                 found[link.target] = None
                 waiting.append(link.target)
     return list(found)
+
+
+def column_of_object(model: type[Model], name: str) -> Field[Any, Any] | None:
+    """The column of that name of one row of ``model``: its own or a parent's; or else a child table's, if just one has it."""
+    concrete = model._meta.concrete_model or model
+    found: list[Field[Any, Any]] = [field for field in concrete._meta.concrete_fields if field.name == name]
+    if not found:
+        tables = tables_of_object(concrete)
+        found = [field for table in tables for field in table._meta.local_concrete_fields if field.name == name]
+    return found[0] if len(found) == 1 else None
 
 
 def set_null_relations(disguise: type[Disguise]) -> list[Relation]:

@@ -27,6 +27,22 @@ class ConfigurationError(EdnaError):
     """
 
 
+class ServerKeyUnknown(ConfigurationError):
+    """Cause: the key of `EDNA["MAC_KEYS"]` that would be used is not one that the database knows: another site's, mistyped, or new. What
+    it seals, the right one would not find; what the right one sealed, it does not open. Nothing was changed.
+
+    Remedy: put the key back that was there before. If it is a new one on purpose, `manage.py edna_keys add`, with the former one still
+    in the list. `manage.py edna_keys list` shows which is which.
+    """
+
+
+class ServerKeyRefused(EdnaError):
+    """Cause: a key of the server cannot be added to those that the database knows, or forgotten, as it was asked for. Nothing was changed.
+
+    Remedy: the message says why; `manage.py edna_keys list` shows the keys.
+    """
+
+
 class SpecError(EdnaError):
     """Cause: a disguise specification cannot be used as it was written or as it was called.
 
@@ -100,7 +116,18 @@ class PrincipalAlreadyRegistered(PrincipalError):
 class UnregisteredOwners(PrincipalError):
     """Cause: a disguise for everybody met owners of rows who have no public key.
 
-    Remedy: run `manage.py edna_register --all`, or restrict the disguise so that it leaves those owners out.
+    Remedy: run `manage.py edna_register --all --keys-file FILE`, or restrict the disguise so that it leaves those owners out.
+    """
+
+
+class EntryForged(PrincipalError):
+    """Cause: an entry does not carry this site's tag: whose key it is was written or changed past edna, perhaps so that what is sealed
+    next can be opened by somebody else, or so that somebody's key speaks for a person who is not theirs. Or it was written under a
+    server key that is not in `EDNA["MAC_KEYS"]` now. Nothing is sealed to it, nobody speaks for whom it names, and nothing was changed.
+
+    Remedy: put a missing key back into `EDNA["MAC_KEYS"]`, behind the present one, and run `manage.py edna_vouch`; then it can go.
+    Otherwise find out who wrote to the table, and restore the row that the message names from a backup; if it is right as it is,
+    `manage.py edna_vouch --entry` says so.
     """
 
 
@@ -122,9 +149,10 @@ class CustodyError(EdnaError):
 
 
 class KeyMalformed(CustodyError, ValueError):
-    """Cause: the text or the bytes are not a key: wrong length, mistyped, or a public key that protects nothing.
+    """Cause: the text or the bytes are not a key: wrong length, mistyped, or a public key that protects nothing or opens
+    nothing.
 
-    Remedy: copy the whole key again; a public key must be 32 bytes that an X25519 implementation made.
+    Remedy: copy the whole key again; a public key must be 32 bytes that an X25519 implementation made. Of an entry, as the message says.
     """
 
 
@@ -185,6 +213,7 @@ class ReceiptsIncomplete(ReceiptError):
     are not given would stay sealed to the old key, and the new one would not open them. Nothing was changed.
 
     Remedy: collect the person's receipts, `edna.unlock(..., receipts=[...])` with all of them, and say `receipts_complete=True`.
+    If it was said, a disguise with `unlocked=` has noted one that is missing all the same; `leave_damaged=True` gives up what it leads to.
     """
 
 
@@ -329,6 +358,15 @@ class JobRefused(JobError):
     """
 
 
+class JobForged(JobError):
+    """Cause: a job, or an item of its list, does not carry this site's tag: it was written or changed past edna, or under a server key
+    that is not in `EDNA["MAC_KEYS"]` now. It is not done, and stays in the table as evidence.
+
+    Remedy: put a missing key back into `EDNA["MAC_KEYS"]`. Otherwise find out who wrote to the table, then delete the rows; if the
+    job is right as it is, `manage.py edna_vouch --job` says so.
+    """
+
+
 class HoldRefused(EdnaError):
     """Cause: a legal hold cannot be placed or lifted as it was asked for. Nothing was changed.
 
@@ -390,7 +428,7 @@ class StorageFailed(EdnaError):
 
 
 class RevealRefused(EdnaError):
-    """Cause: `allow_partial=False` was asked for, and some record cannot be revealed now. Nothing was changed.
+    """Cause: `allow_partial=False` was asked for, and some row cannot be revealed now. Nothing was changed.
 
     Remedy: `.outcome.held` says which rows and why; resolve them (for example with `overrides`), or allow a partial
     reveal.

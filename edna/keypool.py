@@ -1,7 +1,8 @@
 """Pseudoprincipals' key pairs, made ahead of time, in process memory only.
 
 Invariants: a key pair is handed out once and never written anywhere. Whoever takes never waits: what is missing is generated on the
-spot, while a background thread refills. A forked child starts with an empty pool, so two processes can never hand out the same key.
+spot, while a background thread refills. A forked child starts with an empty pool, so two processes can never hand out the same key:
+Python says when it forks, and where it was not asked (uWSGI, or whoever calls the system's `fork`), the process id does, at every use.
 Knows no disguises and no database.
 """
 
@@ -40,96 +41,118 @@ class PoolStatistics:
     refill_seconds: float
 
 
+class _Stock:
+    """The keys of one process, and what became of them."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.keys: deque[SecretKey] = deque()
+        self.lock = threading.Lock()
+        self.refilling = False
+        self.taken = self.drained = self.refilled = 0
+        self.refill_seconds = 0.0
+        #: What a forked child has instead, by its process id.
+        self.successors: dict[int, _Stock] = {}
+
+
 class KeyPool:
     def __init__(self) -> None:
-        self._start_empty()
+        self._stock = _Stock()
 
-    def _start_empty(self) -> None:
-        self._keys: deque[SecretKey] = deque()
-        self._lock = threading.Lock()
-        self._refilling = False
-        self._taken = self._drained = self._refilled = 0
-        self._refill_seconds = 0.0
+    def _own(self) -> _Stock:
+        """This process's stock; asked first by whatever uses it.
+
+        What was inherited is left as it is, and its lock is not asked for: whoever held it does not exist here. Several threads of a new
+        process that come at once agree without a lock, because `setdefault` of a dict is one step.
+        """
+        stock = self._stock
+        process = os.getpid()
+        if stock.process != process:
+            stock = self._stock = stock.successors.setdefault(process, _Stock())
+        return stock
 
     @property
     def depth(self) -> int:
-        return len(self._keys)
+        return len(self._own().keys)
 
     def statistics(self) -> PoolStatistics:
         size, low_water = conf.key_pool_size(), conf.key_pool_low_water()
-        with self._lock:
+        stock = self._own()
+        with stock.lock:
             return PoolStatistics(
-                depth=len(self._keys),
+                depth=len(stock.keys),
                 size=size,
                 low_water=low_water,
-                taken=self._taken,
-                drained=self._drained,
-                refilled=self._refilled,
-                refill_seconds=self._refill_seconds,
+                taken=stock.taken,
+                drained=stock.drained,
+                refilled=stock.refilled,
+                refill_seconds=stock.refill_seconds,
             )
 
     def take(self, count: int) -> list[SecretKey]:
         """``count`` fresh key pairs, each handed out once; never waits for the refill."""
         low_water = conf.key_pool_low_water()
-        with self._lock:
-            taken = [self._keys.popleft() for _ in range(min(count, len(self._keys)))]
+        stock = self._own()
+        with stock.lock:
+            taken = [stock.keys.popleft() for _ in range(min(count, len(stock.keys)))]
             missing = count - len(taken)
-            self._taken += count
-            self._drained += missing
-            low = len(self._keys) <= low_water
+            stock.taken += count
+            stock.drained += missing
+            low = len(stock.keys) <= low_water
         if low:
             self.start()
         return taken + generate_key_pairs(missing)
 
     def start(self) -> None:
         """Begin to fill the pool in the background, unless that is going on: at the first `take`, or when a worker process starts."""
-        with self._lock:
-            if self._refilling or len(self._keys) >= conf.key_pool_size():
+        stock = self._own()
+        with stock.lock:
+            if stock.refilling or len(stock.keys) >= conf.key_pool_size():
                 return
-            self._refilling = True
+            stock.refilling = True
         try:
-            threading.Thread(target=self._refill_in_background, name=THREAD, daemon=True).start()
+            threading.Thread(target=self._refill_in_background, args=(stock,), name=THREAD, daemon=True).start()
         except RuntimeError:
             # No more threads, or the interpreter is about to end: whoever takes goes on without.
-            self._refilling = False
+            stock.refilling = False
 
     def refill(self) -> None:
         """Fill the pool to ``EDNA["KEY_POOL_SIZE"]``, in the caller's thread."""
-        while self._add_some():
+        while self._add_some(self._own()):
             pass
 
     def wipe(self) -> None:
-        """Forget all keys. Runs in the child after a fork: a key shared by two processes would be handed out twice.
+        """Forget all keys. Runs in the child after a fork that Python sees: a key shared by two processes would be handed out twice.
 
         A refill that was going on does so in the parent alone; its thread, and whoever held the lock, do not exist here.
         """
-        self._start_empty()
+        self._stock = _Stock()
 
-    def _add_some(self) -> float:
+    def _add_some(self, stock: _Stock) -> float:
         """Add a few keys; the seconds that took, 0 if the pool is full."""
         size = conf.key_pool_size()
-        missing = size - len(self._keys)
+        missing = size - len(stock.keys)
         if missing <= 0:
             return 0.0
         began = time.perf_counter()
         new = generate_key_pairs(min(missing, _AT_ONCE))
         seconds = time.perf_counter() - began
-        with self._lock:
+        with stock.lock:
             # Somebody else may have filled it meanwhile.
-            new = new[: max(0, size - len(self._keys))]
-            self._keys.extend(new)
-            self._refilled += len(new)
-            self._refill_seconds += seconds
+            new = new[: max(0, size - len(stock.keys))]
+            stock.keys.extend(new)
+            stock.refilled += len(new)
+            stock.refill_seconds += seconds
         return seconds or _LEAST_PAUSE_SECONDS
 
-    def _refill_in_background(self) -> None:
+    def _refill_in_background(self, stock: _Stock) -> None:
         """Begins a little later, and rests as long as it works: at most half of a core, in small pieces."""
         try:
             time.sleep(_FIRST_PAUSE_SECONDS)
-            while seconds := self._add_some():
+            while seconds := self._add_some(stock):
                 time.sleep(max(seconds, _LEAST_PAUSE_SECONDS))
         finally:
-            self._refilling = False
+            stock.refilling = False
 
 
 pool = KeyPool()

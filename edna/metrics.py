@@ -53,6 +53,7 @@ POOL_MADE: Final = Counter(
     "edna_key_pool_made", "Key pairs made: in the background, or inline, while somebody waited.", ("how",)
 )
 
+_process = os.getpid()
 _pool_lock = threading.Lock()
 _pool_counted = {"background": 0, "inline": 0}
 
@@ -96,6 +97,8 @@ def _measured(
 
 def _look_at_pool() -> None:
     """What the key pool of this process says: after each operation, and when somebody asks."""
+    if _process != os.getpid():
+        _forked()  # by the system, and Python was not told
     found = figures.key_pool()
     POOL_KEYS.set(found.depth)
     POOL_SIZE.set(found.size)
@@ -107,7 +110,8 @@ def _look_at_pool() -> None:
 
 
 def _forked() -> None:
-    global _pool_lock
+    global _pool_lock, _process
+    _process = os.getpid()
     _pool_lock = threading.Lock()
     _pool_counted.update(background=0, inline=0)
 

@@ -36,7 +36,7 @@ from django.views.decorators.debug import sensitive_variables
 from edna import api, reports, views
 from edna.errors import CapabilityClosed, TooBusy
 from edna.throttle import Asking, current
-from edna.visitors import LazyVisitor, Visitor
+from edna.visitors import LazyVisitor, Visitor, is_principal
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -146,8 +146,8 @@ class RequestEdna(Visitor, Asking):
             raise CapabilityClosed(
                 "This request has been answered, and all that it unlocked is closed. Unlock in the view."
             )
+        user: Any = getattr(self._request, "user", None) if password is not None else None
         if password is not None and identifier is None:
-            user: Any = getattr(self._request, "user", None)
             # Not every principal model has user names; `edna.unlock` says what is missing.
             named = getattr(user, "is_authenticated", False) and hasattr(user, "get_username")
             identifier = user.get_username() if named else None
@@ -157,6 +157,7 @@ class RequestEdna(Visitor, Asking):
             password=password,
             recovery_code=recovery_code,
             receipts=receipts,
+            principal=user if is_principal(user) else None,
         )
         self._unlocked += (unlocked,)
         return unlocked

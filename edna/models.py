@@ -1,17 +1,18 @@
 """edna's own tables.
 
-Invariant (DESIGN 2.3): no row tells which principal or disguise another row belongs to. So primary keys are random
+Invariant (nothing linkable): no row tells which principal or disguise another row belongs to. So primary keys are random
 (on SQLite and InnoDB they also *are* the physical order), there are no foreign keys between these tables or into the
 application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded. What operators do is another matter:
 jobs and the audit trail have days and hours, and name no principal who is disguised.
 
-Only ``store`` reads or writes these models; the admin site lists some of them. One file on purpose: all that edna stores.
+Only ``store`` reads or writes these models; the admin site lists some of them. The others have no permissions: there would be nothing to
+grant. One file on purpose: all that edna stores.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -61,12 +62,38 @@ class RandomKeyField(IntegerColumn):
         return "integer" if connection.vendor == "sqlite" else super().db_type(connection)
 
 
+#: What stands in a `JsonObjectField` that cannot be read: no tag and no MAC fits it.
+UNREADABLE: Final = {"(unreadable)": ""}
+
+
+class JsonObjectField(models.JSONField):
+    """A JSON object of texts and numbers. What is anything else was not written here, and is read as `UNREADABLE`.
+
+    A cell of a vandal must not stop what would name it: one number of 5,000 digits, or a list in a list in a list, is an error for
+    Python's parser, and whoever reads the table would never see the other rows.
+    """
+
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        try:
+            found = super().from_db_value(value, expression, connection)
+        except (ValueError, RecursionError):
+            return dict(UNREADABLE)
+        is_ours = isinstance(found, dict) and all(isinstance(each, str | int | float) for each in found.values())
+        return found if is_ours else dict(UNREADABLE)
+
+    def deconstruct(self) -> Any:
+        # To migrations, a JSON field as any other.
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+
 class PrincipalEntry(models.Model):
     """A public key, and whose it is while that person's row exists.
 
     A removed principal's entry keeps only the key and the list of sealed locators. ``reference`` is the primary key in
     text form; ``locators`` is a run of fixed-size sealed boxes that only the secret key opens. ``last_seen_on`` is a
-    date, no finer, for schedules.
+    date, no finer, for schedules. ``tag``, under a key that is not in the database, says that the site itself noted whose key it is; a
+    removed principal's is NULL: it must not tell, with the server's keys, whose it was.
     """
 
     id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
@@ -78,8 +105,10 @@ class PrincipalEntry(models.Model):
     last_seen_on = models.DateField(null=True)
     #: Of a removed principal: the bucket in which their last bag expires; NULL if none does.
     expires_on = models.DateField(null=True)
+    tag = FixedBinaryField(max_length=16, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
 
     class Meta:
+        default_permissions = ()
         constraints = (models.UniqueConstraint(fields=["reference", "model"], name="edna_principal_reference"),)
 
     def __str__(self) -> str:
@@ -90,9 +119,13 @@ class KeySlot(models.Model):
     """One way to get a secret key back. Which kind, and whose, cannot be told from the row."""
 
     id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
-    slot_id = FixedBinaryField(max_length=32, unique=True)
+    #: Not unique: to be refused would tell somebody who registers with a freed address that the password is the former owner's.
+    slot_id = FixedBinaryField(max_length=32, db_index=True)
     tag = FixedBinaryField(max_length=32, db_index=True)
     wrapped = models.BinaryField()
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"slot {self.pk}"
@@ -107,6 +140,7 @@ class Bag(models.Model):
     expires_on = models.DateField(null=True)
 
     class Meta:
+        default_permissions = ()
         indexes = (models.Index(fields=["expires_on", "id"], name="edna_bag_expires"),)
 
     def __str__(self) -> str:
@@ -114,7 +148,7 @@ class Bag(models.Model):
 
 
 class SessionLink(models.Model):
-    """Which sessions to end when a principal is removed.
+    """Which sessions to end when a principal is removed. Or, where sessions are cookies, what they must know since a return.
 
     ``owner_tag`` is keyed by the server: the row says less than the session itself, which holds the user's primary key.
     """
@@ -122,6 +156,9 @@ class SessionLink(models.Model):
     id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     owner_tag = FixedBinaryField(max_length=32, db_index=True)
     session_key = models.CharField(max_length=40, unique=True)
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"session link {self.pk}"
@@ -134,8 +171,28 @@ class Replay(models.Model):
     logged_on = models.DateField(db_index=True)
     sealed = models.BinaryField()
 
+    class Meta:
+        default_permissions = ()
+
     def __str__(self) -> str:
         return f"replay {self.pk}"
+
+
+class ServerKey(models.Model):
+    """A key of the server that things in this database are sealed under, by a value that only who has the key can compute.
+
+    It tells nothing about the key. ``added_on`` is a date, no finer.
+    """
+
+    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
+    check_value = FixedBinaryField(max_length=32, unique=True)
+    added_on = models.DateField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"server key {self.pk}"
 
 
 class FileTask(models.Model):
@@ -155,6 +212,9 @@ class FileTask(models.Model):
     free = models.BooleanField()
     erase = models.BooleanField()
     mac = FixedBinaryField(max_length=32)
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"file task {self.pk}"
@@ -177,7 +237,7 @@ class Job(models.Model):
 
     id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
     disguise = models.CharField(max_length=100)
-    params = models.JSONField(default=dict)
+    params = JsonObjectField(default=dict)
     #: Everybody who owns a row that the disguise means, rather than a selection.
     everybody = models.BooleanField()
     #: The schedule that it is for, or "".
@@ -186,6 +246,8 @@ class Job(models.Model):
     operator = models.CharField(max_length=255, default="")
     state = models.CharField(max_length=10, choices=State, db_index=True)
     total = models.BigIntegerField()
+    #: Who of those meant is not, because they run the site; NULL where nobody counted.
+    left_out = models.BigIntegerField(null=True)
     #: What runners that are over have done; those at work count for themselves.
     done = models.BigIntegerField(default=0)
     skipped = models.BigIntegerField(default=0)
@@ -195,6 +257,8 @@ class Job(models.Model):
     rate_per_second = models.FloatField(null=True)
     created_on = models.DateField()
     finished_on = models.DateField(null=True)
+    #: Under a key that is not in the database: that the site itself noted what is to be done.
+    tag = FixedBinaryField(max_length=16, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
 
     class Meta:
         default_permissions = ("view",)
@@ -222,8 +286,11 @@ class JobItem(models.Model):
     #: The class of the error, or of what was in the way; never its words.
     reason = models.CharField(max_length=100, default="")
     attempts = models.PositiveSmallIntegerField(default=0)
+    #: That the site itself noted whom it is about.
+    tag = FixedBinaryField(max_length=16, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
 
     class Meta:
+        default_permissions = ()
         constraints = (models.UniqueConstraint(fields=["reference", "job"], name="edna_job_item"),)
         # With the key: runners take items in its order.
         indexes = (models.Index(fields=["job", "state", "id"], name="edna_job_items"),)
@@ -243,6 +310,9 @@ class JobRunner(models.Model):
     seconds = models.FloatField(default=0)
     #: Written with each batch; one that is silent for long has died.
     seen_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"runner {self.pk}"
@@ -272,7 +342,7 @@ class AuditEntry(models.Model):
     action = models.CharField(max_length=50)
     disguise = models.CharField(max_length=100, default="")
     #: Numbers and such: how many principals, which job.
-    details = models.JSONField(default=dict)
+    details = JsonObjectField(default=dict)
     mac = FixedBinaryField(max_length=32)
 
     objects = AppendOnlyQuerySet.as_manager()
@@ -303,6 +373,24 @@ class AuditEntry(models.Model):
         raise AppendOnly("The audit trail is appended to: an entry is not deleted.")
 
 
+class AuditCount(models.Model):
+    """How many entries the audit trail has had, and the ``mac`` of the newest: one row, so that an end that was cut off is missed.
+
+    ``mac`` covers both, under a key that is not in the database.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    count = models.BigIntegerField()
+    newest = FixedBinaryField(max_length=32)
+    mac = FixedBinaryField(max_length=32)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"count of the audit trail {self.pk}"
+
+
 class LegalHold(models.Model):
     """Bags of this bucket are not erased, although they have expired."""
 
@@ -311,6 +399,9 @@ class LegalHold(models.Model):
     #: A case number; not a name.
     reason = models.CharField(max_length=200)
     placed_on = models.DateField()
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"legal hold on {self.expires_on}"
@@ -331,6 +422,7 @@ class DormancyNotice(models.Model):
     sent_on = models.DateField()
 
     class Meta:
+        default_permissions = ()
         constraints = (models.UniqueConstraint(fields=["reference", "schedule", "model"], name="edna_dormancy_notice"),)
 
     def __str__(self) -> str:
@@ -348,6 +440,9 @@ class LedgerEntry(models.Model):
     index = FixedBinaryField(max_length=32, unique=True)
     sealed = models.BinaryField()
 
+    class Meta:
+        default_permissions = ()
+
     def __str__(self) -> str:
         return f"ledger entry {self.pk}"
 
@@ -357,9 +452,12 @@ class LastRun(models.Model):
 
     name = models.CharField(max_length=100, primary_key=True)
     finished_at = models.DateTimeField(null=True)
-    counts = models.JSONField(default=dict)
+    counts = JsonObjectField(default=dict)
     #: Until when a process that is at it keeps others from it; NULL while none is.
     busy_until = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return self.name

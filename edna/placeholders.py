@@ -2,7 +2,7 @@
 
 A placeholder is a function of the field, a random source and, only where it says so, the original value. It is drawn
 once per row. Generated text respects the field's ``max_length``; nothing generated is derived from the original unless
-the developer chose ``truncated_date`` or ``call``, which then decide what stays readable.
+the developer chose ``truncated_date``, ``derived`` or ``call``, which then decide what stays readable.
 """
 
 from __future__ import annotations
@@ -113,6 +113,11 @@ def unusable_password() -> Placeholder:
 def call(function: Callable[[], Any], *, unique: bool = False) -> Placeholder:
     """Whatever ``function()`` returns, once per row."""
     return Placeholder("call", lambda field, original: function(), unique=unique)
+
+
+def derived(function: Callable[[Any], Any], *, unique: bool = False) -> Placeholder:
+    """Whatever ``function(original)`` returns, once per row: what it keeps of the original stays readable."""
+    return Placeholder("derived", lambda field, original: function(original), unique=unique, reads_original=True)
 
 
 def _letters(count: int) -> str:

@@ -16,7 +16,7 @@ from django.db.models import ForeignKey, Model
 
 from edna import conf, placeholders
 from edna.errors import PrincipalError, SpecError, UnknownDisguise
-from edna.spec import Disguise, Pseudoprincipal, validated_name
+from edna.spec import Disguise, Pseudoprincipal, Remove, validated_name
 
 _disguises: dict[str, type[Disguise]] = {}
 _pseudoprincipals: dict[str, type[Pseudoprincipal]] = {}
@@ -31,6 +31,12 @@ class ByHand(Disguise):
     """What `on_reveal` registers: a disguise whose steps are code, and the function that a reveal calls."""
 
     callback: ClassVar[Callable[..., Any]]
+    #: On which terms rows of these models come back, whoever removed them in a session.
+    returning: ClassVar[Mapping[type[Model], Any]] = {}
+
+    @classmethod
+    def removals(cls) -> list[Remove]:
+        return [Remove(model, returning=said) for model, said in cls.returning.items()]
 
 
 def register(cls: Registered) -> Registered:
@@ -56,10 +62,12 @@ def on_reveal(
     pseudoprincipal: type[Pseudoprincipal] | None = None,
     references: Mapping[str, str] | None = None,
     locators: str | None = None,
+    returning: Mapping[type[Model], Any] | None = None,
 ) -> Callable[[Callback], Callback]:
     """Decorator that gives a name to what `edna.session` does by hand, and says what a reveal of it calls.
 
-    The function gets one argument, an `edna.Revealed`. The options mean what they mean for a `Disguise`.
+    The function gets one argument, an `edna.Revealed`. The options mean what they mean for a `Disguise`; ``returning`` maps models to what
+    ``Remove(model, returning=...)`` takes.
 
     Raises:
         SpecError: the name is not usable, or something else has it.
@@ -69,9 +77,10 @@ def on_reveal(
     def decorate(callback: Callback) -> Callback:
         _require_free(name, _source(callback))
         words = {"name": name, "pseudoprincipal": pseudoprincipal, "locators": locators, "references": references or {}}
+        terms = {"returning": returning or {}}
         module, _, qualified = _source(callback).rpartition(".")
         place = {"__module__": module, "__qualname__": qualified}
-        _by_hand[name] = type("ByHand", (ByHand,), {**words, **place, "callback": staticmethod(callback)})
+        _by_hand[name] = type("ByHand", (ByHand,), {**words, **terms, **place, "callback": staticmethod(callback)})
         return callback
 
     return decorate
@@ -147,6 +156,11 @@ def locator_modes() -> set[str]:
     return {cls.locators for cls in (*_disguises.values(), *_by_hand.values()) if cls.locators is not None}
 
 
+def any_unlisted() -> bool:
+    """Whether bags may be known by their receipts alone: in no list on the server."""
+    return "client" in {conf.locator_mode(), *locator_modes()}
+
+
 def principal_models() -> list[type[Model]]:
     return [apps.get_model(label) for label in conf.principal_models()]
 
@@ -157,11 +171,15 @@ def principal_model_of(instance: Model) -> type[Model]:
     Raises:
         PrincipalError: its model is not among ``EDNA["PRINCIPAL_MODELS"]``.
     """
+    known = ", ".join(conf.principal_models())
+    if not isinstance(instance, Model):
+        raise PrincipalError(
+            f"A principal is a row of {known}; this is a {type(instance).__name__}. Pass the user, not a name or a key."
+        )
     concrete = _as_principal(instance._meta.model)
     for model in principal_models():
         if concrete is model._meta.concrete_model:
             return model
-    known = ", ".join(conf.principal_models())
     raise PrincipalError(f'{instance._meta.label} is no principal model. EDNA["PRINCIPAL_MODELS"]: {known}.')
 
 

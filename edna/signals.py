@@ -18,8 +18,8 @@ For the operator:
 They are sent robustly: a receiver that fails breaks neither the caller nor other receivers, and the log says which one failed with
 which class of error, never with which words. Nothing is computed for a signal that nobody listens to.
 
-This module holds the signals only, as `django.contrib.auth.signals` does, so that it can be imported from anywhere, at any time. They are
-sent by `edna.engine.announcing`, `edna.engine.measuring` and `edna.throttle`. What edna itself listens to is in `edna.receivers`.
+This module holds the signals only, as `django.contrib.auth.signals` does, so that it can be imported from anywhere, at any time. What
+edna itself listens to is in `edna.receivers`.
 """
 
 from __future__ import annotations

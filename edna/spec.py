@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+import enum
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,22 @@ class _All:
 
 
 ALL: Final = _All()
+
+
+class Return(enum.Enum):
+    """What ``returning`` says beside values."""
+
+    AS_IT_WAS = "as it was"
+    NOTHING = "nothing"
+
+    def __repr__(self) -> str:
+        return f"edna.{self.name}"
+
+
+#: Comes back as it was sealed, and that is meant.
+AS_IT_WAS: Final = Return.AS_IT_WAS
+#: Does not come back.
+NOTHING: Final = Return.NOTHING
 
 
 class Param(Expression):
@@ -93,9 +110,24 @@ class Remove(_Owned):
 
     With several owners the row is *shared*: it goes when the last natural owner gives it up, and until then only the
     principal's own columns are re-pointed to pseudoprincipals.
+
+    ``returning`` says on which terms rows come back: a mapping gives columns other values than the sealed ones (values, placeholders,
+    or `AS_IT_WAS`; of a row in several tables, columns of any of them), `NOTHING` drops the rows, `AS_IT_WAS` says that all of it is meant
+    to return. What counts is what the specification says on the day of the reveal, so it also holds for people who left before it said so.
     """
 
     where: Q | None = None
+    returning: Mapping[str, Placeholder | Any] | Return | None = None
+
+    @property
+    def comes_back(self) -> bool:
+        return self.returning is not NOTHING
+
+    @property
+    def values_on_return(self) -> dict[str, Placeholder]:
+        """What stands in columns instead of what was sealed."""
+        said = self.returning if isinstance(self.returning, Mapping) else {}
+        return {name: as_placeholder(value) for name, value in said.items() if value is not AS_IT_WAS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +245,10 @@ class Disguise:
             elif isinstance(step, TRANSFORMATIONS):
                 steps.append(step)
         return steps
+
+    @classmethod
+    def removals(cls) -> list[Remove]:
+        return [step for step in cls.transformations if isinstance(step, Remove)]
 
     @classmethod
     def kept(cls) -> list[Keep]:

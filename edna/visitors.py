@@ -1,6 +1,7 @@
 """Whom a request comes from: never a pseudoprincipal; and, no finer than a day, when each principal was last here.
 
-Guarantees: an ordinary user costs no statement, however often asked about, but for two small ones a day (`Attendance`).
+Guarantees: an ordinary user costs no statement, however often asked about, but for two small ones a day (`Attendance`). Where
+sessions lie in cookies they cannot be ended, so that one statement per request asks whether this one is from before a return.
 Does not know: who logged in how (`edna.receivers`, `edna.middleware`).
 """
 
@@ -21,12 +22,14 @@ from django.utils.functional import SimpleLazyObject, empty
 
 from edna import api, conf, registry
 from edna.coverage import same_table
-from edna.errors import PrincipalError, SpecError
+from edna.errors import PrincipalError, ServerKeyUnknown, SpecError
 
 logger = logging.getLogger("edna")
 
 #: The longest session key that can be noted. Cookie-based sessions have the whole session for a key.
 LONGEST_SESSION_KEY = 40
+#: Where a session in a cookie keeps the epoch of its principal.
+_EPOCH = "_edna_epoch"
 
 
 def is_pseudoprincipal(user: object) -> bool:
@@ -45,6 +48,10 @@ def log_out(user: Model, request: HttpRequest | None) -> None:
     session = getattr(request, "session", None)
     if session is not None and _is_session_of(user, session):
         session.flush()
+    _become_nobody(request)
+
+
+def _become_nobody(request: HttpRequest) -> None:
     nobody = AnonymousUser()
     # All places in which some version of Django keeps a user; from 6.0 on, `login` and `alogin` replace `auser`, too.
     for name in ("user", "_cached_user", "_acached_user"):
@@ -82,6 +89,28 @@ def session_key_of(request: HttpRequest | None) -> str | None:
     return key if isinstance(key, str) and 0 < len(key) <= LONGEST_SESSION_KEY else None
 
 
+def lies_in_cookie(request: HttpRequest | None) -> bool:
+    """Whether the request's session is its own key, which the browser keeps: no server can delete it."""
+    key = getattr(getattr(request, "session", None), "session_key", None)
+    return isinstance(key, str) and len(key) > LONGEST_SESSION_KEY
+
+
+def begin_epoch(user: Model, session: Any) -> None:
+    """The session is good until the next return of this principal."""
+    epoch = api.session_epoch(user)
+    if epoch is not None:
+        session[_EPOCH] = epoch
+
+
+def is_from_before(user: Model, request: HttpRequest) -> bool:
+    """Whether the request's session, in a cookie, is from before this user was removed and came back."""
+    session: Any = request.session
+    if session.get(SESSION_KEY) != user._meta.pk.value_to_string(user) or not is_principal(user):
+        return False
+    epoch = api.session_epoch(user)
+    return epoch is not None and session.get(_EPOCH) != epoch
+
+
 def today() -> datetime.date:
     """The same for everybody: a day of each user's own time zone would begin and end with every change of zones."""
     return datetime.datetime.now(datetime.UTC).date()
@@ -108,7 +137,12 @@ class Attendance:
             return
         if is_principal(user):
             if session_key is not None:
-                api.end_sessions_on_removal(user, session_key)
+                try:
+                    api.end_sessions_on_removal(user, session_key)
+                except ServerKeyUnknown as error:
+                    # Nobody's login is to fail for that. Not marked, so that it is noted as soon as the key is right.
+                    logger.error("A session could not be noted: %s", error)
+                    return
             api.note_activity(user, today=today())
         self._todays().add(self._mark(user, session_key))
 
@@ -162,11 +196,15 @@ class Visitor:
         if _could_be_pseudoprincipal(user) and is_pseudoprincipal(user):
             log_out(user, self._request)
             return AnonymousUser()
+        if lies_in_cookie(self._request) and is_from_before(user, self._request):
+            self._request.session.flush()
+            _become_nobody(self._request)
+            return AnonymousUser()
         self.user = user
         return user
 
     async def aadmit(self, user: Any) -> Any:
-        if isinstance(user, Model) and _could_be_pseudoprincipal(user):
+        if isinstance(user, Model) and (lies_in_cookie(self._request) or _could_be_pseudoprincipal(user)):
             return await sync_to_async(self.admit)(user)
         return self.admit(user)
 

@@ -53,7 +53,7 @@ class ReviewerWhoLeaves(Disguiser):
         if self.load.by_password:
             fields |= {"recovery_code": "", "email": account.name, "password": self.load.people.password}
         page = self.persist("/return/", "/return/", fields, name="restore account", kind=REVEAL, rows=account.rows)
-        page.find(r"<h1>(Welcome back)</h1>")
+        page.find(r"<h1>(Welcome back!)</h1>")
 
     def look(self, account: Account) -> None:
         self.forget_cookies()

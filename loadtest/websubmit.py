@@ -78,7 +78,7 @@ class StudentWhoLeaves(Disguiser):
         page = self.persist(
             "/account/delete/",
             "/account/delete/",
-            {"confirmation": account.name},
+            {"password": self.load.people.password},
             name="delete account",
             kind=DISGUISE,
             rows=account.rows,

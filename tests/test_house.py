@@ -121,6 +121,23 @@ def test_crypto_records_and_custody_work_where_there_is_no_django() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_library_keeps_no_random_state_of_its_own() -> None:
+    """Python's `random` does, and processes that are forked without Python's knowledge would all go on with the same."""
+    modules = [
+        path
+        for path in (ROOT / "edna").rglob("*.py")
+        if re.search(r"^\s*(import|from) random\b", path.read_text(), re.M)
+    ]
+    assert modules == [], "take `secrets`, or `secrets.SystemRandom`"
+
+
+def test_what_seals_asks_whether_the_database_knows_the_key() -> None:
+    """A key to make something with is taken from `edna.store.serverkeys` alone; so is what is made of the first of all."""
+    first = re.compile(r"(mac_keys\(\)|macs\([^\n]*\)|_keys\(\)|_tags\([^\n]*\))\[(0|place)\]")
+    takes = {path.name for path in (ROOT / "edna").rglob("*.py") if first.search(path.read_text())}
+    assert takes == {"serverkeys.py"}
+
+
 def test_importing_edna_needs_no_settings() -> None:
     done = shell(sys.executable, "-c", "import edna, edna.errors", cwd=ROOT, env={})
     assert done.returncode == 0, done.stderr

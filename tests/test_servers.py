@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import redis
 
 from tests.servers import Server, private_mariadb, private_postgres, private_redis
+from tests.waiting import WAIT_SECONDS, eventually
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -26,13 +26,8 @@ def alive(pid: int) -> bool:
     return True
 
 
-def gone(pid: int, directory: Path, *, within: float = 30) -> bool:
-    deadline = time.monotonic() + within
-    while alive(pid) or directory.exists():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+def gone(pid: int, directory: Path) -> bool:
+    return bool(eventually(lambda: not alive(pid) and not directory.exists()))
 
 
 @pytest.mark.parametrize("make", [private_mariadb, private_postgres, private_redis])
@@ -63,7 +58,7 @@ def test_redis_has_lost_everything_after_a_crash() -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("name", ["mariadb", "postgres"])
 def test_servers_stop_when_the_run_is_ended(name: str, how: signal.Signals) -> None:
-    report = "import os, time; print(os.environ['EDNA_DATABASE_URL'], os.getpid(), flush=True); time.sleep(60)"
+    report = "import os, time; print(os.environ['EDNA_DATABASE_URL'], os.getpid(), flush=True); time.sleep(600)"
     run = subprocess.Popen(
         [sys.executable, "-m", "tests.servers", "run", "--databases", name, "--", sys.executable, "-c", report],
         cwd=ROOT,
@@ -79,7 +74,7 @@ def test_servers_stop_when_the_run_is_ended(name: str, how: signal.Signals) -> N
     pid_file = directory / ("pid" if name == "mariadb" else "data/postmaster.pid")
     pid = int(pid_file.read_text().split()[0])
     run.send_signal(how)
-    assert run.wait(60) == (-how if how == signal.SIGKILL else 128 + how)
+    assert run.wait(WAIT_SECONDS) == (-how if how == signal.SIGKILL else 128 + how)
     run.stdout.close()
     assert gone(pid, directory)
     if how == signal.SIGKILL:  # nobody was left to end it; it does not keep the servers either

@@ -75,7 +75,8 @@ class RemoveAccount(Disguise):
         Remove(TopicInterest, owner="contact"),
         Remove(ReviewRating, owner="contact"),
         Remove(Capability, owner="contact"),
-        Remove(ContactInfo),
+        # Who reviews returns with their reviews, and stays on the PC; who may run the conference may have changed meanwhile.
+        Remove(ContactInfo, returning={"roles": placeholders.derived(lambda roles: roles & PC)}),
     ]
 
 

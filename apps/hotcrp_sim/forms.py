@@ -11,7 +11,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from apps.showcase.forms import NewPasswordForm, PasswordForm, RecoveryCodeField, password_field
+from apps.showcase.forms import BackForm, NewPasswordForm, RecoverForm, RecoveryCodeField, password_field
 
 from . import reviews
 from .auth import identifier
@@ -80,15 +80,6 @@ class NewAccountForm(NewPasswordForm):
     field_order = ("first_name", "last_name", "affiliation", "new_password", "again")
 
 
-class RemoveForm(PasswordForm):
-    everything = forms.BooleanField(
-        required=False,
-        label="Remove what was anonymised earlier, as well",
-        help_text="Your password opens your key, which finds it. Without this, it stays as anonymous as it is.",
-    )
-    recovery_code = RecoveryCodeField(label="Recovery code, if your password does not open your key")
-
-
 class KeyForm(forms.Form):
     """Two ways to a key: e-mail address with password, or recovery code. Nobody has to be logged in for it."""
 
@@ -138,31 +129,35 @@ class FinishForm(KeyForm):
     sure = forms.BooleanField(label="Yes, remove it.", error_messages={"required": "Tick this to go on."})
 
 
-class BringBackForm(KeyForm):
+class OtherAddressField(LowercaseEmailField):
+    def __init__(self) -> None:
+        super().__init__(label="Another e-mail address to come back with", required=False)
+
+
+class AddressCodeField(forms.CharField):
+    def __init__(self) -> None:
+        hints = {"autocomplete": "one-time-code", "spellcheck": "false"}
+        super().__init__(
+            label="The code that we have mailed to it",
+            required=False,
+            max_length=100,
+            widget=forms.TextInput(attrs=hints),
+        )
+
+
+class BringBackForm(BackForm, KeyForm):
     """The key, and another address to come back with: asked only of those whose own somebody else has now."""
 
-    new_email = LowercaseEmailField(label="Another e-mail address to come back with", required=False)
-
-    def __init__(
-        self, data: Mapping[str, Any] | None = None, *, address_taken: bool = False, auto_id: str = "id_%s"
-    ) -> None:
-        super().__init__(data, auto_id=auto_id)
-        if not address_taken and "new_email" not in self.data:
-            del self.fields["new_email"]
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean()
-        if not self.errors and data.get("new_email") and not data["password"]:
-            self.add_error(
-                "password", "To come back under another address, give your password, too: it belongs to the address."
-            )
-        return data
+    new_email = OtherAddressField()
+    mail_code = AddressCodeField()
+    other_name = "new_email"
+    if_needed = ("new_email", "mail_code", "new_password", "again")
+    with_password = ("email", "password")
+    field_order = ("email", "password", "recovery_code", "new_email", "mail_code", "new_password", "again")
 
     def address(self) -> dict[str, str]:
         """What `keys.reveal_all` has to know of another address."""
-        if not self.cleaned_data.get("new_email"):
-            return {}
-        return {"new_email": self.cleaned_data["new_email"], "password": self.cleaned_data["password"]}
+        return {"new_email": self.name(), "password": self.password()}
 
 
 class ReturnForm(BringBackForm):
@@ -175,7 +170,16 @@ class ReturnForm(BringBackForm):
         ),
         help_text="It was on the good-bye page and in the mail. Without it we look for the account that your key opens.",
     )
-    field_order = ("email", "password", "recovery_code", "receipt", "new_email")
+    field_order = ("email", "password", "recovery_code", "receipt", "new_email", "mail_code", "new_password", "again")
+
+
+class NewPasswordByCodeForm(RecoverForm):
+    email = LowercaseEmailField(label="The e-mail address that you log in with", required=False)
+    new_email = OtherAddressField()
+    mail_code = AddressCodeField()
+    other_name = "new_email"
+    if_needed = ("email", "new_email", "mail_code")
+    field_order = ("recovery_code", "email", "new_email", "mail_code", "new_password", "again")
 
 
 class ReviewForm(forms.Form):

@@ -14,7 +14,10 @@ from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
 import edna
+from apps.showcase import passwords
+from apps.showcase.waysback import NeedsField
 
+from . import words
 from .auth import identifier
 from .models import ContactInfo
 
@@ -52,10 +55,15 @@ def account_of(unlocked: edna.Unlocked) -> ContactInfo | None:
 
 @sensitive_variables()
 def reveal_all(
-    receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked, *, new_email: str = "", password: str = ""
+    receipts: Sequence[edna.Receipt],
+    unlocked: edna.Unlocked,
+    *,
+    new_email: str = "",
+    password: str = "",
+    address: str = "",
 ) -> edna.Outcome:
     """Undo disguises one after the other, all or nothing; one outcome for all. With ``new_email`` the account comes back under that address
-    if its own is taken, and the password opens the key with it.
+    if its own is taken. With a password, that holds for the login and for the key (``address`` as for `set_password`).
 
     A disguise that was applied twice, or after somebody had left, has many receipts: the person's, and one for each placeholder that stood
     for them. `history` has them in the order in which they are to be undone.
@@ -66,21 +74,20 @@ def reveal_all(
     """
     for pause in (0.05, 0.1, 0.2, 0.4):
         try:
-            return _reveal_all(receipts, unlocked, new_email=new_email, password=password)
+            return _reveal_all(receipts, unlocked, new_email=new_email, password=password, address=address)
         except edna.errors.DatabaseBusy:
             # edna does not run again what is part of our transaction.
             time.sleep(pause * random.uniform(0.5, 1.5))
-    return _reveal_all(receipts, unlocked, new_email=new_email, password=password)
+    return _reveal_all(receipts, unlocked, new_email=new_email, password=password, address=address)
 
 
 @sensitive_variables()
 def _reveal_all(
-    receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked, *, new_email: str, password: str
+    receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked, *, new_email: str, password: str, address: str
 ) -> edna.Outcome:
     together = edna.Outcome()
     overrides = {"hotcrp_sim.contactinfo.email": new_email} if new_email else {}
     with transaction.atomic():
-        was_here = ContactInfo.objects.filter(email=new_email).exists()
         for receipt in receipts:
             try:
                 outcome = edna.reveal(receipt, unlocked, overrides=overrides)
@@ -88,14 +95,25 @@ def _reveal_all(
                 if len(receipts) == 1:
                     raise
                 continue  # one of several, of a placeholder that has gone with an earlier one
-            for label, rows in outcome.restored.items():
-                together.restored[label] = together.restored.get(label, 0) + rows
-            for label, rows in outcome.deferred.items():
-                together.deferred[label] = together.deferred.get(label, 0) + rows
-            together.held += outcome.held
+            together.include(outcome)
         if any(row.model == "hotcrp_sim.paperconflict" and row.reason in _IN_THE_WAY for row in together.held):
             raise edna.errors.RevealRefused("A conflict of interest cannot be put back.", outcome=together)
-        # Only if the account has come back under it: its own address may have been free after all.
-        if new_email and not was_here and ContactInfo.objects.filter(email=new_email).exists():
-            edna.change_password(unlocked, identifier=identifier(new_email), password=password)
+        account = edna.principal(unlocked) if password else None
+        if isinstance(account, ContactInfo):
+            # With the address that it has now: its own may have been free after all.
+            set_password(account, unlocked, password=password, address=address)
     return together
+
+
+@sensitive_variables()
+def set_password(account: ContactInfo, unlocked: edna.Unlocked, *, password: str, address: str = "") -> None:
+    """One password, for the login and for the key. ``address`` is what its owner logs in with while the account has lost its own.
+
+    Raises:
+        NeedsField: it has, and no address was given.
+        ValidationError: the password is too like the account. Nothing was changed then.
+    """
+    if account.is_covered and not address:
+        raise NeedsField("email", words.WHICH_ADDRESS)
+    name = address if account.is_covered else account.email
+    passwords.set_password(account, unlocked, identifier=identifier(name), password=password)

@@ -1,7 +1,10 @@
-"""The mails of the conference. No address in them carries a secret, but for the link that proves whose a new account's address is."""
+"""The mails of the conference. Secrets in them: the link of a new account, and the code for another address, which
+prove that somebody reads the mails to it."""
 
 from __future__ import annotations
 
+import base64
+import datetime
 import logging
 from collections.abc import Iterable
 
@@ -9,9 +12,13 @@ from django.core.mail import EmailMessage, get_connection, send_mail
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
 logger = logging.getLogger(__name__)
+
+_ADDRESS = "apps.hotcrp_sim.mails.address"
 
 
 def _links(request: HttpRequest) -> dict[str, str]:
@@ -48,6 +55,24 @@ def send_registration(request: HttpRequest, address: str, *, token: str | None) 
     path = reverse("hotcrp:register-confirm", args=[token]) if token else reverse("hotcrp:login")
     context: dict[str, object] = {"link": request.build_absolute_uri(path), "new": token is not None}
     return _send(address, "Your account for the conference", "register_mail.txt", context)
+
+
+def address_code(address: str, *, days_ago: int = 0) -> str:
+    """What proves that somebody reads the mails to this address: nothing that needs to be kept, and good until tomorrow."""
+    day = timezone.now().date() - datetime.timedelta(days=days_ago)
+    digest = salted_hmac(_ADDRESS, f"{day}:{address}", algorithm="sha256").digest()
+    return base64.b32encode(digest)[:10].decode()
+
+
+def is_address_code(address: str, given: str) -> bool:
+    typed = given.strip().upper()
+    return any(constant_time_compare(typed, address_code(address, days_ago=days)) for days in (0, 1))
+
+
+def send_address_code(address: str) -> bool:
+    return _send(
+        address, "A code for coming back to the conference", "address_mail.txt", {"code": address_code(address)}
+    )
 
 
 def send_anonymised(request: HttpRequest, addresses: Iterable[tuple[str, bool]]) -> tuple[int, list[str]]:

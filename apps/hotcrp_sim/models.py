@@ -106,6 +106,7 @@ class ContactInfo(AbstractBaseUser):
     class Meta:
         db_table = "ContactInfo"
         verbose_name = "account"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         # Neither name nor address: str() ends up in log lines, which outlive the account.
@@ -179,6 +180,7 @@ class Paper(models.Model):
 
     class Meta:
         db_table = "Paper"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.title}"
@@ -252,6 +254,7 @@ class PaperReviewPreference(Row):
     class Meta:
         db_table = "PaperReviewPreference"
         verbose_name = "preference"
+        ordering = ("pk",)
 
 
 class PaperWatch(Row):
@@ -266,6 +269,7 @@ class PaperWatch(Row):
         db_table = "PaperWatch"
         verbose_name = "watch on a paper"
         verbose_name_plural = "watches on papers"
+        ordering = ("pk",)
 
 
 class PaperConflict(Row):
@@ -279,6 +283,7 @@ class PaperConflict(Row):
     class Meta:
         db_table = "PaperConflict"
         verbose_name = "conflict"
+        ordering = ("pk",)
 
 
 class TopicArea(models.Model):
@@ -306,6 +311,7 @@ class TopicInterest(Row):
     class Meta:
         db_table = "TopicInterest"
         verbose_name = "interest"
+        ordering = ("pk",)
 
 
 class PaperTopic(Row):
@@ -391,6 +397,7 @@ class PaperReview(Row):
     class Meta:
         db_table = "PaperReview"
         verbose_name = "review"
+        ordering = ("pk",)
 
     @property
     def texts(self) -> dict[str, str]:
@@ -417,6 +424,7 @@ class ReviewRating(Row):
     class Meta:
         db_table = "ReviewRating"
         verbose_name = "rating"
+        ordering = ("pk",)
 
 
 def no_address() -> str:
@@ -450,6 +458,7 @@ class PaperReviewRefused(Row):
     class Meta:
         db_table = "PaperReviewRefused"
         verbose_name = "refused review"
+        ordering = ("pk",)
 
     @property
     def who(self) -> str:
@@ -480,6 +489,7 @@ class PaperComment(Row):
     class Meta:
         db_table = "PaperComment"
         verbose_name = "comment"
+        ordering = ("pk",)
 
 
 class ActionLog(Row):
@@ -503,6 +513,7 @@ class ActionLog(Row):
         db_table = "ActionLog"
         verbose_name = "entry of the log"
         verbose_name_plural = "entries of the log"
+        ordering = ("pk",)
 
 
 class Capability(Row):

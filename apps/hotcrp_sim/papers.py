@@ -150,7 +150,7 @@ def _belongs(show: str, sight: Sight) -> bool:
 def find(viewer: Viewer, conference: Conference, query: Query, show: str) -> list[tuple[Any, Sight, list[str]]]:
     """The papers that match, by number, each with its `Sight` and tags. A conference has hundreds: they are matched here, where the
     same rules hold that the pages follow, with three statements however many there are."""
-    found = papers_for(viewer, conference).only(*_SMALL_FIELDS).prefetch_related("authors").order_by("pk")
+    found = papers_for(viewer).only(*_SMALL_FIELDS).prefetch_related("authors").order_by("pk")
     tags: dict[int, list[str]] = defaultdict(list)
     for paper_id, tag in PaperTag.objects.values_list("paper_id", "tag"):
         tags[paper_id].append(tag)

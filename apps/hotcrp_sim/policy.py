@@ -16,7 +16,8 @@ paper. So:
 - An account whose own address is under disguise is on no committee until its owner has reclaimed (`Viewer`).
 
 Closed is told from the conflicts themselves, not noted beside them, so it holds however the disguise was applied, and ends when the last
-conflict is back. Removing an account removes its conflicts instead, with whoever had them, and closes nothing.
+conflict is back. It is told by the very statement that says who has which: between two, somebody may be anonymised, and then the first
+says "open" and the second "no conflict". Removing an account removes its conflicts instead, with whoever had them, and closes nothing.
 
 Does not know: pages, forms, names.
 """
@@ -62,8 +63,15 @@ _DEFAULTS: Mapping[str, int] = {
 _AUDIENCE = 0xF0000
 
 
+_OF_PLACEHOLDERS = PaperConflict.objects.filter(contact__is_guise=True)
+#: That the conference is closed, as a condition of the statement that asks for something else.
+CLOSED = Exists(_OF_PLACEHOLDERS)
+
+
 @dataclass(frozen=True)
 class Conference:
+    """What a page says of it. ``closed`` may be over when the page is made: what somebody may see asks for itself (`papers_for`)."""
+
     settings: Mapping[str, int]
     closed: bool
 
@@ -71,7 +79,7 @@ class Conference:
     def now(cls) -> Conference:
         """As it is: two statements."""
         found = dict(Settings.objects.filter(name__in=_DEFAULTS).values_list("name", "value"))
-        return cls({**_DEFAULTS, **found}, PaperConflict.objects.filter(contact__is_guise=True).exists())
+        return cls({**_DEFAULTS, **found}, _OF_PLACEHOLDERS.exists())
 
     def __getitem__(self, name: str) -> int:
         return self.settings[name]
@@ -104,7 +112,7 @@ class Viewer:
         return cls(user) if isinstance(user, ContactInfo) else None
 
 
-def papers_for(viewer: Viewer, conference: Conference) -> QuerySet[Paper]:
+def papers_for(viewer: Viewer) -> QuerySet[Paper]:
     """The papers that somebody may look at, each with what `Sight` has to know."""
     me = {"paper": OuterRef("pk"), "contact": viewer.pk}
     papers = Paper.objects.annotate(
@@ -113,14 +121,14 @@ def papers_for(viewer: Viewer, conference: Conference) -> QuerySet[Paper]:
         is_reviewer=Exists(PaperReview.objects.filter(**me)),
         has_submitted=Exists(PaperReview.objects.filter(review_submitted__isnull=False, **me)),
         is_manager=ExpressionWrapper(Q(manager_contact=viewer.pk), output_field=BooleanField()),
+        is_closed=CLOSED,
     )
     in_review = Q(time_submitted__gt=0, time_withdrawn=0)
     allowed = Q(is_author=True) | Q(is_manager=True) | (in_review & Q(is_reviewer=True, is_conflicted=False))
-    if not conference.closed:
-        if viewer.chair:
-            allowed |= Q(is_conflicted=False)
-        elif viewer.pc:
-            allowed |= in_review & Q(is_conflicted=False)
+    if viewer.chair:
+        allowed |= Q(is_conflicted=False, is_closed=False)
+    elif viewer.pc:
+        allowed |= in_review & Q(is_conflicted=False, is_closed=False)
     return papers.filter(allowed)
 
 
@@ -131,8 +139,9 @@ class Sight:
         self.viewer, self.conference = viewer, conference
         self.author: bool = paper.is_author
         conflicted = paper.is_conflicted
+        self.closed: bool = paper.is_closed
         self.administers = not self.author and (
-            paper.is_manager or (viewer.chair and not conflicted and not conference.closed)
+            paper.is_manager or (viewer.chair and not conflicted and not self.closed)
         )
         self.reviewer: bool = paper.is_reviewer and not conflicted
         self.submitted: bool = self.reviewer and paper.has_submitted
@@ -170,7 +179,7 @@ class Sight:
     @property
     def assigns(self) -> bool:
         """Whether they may ask somebody for a review: not where it cannot be told who has a conflict."""
-        return self.administers and not self.conference.closed
+        return self.administers and not self.closed
 
     @property
     def comments(self) -> bool:
@@ -208,9 +217,9 @@ def audience_of(comment: PaperComment) -> str:
 
 
 def eligible_reviewers(paper: Paper) -> QuerySet[ContactInfo]:
-    """Members of the committee who have neither a conflict with the paper nor a review of it."""
+    """Members of the committee who have neither a conflict with the paper nor a review of it. Nobody, while that cannot be told."""
     taken = {"paper": paper, "contact": OuterRef("pk")}
-    members = committee().exclude(Exists(PaperConflict.objects.filter(**taken)))
+    members = committee().exclude(CLOSED).exclude(Exists(PaperConflict.objects.filter(**taken)))
     return members.exclude(Exists(PaperReview.objects.filter(**taken))).order_by("unaccented_name", "pk")
 
 

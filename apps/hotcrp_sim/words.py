@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.apps import apps
-
 import edna
 from apps.showcase.friendly import Words, count, count_each
 
@@ -19,7 +17,7 @@ WORDS = Words(
         edna.errors.UnregisteredOwners: (
             "Some people have no key yet, so what is theirs could never be given back to them. Nothing was changed. "
             "They can make a key on their account page; or the site’s administrator makes all that are missing with "
-            "“manage.py edna_register --all”."
+            "“manage.py edna_register --all --keys-file FILE”."
         ),
         edna.errors.RevealRefused: (
             "One of your conflicts of interest cannot be put back, because something else is in its place; and without it you would see "
@@ -31,21 +29,24 @@ WORDS = Words(
 
 TAKEN = (
     "Your key is right, but your account cannot have its e-mail address back yet: somebody else has an account with it now. "
-    "Nothing of yours is lost. Choose another address, and enter your password once more."
+    "Nothing of yours is lost. Choose another address to come back with, and a password for it."
+)
+WHICH_ADDRESS = (
+    "The conference has been anonymised, and your account has no address now. "
+    "Enter the one that you log in with: the password goes with it."
 )
 FOREIGN = "This receipt is not of this conference. Use the one that you were given here, or leave the field empty."
 
 
 def preview(plan: edna.Plan) -> list[str]:
-    """What a plan would do, a line for each table. Of names, how many: a review has one of who wrote it, and one of who asked for it."""
+    """What a plan would do, a line for each table and what happens to its rows."""
     rows: Counter[tuple[str, str]] = Counter()
     for table in plan.tables:
         rows[table.model, table.operation] += table.rows
     lines = []
     for (label, operation), number in rows.items():
         if operation == "decorrelate" and number:
-            what = apps.get_model(label)._meta.verbose_name_plural
-            lines.append(f"{number:,} {'name' if number == 1 else 'names'} taken off {what}")
+            lines.append(f"names taken off {count(number, label)}")
         elif number:
             lines.append(_DONE[operation].format(count(number, label)))
     return lines
@@ -64,11 +65,9 @@ class Disguised:
 
 def describe(entries: Iterable[edna.HistoryEntry], name: str) -> Disguised | None:
     """A conference that was anonymised twice, or after somebody had left, makes many entries: one for the person, and one for each
-    placeholder that stood for them. To its owner it is one thing."""
+    placeholder that stood for them. To its owner it is one thing, and each row is one."""
     found = [entry for entry in entries if entry.name == name]
     if not found:
         return None
-    counts: Counter[str] = Counter()
-    for entry in found:
-        counts.update(entry.counts)
+    counts = edna.HistoryEntry.counts_together(found)
     return Disguised(max(entry.applied_at for entry in found), count_each(counts))

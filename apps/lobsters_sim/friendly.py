@@ -24,7 +24,7 @@ WORDS = Words(
 
 TAKEN = (
     "Your key is right, but your account cannot be put back yet. Somebody else has this user name now. Nothing of yours is lost. "
-    "Choose another name to come back with, and enter your password once more."
+    "Choose another name to come back with, and a password for it."
 )
 
 _TITLES = {

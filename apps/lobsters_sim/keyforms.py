@@ -9,7 +9,14 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
-from apps.showcase.forms import NewPasswordForm, PasswordForm, RecoveryCodeField, password_field
+from apps.showcase.forms import (
+    BackForm,
+    NewPasswordForm,
+    PasswordForm,
+    RecoverForm,
+    RecoveryCodeField,
+    password_field,
+)
 
 from .forms import USERNAME, NewUsernameField, ProseField, UsernameField
 from .keys import identifier
@@ -90,7 +97,16 @@ class ReclaimForm(KeyForm):
     receipt = forms.CharField(widget=forms.HiddenInput, max_length=1000)
 
 
-class ReturnForm(KeyForm):
+class OtherNameField(NewUsernameField):
+    def __init__(self) -> None:
+        super().__init__(
+            label="Another user name to come back with",
+            required=False,
+            validators=[RegexValidator(USERNAME, "Letters, digits, - and _, at most 25.")],
+        )
+
+
+class ReturnForm(BackForm, KeyForm):
     receipt = forms.CharField(
         label="Receipt (if you have it at hand)",
         required=False,
@@ -100,26 +116,21 @@ class ReturnForm(KeyForm):
         ),
         help_text="It was in the mail. Without it we look for the account that your key opens.",
     )
-    new_username = NewUsernameField(
-        label="Another user name to come back with",
-        required=False,
-        validators=[RegexValidator(USERNAME, "Letters, digits, - and _, at most 25.")],
-    )
-    field_order = ("username", "password", "recovery_code", "receipt", "new_username")
+    new_username = OtherNameField()
+    other_name = "new_username"
+    if_needed = ("new_username", "new_password", "again")
+    with_password = ("username", "password")
+    field_order = ("username", "password", "recovery_code", "receipt", "new_username", "new_password", "again")
 
-    def __init__(self, data: Any = None, *, name_taken: bool = False) -> None:
-        super().__init__(None, data)
-        # Asked only of those who need it.
-        if not name_taken and "new_username" not in self.data:
-            del self.fields["new_username"]
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        super().__init__(None, data, **options)
 
-    def clean(self) -> dict[str, Any]:
-        data = super().clean()
-        if data.get("new_username") and not data.get("password"):
-            self.add_error(
-                "password", "To come back under another name, give your password, too: it belongs to the name."
-            )
-        return data
+
+class NewPasswordByCodeForm(RecoverForm):
+    new_username = OtherNameField()
+    other_name = "new_username"
+    if_needed = ("new_username",)
+    field_order = ("recovery_code", "new_username", "new_password", "again")
 
 
 class EditForm(KeyForm):

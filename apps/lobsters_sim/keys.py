@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
 
 import edna
+from apps.showcase.keys import Keys
 
 from .models import User
 
@@ -24,54 +26,16 @@ def identifier(username: str) -> str:
     return f"lobsters:{username}"
 
 
-def own_receipt(text: str) -> edna.Receipt:
-    """A receipt of this application.
-
-    Raises:
-        ReceiptMalformed, ReceiptUnknown.
-    """
-    receipt = edna.Receipt.parse(text)
-    if not receipt.disguise.startswith("lobsters."):
-        raise edna.errors.ReceiptUnknown("This receipt is of another application.")
-    return receipt
+KEYS = Keys(
+    application="lobsters",
+    model=User,
+    name_column="lobsters_sim.user.username",
+    away=AWAY,
+    identifier=lambda user: identifier(user.username),
+)
 
 
-def own_history(unlocked: edna.Unlocked) -> list[edna.HistoryEntry]:
-    return [entry for entry in edna.history(unlocked) if entry.name.startswith("lobsters.")]
-
-
-def departure(unlocked: edna.Unlocked) -> edna.Receipt | None:
-    """The receipt of what took the account away.
-
-    Raises:
-        BagError: there may be one, but it cannot be opened.
-        WrongCredentials: the key is of another application.
-    """
-    for entry in own_history(unlocked):
-        if entry.name in AWAY:
-            return entry.receipt
-    for error in unlocked.damaged:
-        raise error
-    if not isinstance(edna.principal(unlocked), User):
-        raise edna.errors.WrongCredentials("This key is of another application.")
-    return None
-
-
-def bring_back(
-    receipt: edna.Receipt, unlocked: edna.Unlocked, *, new_username: str = "", password: str = ""
-) -> edna.Outcome:
-    """Reveal, under another user name if one is given; the password then opens the key with that one."""
-    if not new_username:
-        return edna.reveal(receipt, unlocked)
-    with transaction.atomic():
-        outcome = edna.reveal(receipt, unlocked, overrides={"lobsters_sim.user.username": new_username})
-        back = edna.principal(unlocked)
-        # Only if the account has come back under it: its own name may have been free after all.
-        if isinstance(back, User) and back.username == new_username and password:
-            edna.change_password(unlocked, identifier=identifier(new_username), password=password)
-    return outcome
-
-
+@sensitive_variables()
 def finish(
     receipt: edna.Receipt, unlocked: edna.Unlocked, *, new_username: str = "", password: str = ""
 ) -> tuple[edna.Outcome, User | None, edna.Receipt | None]:
@@ -80,7 +44,7 @@ def finish(
     Nothing is changed if the account cannot come back; the outcome says what is in the way.
     """
     with transaction.atomic():
-        outcome = bring_back(receipt, unlocked, new_username=new_username, password=password)
+        outcome = KEYS.bring_back(receipt, unlocked, name=new_username, password=password)
         user = edna.principal(unlocked)
         if not isinstance(user, User):
             transaction.set_rollback(True)

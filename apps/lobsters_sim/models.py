@@ -79,6 +79,7 @@ class User(AbstractBaseUser):
     class Meta:
         db_table = "users"
         verbose_name = "account"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         # Not the user name: str() ends up in log lines and in the admin site's history, which outlive the account.
@@ -145,6 +146,7 @@ class Story(models.Model):
             models.Index(fields=["created_at"], name="stories_created_at"),
         ]
         verbose_name_plural = "stories"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         return f"story {self.short_id}"
@@ -180,6 +182,7 @@ class Hat(Timestamped):
 
     class Meta:
         db_table = "hats"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         return f"hat {self.pk}"
@@ -220,6 +223,7 @@ class Comment(Timestamped):
 
     class Meta:
         db_table = "comments"
+        ordering = ("pk",)
         indexes = [models.Index(fields=["created_at"], name="comments_created_at")]
 
     def __str__(self) -> str:
@@ -242,6 +246,7 @@ class Vote(models.Model):
 
     class Meta:
         db_table = "votes"
+        ordering = ("pk",)
         indexes = [
             models.Index(fields=["user", "story"], name="votes_user_story"),
             models.Index(fields=["user", "comment"], name="votes_user_comment"),
@@ -267,6 +272,7 @@ class Message(models.Model):
 
     class Meta:
         db_table = "messages"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         return f"message {self.short_id}"
@@ -296,6 +302,7 @@ class Moderation(_Moderated):
 
     class Meta:
         db_table = "moderations"
+        ordering = ("pk",)
         indexes = [models.Index(fields=["created_at"], name="moderations_created_at")]
 
 
@@ -304,6 +311,7 @@ class ModNote(_Moderated):
 
     class Meta:
         db_table = "mod_notes"
+        ordering = ("pk",)
 
 
 class HiddenStory(models.Model):

@@ -6,6 +6,7 @@ Reads the database as somebody would who has stolen it: table by table and as a 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,6 +45,22 @@ def database_of_its_own(path: Path) -> Iterator[None]:
         ContentType.objects.clear_cache()
 
 
+@contextmanager
+def log_kept() -> Iterator[list[str]]:
+    """What edna writes into the site's log meanwhile, line by line, instead of where the log goes."""
+    lines: list[str] = []
+    logger = logging.getLogger("edna")
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: lines.append(handler.format(record))  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    propagated, logger.propagate = logger.propagate, False
+    try:
+        yield lines
+    finally:
+        logger.propagate = propagated
+        logger.removeHandler(handler)
+
+
 def _files(path: Path) -> list[Path]:
     return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
 
@@ -67,7 +84,10 @@ def columns(table: str) -> list[str]:
 
 def application_tables() -> dict[str, Rows]:
     """All that is the application's: every table but edna's own and that of the sessions."""
-    return {name: rows for name, rows in tables().items() if not name.startswith("edna_") and name != "django_session"}
+    found = {name: rows for name, rows in tables().items() if not name.startswith("edna_") and name != "django_session"}
+    if "sqlite_sequence" in found:  # SQLite's own: the last number of each table, edna's among them
+        found["sqlite_sequence"] = [row for row in found["sqlite_sequence"] if not str(row[0]).startswith("edna_")]
+    return found
 
 
 def fingerprint(dump: Mapping[str, Rows]) -> str:

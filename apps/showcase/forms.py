@@ -1,12 +1,13 @@
-"""What the forms of all applications share: fields for passwords and recovery codes, and the forms that set or ask for a password.
+"""What the forms of all applications share: fields for passwords and recovery codes, the forms that set or ask for a password, and those
+with which people leave and come back.
 
 Does not know how people of an application are called, nor what opens their keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.password_validation import validate_password
@@ -97,3 +98,97 @@ class ConfirmForm(forms.Form):
         if confirmation.strip().casefold() != self._phrase.casefold():
             raise ValidationError(f"Type exactly “{self._phrase}”.")
         return confirmation
+
+
+class LeaveForm(PasswordForm):
+    """Leaving: the password, and what of the key's is to go along."""
+
+    everything = forms.BooleanField(
+        required=False,
+        label="Remove what was anonymised earlier, as well",
+        help_text="Your password opens your key, which finds it. Without this, it stays as anonymous as it is.",
+    )
+    recovery_code = RecoveryCodeField(label="Recovery code, if your password does not open your key")
+
+    def credentials(self, identifier: str) -> dict[str, str]:
+        """What to unlock with; nothing if nobody wants the key to find more."""
+        data = self.cleaned_data
+        if data["recovery_code"]:
+            return {"recovery_code": data["recovery_code"]}
+        return {"identifier": identifier, "password": data["password"]} if data["everything"] else {}
+
+
+class _AskingForm(NewPasswordForm):
+    """Asks for some of its fields only those who need them."""
+
+    #: The field for another name to come back with, because somebody else has one's own by now.
+    other_name: ClassVar[str]
+    if_needed: ClassVar[tuple[str, ...]]
+
+    def __init__(self, *args: Any, asked: Iterable[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in self.if_needed:
+            if name not in asked and not self._is_needed(name):
+                del self.fields[name]
+
+    def _is_needed(self, field: str) -> bool:
+        """Whether this form was sent from a page that asked for the field."""
+        return field in self.data
+
+    def receipt_text(self) -> str:
+        """The receipt that was given, if one was."""
+        return str(self.cleaned_data.get("receipt", ""))
+
+    def name(self) -> str:
+        """The other name, if one was given."""
+        return str(self.cleaned_data.get(self.other_name, ""))
+
+
+class BackForm(_AskingForm):
+    """Coming back; to be mixed into the form that asks for the key, by password or by recovery code.
+
+    A password belongs to a name. Under another name, whoever gave the password keeps it, and whoever came by recovery code chooses one.
+    """
+
+    #: What nobody has to fill in beside a recovery code.
+    with_password: ClassVar[tuple[str, ...]]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "new_password" in self.fields:
+            for name in self.with_password:
+                del self.fields[name]
+
+    def _is_needed(self, field: str) -> bool:
+        chooses = self.other_name in self.data and str(self.data.get("recovery_code", "")).strip()
+        return super()._is_needed(field) or (field in ("new_password", "again") and bool(chooses))
+
+    @property
+    def by_code(self) -> bool:
+        return bool(self.cleaned_data.get("recovery_code"))
+
+    def fields_for_a_name(self) -> tuple[str, ...]:
+        return (self.other_name, "new_password", "again") if self.by_code else (self.other_name,)
+
+    def password(self) -> str:
+        """The password to set, for the login and for the key; none for whoever comes back as they were."""
+        if "new_password" in self.cleaned_data:
+            return str(self.cleaned_data["new_password"])
+        return str(self.cleaned_data["password"]) if self.name() else ""
+
+
+class RecoverForm(_AskingForm):
+    """The recovery code, and a new password: for those who are here and have forgotten theirs, as for those who are away."""
+
+    by_code = True
+
+    recovery_code = RecoveryCodeField(label="Recovery code", required=True)
+
+    def credentials(self) -> dict[str, str]:
+        return {"recovery_code": self.cleaned_data["recovery_code"]}
+
+    def fields_for_a_name(self) -> tuple[str, ...]:
+        return (self.other_name,)
+
+    def password(self) -> str:
+        return str(self.cleaned_data["new_password"])

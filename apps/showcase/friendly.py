@@ -35,12 +35,10 @@ _EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
         "Use the receipt that you were given yourself, or leave the field empty and we look for it."
     ),
     edna.errors.PrincipalNotRegistered: "This account has no key yet. Make one on your account page, then try again.",
-    edna.errors.PrincipalAlreadyRegistered: (
-        "There is a key for this {login} and password already. If you left earlier, come back to that account instead."
-    ),
+    edna.errors.PrincipalAlreadyRegistered: "This account has its key already. Open your account page again.",
     edna.errors.UnregisteredOwners: (
         "Some people have no key yet, so what is theirs could never be given back to them. Nothing was changed. "
-        "Make the missing keys with “manage.py edna_register --all”, then try again."
+        "Make the missing keys with “manage.py edna_register --all --keys-file FILE”, then try again."
     ),
     edna.errors.NotYours: "Your key does not speak for the author of this, so only its real author can change it.",
     edna.errors.BagError: (
@@ -51,6 +49,10 @@ _EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
     edna.errors.TooBusy: (
         "Many people are using their keys right now, or are leaving and coming back, and this site does only so much of it at a time. "
         "Nothing was changed; please try again in {seconds}."
+    ),
+    edna.errors.ServerKeyUnknown: (
+        "This site was started with a wrong key of the server’s, and can neither open nor seal anything. There is nothing wrong with what "
+        "you typed, and nothing was changed. Please tell {helpers}."
     ),
     edna.errors.EdnaError: (
         "This cannot be done right now. Nothing was changed. Please tell {helpers}, and mention this word: {name}."
@@ -114,7 +116,9 @@ class Words:
 
     def held(self, held: Iterable[edna.Held]) -> list[str]:
         """What could not be brought back yet, and why; counted instead of listed, for primary keys tell people nothing."""
-        reasons = Counter((row.model, row.reason) for row in held)
+        # Of one row two things may be held for the same reason.
+        rows_held = dict.fromkeys((row.model, str(row.pk), row.reason) for row in held)
+        reasons = Counter((model, reason) for model, _, reason in rows_held)
         words = {**_REASONS, **self.reasons}
         unknown = "it cannot be brought back as things are. Please tell {helpers}."
         return [
@@ -122,9 +126,11 @@ class Words:
             for (model, reason), rows in reasons.items()
         ]
 
-    def outcome(self, outcome: edna.Outcome) -> dict[str, list[str]]:
+    def outcome(self, outcome: edna.Outcome) -> dict[str, list[str] | bool | str]:
         """What a page about a reveal shows."""
         return {
+            "without_rights": bool(outcome.altered or outcome.dropped),
+            "helpers": self.helpers,
             "restored": count_each(outcome.restored),
             "deferred": count_each(outcome.deferred),
             "held": self.held(outcome.held),

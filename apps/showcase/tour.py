@@ -53,6 +53,8 @@ class Tour:
         self.stage, self.path = stage, path
         self.person: Any = None
         self.registration: Any = None
+        #: What edna has written into the site's log since the last attempt that was to fail.
+        self.log: list[str] = []
         #: The keys of everybody else, by primary key. In a real site each is only in its owner's hands.
         self.others: dict[Any, edna.SecretKey] = {}
 
@@ -70,9 +72,10 @@ class Tour:
             "edna lets a person leave a web site and come back. In between the site keeps only a sealed bag that nobody but that "
             f"person can open. {self.about} Every line with a ✓ was checked while you watched."
         )
-        for number, (heading, step) in enumerate(self.steps().items(), start=1):
-            self.stage.chapter(f"{number}. {heading}")
-            step()
+        with evidence.log_kept() as self.log:
+            for number, (heading, step) in enumerate(self.steps().items(), start=1):
+                self.stage.chapter(f"{number}. {heading}")
+                step()
 
     # Preparing
 
@@ -157,10 +160,9 @@ class Tour:
         rows = Counter[tuple[str, str]]()
         for table in plan.tables:
             rows[table.operation, table.model] += table.rows
-        self.planned = +Counter[str]()
+        self.planned = plan.counts
         for (operation, model), number in (+rows).items():
             self.stage.show([f"{operation:<11} {number:>3} of {model}"])
-            self.planned[model] += number
         self.stage.check("Looking changed nothing", evidence.application_tables() == self.before)
 
     def leave(self) -> None:
@@ -233,12 +235,16 @@ class Tour:
         return next(iter(self.others.values()))
 
     def refused(self, what: str, attempt: Callable[[], None], expected: type[Exception]) -> None:
+        self.log.clear()
         try:
             attempt()
         except edna.errors.EdnaError as error:
             self.stage.show([f"{what}: {type(error).__name__}"])
             for line in textwrap.wrap(f"“{error}”", WIDTH - 8):
                 self.stage.show([f"    {line}"])
+            for line in self.log:
+                self.stage.show(["The site's log tells its operator:"])
+                self.stage.show(f"    {part}" for part in textwrap.wrap(line, WIDTH - 8))
             self.stage.check(f"Refused: {what}", type(error) is expected)
         else:
             self.stage.check(f"Refused: {what}", False)
@@ -252,7 +258,7 @@ class Tour:
         with self.unlock() as unlocked:
             outcome = edna.reveal(self.receipt, unlocked)
             self.show_outcome(outcome)
-            self.stage.check("All that was planned came back", Counter(outcome.restored) == self.planned)
+            self.stage.check("All that was planned came back", outcome.restored == self.planned)
             self.stage.check("Nothing is held back", outcome.complete)
             self.stage.say(
                 "Is everything as it was? These are fingerprints (SHA-256) of all tables of the applications:"

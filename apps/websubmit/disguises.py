@@ -28,13 +28,14 @@ class Anonymous(edna.Pseudoprincipal):
 
 @edna.register
 class DeleteAccount(Disguise):
-    """Remove the account and all its answers; the student may return."""
+    """Remove the account and all its answers; the student may return. Who was of the staff returns as a student."""
 
     name = "websubmit.delete-account"
     transformations = [
         Remove(Answer, owner="author"),
         Remove(LogEntry, owner="user"),
-        Remove(User),
+        # Who may do what can change while somebody is away: whoever gives the right gives it again.
+        Remove(User, returning={"is_admin": False}),
     ]
 
 

@@ -9,7 +9,7 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 
-from apps.showcase.forms import NewPasswordForm, RecoveryCodeField, password_field
+from apps.showcase.forms import BackForm, LeaveForm, NewPasswordForm, RecoverForm, RecoveryCodeField, password_field
 
 from .models import Lecture, Question, User
 
@@ -89,27 +89,20 @@ class ReclaimForm(KeyForm):
     receipt = forms.CharField(widget=forms.HiddenInput, max_length=500)
 
 
-class DeleteForm(KeyForm):
-    key_required = False
-
-    confirmation = forms.EmailField(
-        label="Type your e-mail address to confirm",
-        widget=forms.EmailInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+class DeleteForm(LeaveForm):
+    everything = forms.BooleanField(
+        required=False,
+        label="Remove my anonymised answers, too",
+        help_text="Your password opens your key, which finds them. Without this they stay, without your name, as they are now.",
     )
-    field_order = ("confirmation", "password", "recovery_code")
-
-    def __init__(self, user: User, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._user = user
-
-    def clean_confirmation(self) -> str:
-        confirmation: str = self.cleaned_data["confirmation"]
-        if User.objects.normalize_email(confirmation) != self._user.email:
-            raise ValidationError("This is not the e-mail address of this account.")
-        return confirmation
 
 
-class ReturnForm(KeyForm):
+class OtherAddressField(LowercaseEmailField):
+    def __init__(self) -> None:
+        super().__init__(label="Another e-mail address to come back with", required=False)
+
+
+class ReturnForm(BackForm, KeyForm):
     email = LowercaseEmailField(
         label="E-mail address of the deleted account", required=False, help_text="Not needed with a recovery code."
     )
@@ -122,30 +115,28 @@ class ReturnForm(KeyForm):
         ),
         help_text="It was on the good-bye page and in the mail. Without it we look for the account that your key opens.",
     )
-    new_email = LowercaseEmailField(label="Another e-mail address to come back with", required=False)
-    field_order = ("email", "password", "recovery_code", "receipt", "new_email")
-
-    def __init__(self, data: Mapping[str, Any] | None = None, *, address_taken: bool = False) -> None:
-        super().__init__(data)
-        # Asked only of those who need it.
-        if not address_taken and "new_email" not in self.data:
-            del self.fields["new_email"]
+    new_email = OtherAddressField()
+    other_name = "new_email"
+    if_needed = ("new_email", "new_password", "again")
+    with_password = ("email", "password")
+    field_order = ("email", "password", "recovery_code", "receipt", "new_email", "new_password", "again")
 
     def clean(self) -> dict[str, Any]:
         data = super().clean()
-        if self.errors:
-            return data
-        if data.get("new_email") and not data["password"]:
-            self.add_error(
-                "password", "To come back under another address, give your password, too: it belongs to the address."
-            )
-        elif "password" in self.credentials() and not data["email"]:
+        if not self.errors and "password" in super().credentials() and not data["email"]:
             self.add_error("email", "A password opens your key only together with your e-mail address.")
         return data
 
     def credentials(self) -> dict[str, str]:
         found = super().credentials()
         return {**found, "identifier": self.cleaned_data["email"]} if "password" in found else found
+
+
+class NewPasswordByCodeForm(RecoverForm):
+    new_email = OtherAddressField()
+    other_name = "new_email"
+    if_needed = ("new_email",)
+    field_order = ("recovery_code", "new_email", "new_password", "again")
 
 
 class AnswerField(forms.CharField):

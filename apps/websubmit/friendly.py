@@ -20,12 +20,9 @@ WORDS = Words(
             "Nothing is stored under this receipt. Most likely it has been used already: try to log in. "
             "Otherwise it comes from another site, or from another application of this one."
         ),
-        edna.errors.PrincipalAlreadyRegistered: (
-            "There is a key for this e-mail address and password already. If you deleted your account earlier, return to it instead."
-        ),
         edna.errors.UnregisteredOwners: (
             "Some authors have no key yet, so their answers could never be given back to them. Nothing was changed. "
-            "Make the missing keys with “manage.py edna_register --all”, then try again."
+            "Make the missing keys with “manage.py edna_register --all --keys-file FILE”, then try again."
         ),
         edna.errors.NotYours: "Your key does not speak for the author of this answer, so only its real author can change it.",
     },

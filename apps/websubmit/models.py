@@ -61,6 +61,7 @@ class User(AbstractBaseUser):
 
     class Meta:
         verbose_name = "account"
+        ordering = ("pk",)
 
     def __str__(self) -> str:
         # Not the e-mail address: str() ends up in log lines and in the admin site's history, which outlive the account.
@@ -111,6 +112,7 @@ class Answer(models.Model):
     submitted_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        ordering = ("pk",)
         constraints = (models.UniqueConstraint(fields=["author", "question"], name="websubmit_one_answer"),)
 
     def __str__(self) -> str:

@@ -67,6 +67,7 @@ class Site:
         self.source = random.Random(seed)
         call_command("migrate", verbosity=0)
         call_command("lobsters_seed", scale=scale, no_register=True, verbosity=0)
+        User.objects.update(is_moderator=False)  # a right that does not come back by itself is no loss
         analyse(driver)
         members = list(User.objects.filter(deleted_at=None))
         self.source.shuffle(members)

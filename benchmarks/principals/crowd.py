@@ -67,11 +67,23 @@ class Crowd:
 
     def _tables(self, bag_bytes: int) -> list[tuple[str, dict[str, str], str]]:
         """Table, an expression for each column, and of which numbers ``b.n``."""
-        random, key, text = _expressions(self._driver)
+        random, public_key, key, text = _expressions(self._driver)
         here, gone = "WHERE b.gone = 0", "WHERE b.gone = 1"
-        entry = {"id": key, "public_key": random(32), "last_seen_on": "NULL", "expires_on": "NULL"}
-        named = {"model": "'websubmit.user'", "reference": text("b.n"), "natural": "1", "locators": "''"}
-        nameless = {"model": "''", "reference": "NULL", "natural": "0", "locators": random(_SEALED_LOCATOR_BYTES)}
+        entry = {"id": key, "public_key": public_key, "last_seen_on": "NULL", "expires_on": "NULL"}
+        named = {
+            "model": "'websubmit.user'",
+            "reference": text("b.n"),
+            "natural": "1",
+            "locators": "''",
+            "tag": random(16),
+        }
+        nameless = {
+            "model": "''",
+            "reference": "NULL",
+            "natural": "0",
+            "locators": random(_SEALED_LOCATOR_BYTES),
+            "tag": "NULL",
+        }
         user = {
             "id": "b.n",
             "email": text("'student-'", "b.n", "'@example.org'"),
@@ -116,11 +128,15 @@ def _has_left(number: int) -> bool:
     return number % _LEAVES == 0
 
 
-def _expressions(driver: Driver) -> tuple[Callable[[int], str], str, Callable[..., str]]:
-    """In the database's SQL: so many random bytes, a random primary key, and texts in a row."""
+def _expressions(driver: Driver) -> tuple[Callable[[int], str], str, str, Callable[..., str]]:
+    """In the database's SQL: so many random bytes, a public key, a random primary key, and texts in a row.
+
+    A public key is the one spelling of its point, or edna refuses it. One with a last byte of zero always is.
+    """
     if driver.is_sqlite:
         return (
             lambda count: f"randomblob({count})",
+            "CAST(randomblob(31) || x'00' AS BLOB)",
             "random() & 9223372036854775807",
             lambda *parts: f"({' || '.join((*parts, chr(39) * 2))})",
         )
@@ -132,6 +148,7 @@ def _expressions(driver: Driver) -> tuple[Callable[[int], str], str, Callable[..
 
     return (
         random,
+        "CONCAT(RANDOM_BYTES(31), X'00')",
         "CAST(CONV(HEX(RANDOM_BYTES(8)), 16, 10) AS UNSIGNED) >> 1",
         lambda *parts: f"CONCAT({', '.join(parts)})",
     )

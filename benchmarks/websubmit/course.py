@@ -47,6 +47,8 @@ class Course:
         call_command(
             "websubmit_seed", users=scale.users, lectures=scale.lectures, questions=scale.questions, no_register=True
         )
+        self.password_hash = make_password(PASSWORD)
+        User.objects.update(password=self.password_hash)
         students = list(User.objects.filter(is_admin=False, is_anon=False))
         self.source.shuffle(students)
         # Real passwords for keys take time on purpose, so a part of the students must do.
@@ -63,7 +65,6 @@ class Course:
             lecture.pk: list(lecture.questions.order_by("number").values_list("pk", flat=True))
             for lecture in self.lectures
         }
-        self.password_hash = make_password(PASSWORD)
 
     @property
     def answers_each(self) -> int:

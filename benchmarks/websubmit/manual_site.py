@@ -46,7 +46,8 @@ def register(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         user = User.objects.create_user(form.cleaned_data["email"], form.cleaned_data["new_password"])
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-        return render(request, "websubmit/recovery_code.html", {"recovery_code": "-", "new_account": True})
+        context = {"recovery_code": "-", "new_account": True, "folder": "websubmit", "namespace": "websubmit"}
+        return render(request, "websubmit/recovery_code.html", context)
     return render(request, "websubmit/register.html", {"form": form})
 
 

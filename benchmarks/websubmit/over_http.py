@@ -206,9 +206,9 @@ class Http:
     def _delete(self, key: Key, member: Member, *, rows: int, anonymised: bool = False) -> str:
         browser = self._as(key.variant, member.user)
         form = browser.get("/account/delete/")
-        fields = {"confirmation": member.user.email}
+        fields = {"password": PASSWORD}
         if key.derivation:
-            fields["password"] = PASSWORD
+            fields["everything"] = "on"
         elif anonymised:
             fields["recovery_code"] = member.recovery_code
         return self._post(key, browser, form, "/account/delete/", fields, rows=rows).find(RECEIPT)

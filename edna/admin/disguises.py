@@ -7,11 +7,12 @@ row's content, a receipt or a locator, and none of them reveals: this module has
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.core.checks import ERROR as ERROR_LEVEL
 from django.core.checks import CheckMessage, run_checks
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
@@ -20,16 +21,20 @@ from django.views.decorators.http import require_POST, require_safe
 
 from edna import registry
 from edna.admin import words
-from edna.admin.forms import CHOSEN, ConfirmForm, WhomForm, carried, chosen_field
+from edna.admin.forms import CHOSEN, ONE, ConfirmForm, WhomForm, carried, chosen_field, in_words
+from edna.admin.jobs import Shown
 from edna.admin.pages import PagesAdmin
-from edna.admin.permissions import VIEW_JOBS, applicable, may, may_apply
+from edna.admin.permissions import VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.api import PlannedTable
 from edna.errors import EdnaError, JobUnknown, UnknownDisguise
 from edna.management.base import sentence
 from edna.operations import catalogue, jobs, preview
 from edna.operations.catalogue import CatalogueEntry
-from edna.operations.preview import Preview
+from edna.operations.preview import Chosen, Preview
+from edna.operations.wording import count
 
+#: Shown to those who may not see the others.
+_OWN_JOBS: Final = 10
 _NO_JOB = (
     "The server keeps no locators for this disguise: its receipts are the only way back, and a job could hand them to nobody. "
     "Apply it with manage.py edna_disguise, which writes them to a file."
@@ -56,7 +61,10 @@ class DisguisesAdmin(PagesAdmin):
         rows = [
             (entry, Problems(problems.get(entry.source, []))) for entry in catalogue.entries() if entry.name in names
         ]
-        return self.show(request, "catalogue.html", title="Disguises", rows=rows)
+        # Who may see all jobs has a page for that.
+        own = [] if may(request, VIEW_JOBS) else jobs.reports(operator=operator_of(request), most=_OWN_JOBS)
+        shown = [Shown(report) for report in own if report.disguise in names]
+        return self.show(request, "catalogue.html", title="Disguises", rows=rows, own=shown)
 
     @method_decorator(require_safe)
     def disguise_view(self, request: HttpRequest, name: str) -> HttpResponse:
@@ -66,7 +74,7 @@ class DisguisesAdmin(PagesAdmin):
     @method_decorator(sensitive_post_parameters("person", "chosen"))
     def preview_view(self, request: HttpRequest, name: str) -> HttpResponse:
         entry = self._entry(request, name)
-        form = WhomForm(request.POST, entry=entry)
+        form = WhomForm(request.POST, entry=entry, you=_you(request, entry))
         if not form.is_valid():
             return self._disguise(request, entry, form)
         return self._preview(request, entry, form)
@@ -75,9 +83,9 @@ class DisguisesAdmin(PagesAdmin):
     @method_decorator(sensitive_post_parameters("person", "chosen"))
     def apply_view(self, request: HttpRequest, name: str) -> HttpResponse:
         entry = self._entry(request, name)
-        form = ConfirmForm(request.POST, entry=entry, operator=_operator(request))
+        form = ConfirmForm(request.POST, entry=entry, you=_you(request, entry), operator=operator_of(request))
         if not form.is_valid():
-            before = WhomForm(request.POST, entry=entry)
+            before = WhomForm(request.POST, entry=entry, you=_you(request, entry))
             return (
                 self._preview(request, entry, before, form)
                 if before.is_valid()
@@ -85,25 +93,30 @@ class DisguisesAdmin(PagesAdmin):
             )
         job = form.cleaned_data["submission"]
         if self._begun(job):
-            return self._to_job(request, job)  # the button was pressed twice
+            return self._to_job(job)  # the button was pressed twice
         problems = Problems(problems_by_disguise().get(entry.source, []))
         chosen = None
         if entry.principal_model is not None and form.principals is not None:
-            chosen = preview.choose(entry.principal_model, form.principals)
+            chosen = preview.choose(entry.principal_model, form.principals, staff=form.with_staff, but=form.you)
         if not entry.for_jobs or problems.errors or (chosen and not chosen.ready):
             return self._preview(request, entry, form)
         try:
-            jobs.start(
+            report = jobs.start(
                 entry.name,
                 params=form.params,
                 principals=None if chosen is None else chosen.ready,
-                operator=_operator(request),
+                operator=operator_of(request),
                 job_id=job,
+                staff=form.with_staff,
+                but=() if form.with_staff or chosen is not None else form.you,
+                left_out=None if chosen is None else _left_out(form, chosen),
             )
         except EdnaError as error:
             return self._preview(request, entry, form, refusal=sentence(error))
-        messages.success(request, f"The job has begun: {entry.name}.")
-        return self._to_job(request, job)
+        spared = words.staff_left_out(report.left_out)
+        more = f" {spared} {'was' if report.left_out == 1 else 'were'} left out." if spared else ""
+        messages.success(request, f"The job has begun: {entry.name}.{more}")
+        return self._to_job(job)
 
     @staticmethod
     def _begun(job: int) -> bool:
@@ -113,11 +126,8 @@ class DisguisesAdmin(PagesAdmin):
             return False
         return True
 
-    def _to_job(self, request: HttpRequest, job: int) -> HttpResponse:
-        if may(request, VIEW_JOBS):
-            return HttpResponseRedirect(self.address("job_job", job))
-        messages.info(request, "You may not look at jobs; whoever may sees how it goes.")
-        return HttpResponseRedirect(self.address("disguisecatalogue_changelist"))
+    def _to_job(self, job: int) -> HttpResponse:
+        return HttpResponseRedirect(self.address("job_job", job))
 
     # What the pages are made of
 
@@ -135,7 +145,7 @@ class DisguisesAdmin(PagesAdmin):
             "disguise.html",
             title="Disguise",
             entry=entry,
-            form=form or WhomForm(entry=entry, initial={"whom": "one"}),
+            form=form or WhomForm(entry=entry, you=_you(request, entry), initial={"whom": "one"}),
             problems=Problems(problems_by_disguise().get(entry.source, [])),
             no_job="" if entry.for_jobs else _NO_JOB,
         )
@@ -153,15 +163,20 @@ class DisguisesAdmin(PagesAdmin):
         problems = Problems(problems_by_disguise().get(entry.source, []))
         try:
             if form.principals is not None and entry.principal_model is not None:
-                chosen = preview.choose(entry.principal_model, form.principals)
+                chosen = preview.choose(entry.principal_model, form.principals, staff=form.with_staff, but=form.you)
             if not problems.errors and (chosen is None or chosen.ready):
                 made = preview.preview(
-                    entry.name, params=form.params, principals=None if chosen is None else chosen.ready
+                    entry.name,
+                    params=form.params,
+                    principals=None if chosen is None else chosen.ready,
+                    staff=form.with_staff,
+                    but=form.you,
                 )
         except EdnaError as error:
             refusal = refusal or sentence(error)
-        ready = made is not None and not refusal and entry.for_jobs
-        new = ConfirmForm(entry=entry, operator=_operator(request))
+        # The job would be refused: no button, and the page says why.
+        ready = made is not None and not refusal and entry.for_jobs and not made.without_key
+        new = ConfirmForm(entry=entry, operator=operator_of(request))
         return self.show(
             request,
             "preview.html",
@@ -185,7 +200,42 @@ class DisguisesAdmin(PagesAdmin):
             keys="" if chosen is None else chosen_field(chosen.principals),
             typed=form.cleaned_data.get("person", "") if chosen else "",
             params=carried(form.data, entry),
+            shown=in_words(form),
+            staff=_staff(form, chosen, made),
+            with_staff=form.with_staff,
         )
+
+
+def _you(request: HttpRequest, entry: CatalogueEntry) -> list[Model]:
+    """The operator, if they are one of those whom the disguise is for."""
+    user: Any = request.user
+    mine = user._meta.concrete_model
+    return [user] if entry.principal_model is not None and entry.principal_model._meta.concrete_model is mine else []
+
+
+def _left_out(form: WhomForm, chosen: Chosen) -> int:
+    """How many of those chosen are not disguised, because they run the site."""
+    return 0 if form.with_staff else chosen.staff + chosen.you
+
+
+def _staff(form: WhomForm, chosen: Chosen | None, made: Preview | None) -> str:
+    """Who of those meant runs the site; "" if nobody does. Left out, or taken along: the page says which."""
+    counted = chosen or made
+    if "staff" not in form.fields or counted is None:
+        return ""
+    if counted.staff is None:
+        return "Staff accounts, and your own, may be among them"
+    others, alone = counted.staff, form.cleaned_data.get("whom") == ONE
+    if counted.you:
+        more = f" and {count(others, 'other staff account')}" if others else ""
+        return "This is your own account" if alone else f"You{more} are among them"
+    if not others:
+        return ""
+    return (
+        "This is a staff account"
+        if alone
+        else f"{count(others, 'staff account')} {'is' if others == 1 else 'are'} among them"
+    )
 
 
 def _tiles(made: Preview) -> list[tuple[str, str]]:
@@ -223,7 +273,7 @@ class Problems:
 
     @property
     def in_words(self) -> str:
-        parts = [words.count(len(found), noun) for found, noun in ((self.errors, "error"), (self.warnings, "warning"))]
+        parts = [count(len(found), noun) for found, noun in ((self.errors, "error"), (self.warnings, "warning"))]
         return ", ".join(part for part in parts if not part.startswith("0 ")) or "checks passed"
 
 

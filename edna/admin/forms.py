@@ -23,11 +23,13 @@ from django.db.models import Model
 from edna import registry
 from edna.errors import InvalidParameters
 from edna.management.base import find_principal
-from edna.operations.catalogue import CatalogueEntry
+from edna.operations.catalogue import CatalogueEntry, ChosenFrom
 from edna.spec import parsed_params
 
 #: People in one selection. They are all fields of a page; for more there is everybody, or the command line.
 MOST_CHOSEN: Final = 10_000
+#: Rows from which a parameter is chosen by name.
+MOST_LISTED: Final = 200
 _LONGEST_KEY: Final = 255
 _SIGNATURE_LASTS: Final = datetime.timedelta(hours=12)
 _HELP: Final = {
@@ -50,7 +52,7 @@ class ParamsForm(forms.Form):
         self.entry = entry
         self.params: dict[str, Any] = {}
         for name, kind in entry.params.items():
-            self.fields[f"param-{name}"] = _field(name, kind)
+            self.fields[f"param-{name}"] = _field(name, kind, entry.choices.get(name))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -66,8 +68,16 @@ class ParamsForm(forms.Form):
         return cleaned
 
 
-def _field(name: str, kind: type) -> forms.Field:
+def _field(name: str, kind: type, chosen: ChosenFrom | None) -> forms.Field:
     label = name.replace("_", " ").capitalize()
+    if chosen is not None:
+        rows = chosen.model._default_manager.order_by(chosen.key)[: MOST_LISTED + 1]
+        listed = [(str(getattr(row, chosen.key)), str(row)) for row in rows]
+        if len(listed) <= MOST_LISTED:
+            return forms.ChoiceField(label=label, choices=[("", "Choose one"), *listed])
+        words = chosen.model._meta
+        help_text = f"The {chosen.key} of one of the {words.verbose_name_plural}: there are too many to list."
+        return forms.CharField(label=label, help_text=help_text)
     if kind is bool:
         return forms.BooleanField(label=label, required=False)
     # Of text: what reads as which type is edna's to say, as for the commands.
@@ -79,12 +89,20 @@ class WhomForm(ParamsForm):
 
     whom = forms.ChoiceField(label="For whom", choices=[], widget=AdminRadioSelect)
     person = forms.CharField(label="The person", required=False, max_length=_LONGEST_KEY)
+    staff = forms.BooleanField(
+        label="Staff accounts and my own, too",
+        help_text="Of everybody, and of people chosen in a list, they are left out otherwise.",
+        required=False,
+    )
     chosen = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, you: Sequence[Model] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.principals: list[Model] | None = []
         self.gone = 0
+        self.you = you
+        if not you and not self.entry.knows_staff:
+            del self.fields["staff"]
         whom, person, chosen = self.fields["whom"], self.fields["person"], self.fields["chosen"]
         assert isinstance(whom, forms.ChoiceField)
         whom.choices = [(ONE, "one person"), (EVERYBODY, "everybody who owns such rows")]
@@ -99,6 +117,11 @@ class WhomForm(ParamsForm):
             chosen.required = True
         # Parameters first, then whom.
         self.order_fields([name for name in self.fields if name.startswith("param-")])
+
+    @property
+    def with_staff(self) -> bool:
+        """Whoever is named alone is meant."""
+        return self.cleaned_data.get("whom") == ONE or bool(self.cleaned_data.get("staff"))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -176,6 +199,17 @@ class ConfirmForm(WhomForm):
             return int(self._signer.unsign(self.cleaned_data["submission"], max_age=_SIGNATURE_LASTS))
         except (BadSignature, ValueError):
             raise ValidationError("This page is too old, or not yours. Look at the preview again.") from None
+
+
+def in_words(form: ParamsForm) -> list[tuple[str, str]]:
+    """The parameters as the page names them: a chosen row by its name."""
+    shown = []
+    for name in form.entry.params:
+        field, value = form.fields[f"param-{name}"], str(form.data.get(f"param-{name}", ""))
+        choices: Any = field.choices if isinstance(field, forms.ChoiceField) else ()
+        names = dict(choices)
+        shown.append((name, str(names.get(value, value))))
+    return shown
 
 
 def carried(data: Mapping[str, Any], entry: CatalogueEntry) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from edna.operations.figures import Bucket, KeyPool
 from edna.operations.health import Line
 
 _NAMES: Final = {
+    "server_key": "Server key",
     "runners": "Runners and workers",
     "jobs": "Jobs",
     "schedules": "Schedules",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from edna import conf
 from edna.admin import words
 from edna.admin.pages import PagesAdmin
-from edna.admin.permissions import CONTROL, VIEW_JOBS, may
+from edna.admin.permissions import CONTROL, VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.errors import EdnaError, JobUnknown
 from edna.management.base import sentence
 from edna.operations import jobs
@@ -35,17 +36,11 @@ _ACTIONS: Final[dict[str, Callable[..., JobReport]]] = {
     "cancel": jobs.cancel,
     "retry": jobs.retry,
 }
-_STATES: Final = {
-    JobState.RUNNING: "running",
-    JobState.PAUSED: "paused",
-    JobState.CANCELLED: "cancelled",
-    JobState.FINISHED: "finished",
-}
 #: What to do when nobody works on a job that should run.
 _RUNNERS: Final = {
-    "command": "No process works on it now. Start one: manage.py edna_run",
+    "command": "No process works on it now. Start one: manage.py edna_run --forever",
     "celery": "No worker has taken it yet. Are Celery workers and the beat running? Storage and health says more.",
-    "eager": "It is about to begin, in this process.",
+    "eager": "It is about to begin, in the process of the site. If that was restarted, start another: manage.py edna_run",
 }
 
 
@@ -70,15 +65,20 @@ class JobsAdmin(PagesAdmin):
 
     @method_decorator(require_safe)
     def job_view(self, request: HttpRequest, job: int) -> HttpResponse:
-        self.require(self.may_see(request))
-        shown = Shown(self._report(job))
-        return self.show(request, "job.html", title=f"Job {job}", job=shown, may_control=may(request, CONTROL))
+        shown = Shown(self._visible(request, job))
+        return self.show(
+            request,
+            "job.html",
+            title=f"Job {job}",
+            job=shown,
+            may_control=may(request, CONTROL),
+            may_see_all=self.may_see(request),
+        )
 
     @method_decorator(require_safe)
     @method_decorator(never_cache)
     def progress_view(self, request: HttpRequest, job: int) -> HttpResponse:
-        self.require(self.may_see(request))
-        return JsonResponse({"jobs": [Shown(self._report(job)).live()]})
+        return JsonResponse({"jobs": [Shown(self._visible(request, job)).live()]})
 
     @method_decorator(require_safe)
     @method_decorator(never_cache)
@@ -93,16 +93,28 @@ class JobsAdmin(PagesAdmin):
         if action not in _ACTIONS:
             raise Http404("Nothing of that kind can be done to a job.")
         try:
-            _ACTIONS[action](job, operator=str(request.user.get_username()))
+            _ACTIONS[action](job, operator=operator_of(request))
         except JobUnknown:
             raise Http404("There is no such job.") from None
         except EdnaError as error:
             messages.error(request, sentence(error))
         else:
             messages.success(request, _SAID[action])
-        if self.may_see(request):
+        if self.may_see(request) or is_own(request, self._report(job)):
             return HttpResponseRedirect(self.address("job_job", job))
         return HttpResponseRedirect(self.address_of_index())
+
+    def _visible(self, request: HttpRequest, job: int) -> JobReport:
+        """The job, for those who may see all, and for whoever has started it. Nobody else learns whether there is one."""
+        if self.may_see(request):
+            return self._report(job)
+        self.require(bool(applicable(request)))
+        try:
+            report = jobs.report(job)
+        except JobUnknown:
+            raise PermissionDenied from None
+        self.require(is_own(request, report))
+        return report
 
     @staticmethod
     def _report(job: int) -> JobReport:
@@ -110,6 +122,11 @@ class JobsAdmin(PagesAdmin):
             return jobs.report(job)
         except JobUnknown:
             raise Http404("There is no such job.") from None
+
+
+def is_own(request: HttpRequest, report: JobReport) -> bool:
+    """Whether the operator has started it, and may still apply what it applies."""
+    return report.operator == operator_of(request) and may_apply(request, report.disguise)
 
 
 def _unfinished(report: JobReport) -> bool:
@@ -121,12 +138,14 @@ class Shown:
 
     def __init__(self, report: JobReport) -> None:
         self.report = report
-        self.state = _STATES[report.state]
+        partly = report.state is JobState.FINISHED and report.done and report.failed
+        self.state = f"finished, {report.failed:,} failed" if partly else report.standing
         self.is_running = report.state is JobState.RUNNING
         self.is_paused = report.state is JobState.PAUSED
         self.is_over = not (self.is_running or self.is_paused)
         self.by = report.operator or (f"the schedule {report.schedule}" if report.schedule else "the command line")
         self.whom = "everybody who owns such rows" if report.everybody else "a selection"
+        self.left_out = words.staff_left_out(report.left_out)
         self.params = sorted(report.params.items())
         self.failures = [(words.reason(name), name, number) for name, number in sorted(report.failures.items())]
         self.limit = "no limit" if report.limit_per_second is None else words.rate(report.limit_per_second)
@@ -157,14 +176,20 @@ class Shown:
     @property
     def idle(self) -> str:
         """What to do if it should run and does not."""
-        if self.is_running and self.report.left and not self.report.runners:
-            return _RUNNERS[conf.job_runner()]
-        return ""
+        return _RUNNERS[conf.job_runner()] if self.report.waits else ""
+
+    @property
+    def style(self) -> str:
+        """Of its state: green is for what goes well, and for what was done for all."""
+        if not self.report.sound or (self.report.failed and self.is_over):
+            return "edna-bad"
+        good = self.is_running or self.report.state is JobState.FINISHED
+        return "edna-good" if good and not self.report.waits else "edna-warn"
 
     @property
     def version(self) -> str:
         """Changes when more than figures has changed, so that the page has to be made anew."""
-        return f"{self.report.state} {len(self.failures)} {bool(self.idle)}"
+        return f"{self.report.standing} {len(self.failures)}"
 
     def live(self) -> dict[str, Any]:
         return {

@@ -42,6 +42,12 @@ class ReadOnlyAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        # Django looks for the row first, and so would tell everybody of the staff which there are.
+        if not self.may_see(request):
+            raise PermissionDenied
+        return super().history_view(request, object_id, extra_context)
+
 
 class PagesAdmin(ReadOnlyAdmin):
     """Pages of our own at the addresses where the site would list rows of a model."""

@@ -2,7 +2,7 @@
 
 `edna.apply_disguise` is for all disguises; a group that may apply only some of them gets those disguises' own permissions, which
 appear among the others in Django's pages on users and groups after `migrate`. Permissions of disguises whose code is gone stay; they
-allow nothing.
+allow nothing. Those that Django once made for tables without a page (`add_bag` and its like) are taken back: nothing asks for them.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ def may(request: HttpRequest, permission: str) -> bool:
     return bool(user.is_active and user.has_perm(permission))
 
 
+def operator_of(request: HttpRequest) -> str:
+    """Who this is, for jobs and the audit trail."""
+    return str(request.user.get_username())
+
+
 def may_apply(request: HttpRequest, disguise: str) -> bool:
     return may(request, APPLY) or may(request, f"edna.{codename(disguise)}")
 
@@ -52,7 +57,7 @@ def applicable(request: HttpRequest) -> list[str]:
 
 
 def connect() -> None:
-    """Have `migrate` make the permissions of single disguises. Calling it again changes nothing."""
+    """Have `migrate` make the permissions of single disguises, and drop those that mean nothing. Calling it again changes nothing."""
     post_migrate.connect(_make, sender=apps.get_app_config("edna"), dispatch_uid="edna.admin.permissions")
 
 
@@ -64,6 +69,7 @@ def _make(*, using: str, apps: Any = apps, **_: Any) -> None:
         return  # in the middle of the migrations, or without them
     if not router.allow_migrate_model(using, permissions):
         return
+    _drop_meaningless(permissions, content_types, using=using)
     content_type = content_types.objects.db_manager(using).get_for_model(Job)
     wanted = {codename(name): f"Can apply {name}"[:_LONGEST_NAME] for name in registry.disguises()}
     known = set(
@@ -79,3 +85,20 @@ def _make(*, using: str, apps: Any = apps, **_: Any) -> None:
         ),
         ignore_conflicts=True,  # two that migrate at once
     )
+
+
+def _drop_meaningless(permissions: Any, content_types: Any, *, using: str) -> None:
+    """What Django made of itself for our tables before they said that they have none; a site's own permissions on them stay."""
+    ours = [model._meta.model_name for model in _edna_models() if not model._meta.default_permissions]
+    codenames = [f"{verb}_{name}" for verb in ("add", "change", "delete", "view") for name in ours]
+    found = permissions.objects.using(using).filter(
+        content_type__in=content_types.objects.using(using).filter(app_label="edna", model__in=ours),
+        codename__in=codenames,
+    )
+    keys = list(found.values_list("pk", flat=True))
+    if keys:
+        permissions.objects.using(using).filter(pk__in=keys).delete()
+
+
+def _edna_models() -> list[Any]:
+    return [model for model in apps.get_app_config("edna").get_models() if not model._meta.proxy]

@@ -37,7 +37,7 @@ class TrailAdmin(ReadOnlyAdmin):
         local = entry.logged_at if timezone.is_naive(entry.logged_at) else timezone.localtime(entry.logged_at)
         return f"{local:%Y-%m-%d %H}:00"
 
-    @admin.display(description="Operator", empty_value="nobody: a schedule", ordering="operator")
+    @admin.display(description="Operator", empty_value="not named: a schedule, or code", ordering="operator")
     def who(self, entry: AuditEntry) -> str | None:
         return entry.operator or None
 

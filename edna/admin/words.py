@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from edna import errors
+from edna.operations.wording import count
 
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _SIZES: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -20,8 +21,9 @@ OPERATIONS: Final = {
 }
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def staff_left_out(number: int | None) -> str:
+    """Of a job: how many; "" if nobody was, or nobody counted."""
+    return count(number, "staff account") if number else ""
 
 
 def duration(seconds: float | None) -> str:

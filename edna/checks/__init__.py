@@ -18,6 +18,7 @@ def connect() -> None:
     """Make the checks known to Django. Calling it again changes nothing."""
     for check in (settings.check_settings, settings.check_site, databases.check_routes, databases.check_sqlite_options):
         register(check, TAG)
+    register(databases.check_lists, TAG)
     register(specs.check_disguises, TAG)
     register(schedules.check_schedules, TAG)
     register(migrations.check_rules, TAG)

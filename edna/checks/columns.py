@@ -18,15 +18,19 @@ _ENOUGH: Final = 26
 
 
 def check_columns(
-    model: type[Model], columns: Mapping[Field[Any, Any], Placeholder], *, what: str, obj: str
+    model: type[Model],
+    columns: Mapping[Field[Any, Any], Placeholder],
+    *,
+    what: str,
+    obj: str,
+    fails: str = "applying the disguise would fail",
 ) -> Iterator[CheckMessage]:
-    """``columns`` are those that get a placeholder; ``what`` names the step or the generator that says so."""
+    """``columns`` are those that get a placeholder; ``what`` names the step or the generator that says so, ``fails`` what comes of it."""
     for field, placeholder in columns.items():
         problem = misfit(field, placeholder)
         if problem:
             yield Error(
-                f"{what}: what it puts into {model._meta.label}.{field.name} {problem}, so applying the disguise "
-                "would fail.",
+                f"{what}: what it puts into {model._meta.label}.{field.name} {problem}, so {fails}.",
                 hint="Choose another placeholder, or change the column.",
                 obj=obj,
                 id="edna.E302",
@@ -34,17 +38,18 @@ def check_columns(
         elif field.unique and placeholder.unique and 0 < (field.max_length or 0) < _ENOUGH:
             yield Warning(
                 f"{what}: {model._meta.label}.{field.name} is unique but has room for {field.max_length} characters "
-                "only, so that two random values may meet and a disguise fail now and then.",
+                f"only, so that two random values may meet: then {fails}.",
                 hint=f"Make the column at least {_ENOUGH} characters long.",
                 obj=obj,
                 id="edna.W303",
             )
-    yield from _unique(model, {field.name: (field, draw) for field, draw in columns.items()}, what=what, obj=obj)
+    names = {field.name: (field, draw) for field, draw in columns.items()}
+    yield from _unique(model, names, what=what, obj=obj, fails=fails)
 
 
 def misfit(field: Field[Any, Any], placeholder: Placeholder) -> str | None:
     """Why a value of this placeholder cannot stand in the column. A developer's own function is never called."""
-    if placeholder.name == "call":
+    if placeholder.name in ("call", "derived"):
         return None
     if placeholder.reads_original:
         return None if isinstance(field, DateField) else "is cut from a date, which the column does not hold"
@@ -66,7 +71,7 @@ def misfit(field: Field[Any, Any], placeholder: Placeholder) -> str | None:
 
 
 def _unique(
-    model: type[Model], columns: Mapping[str, tuple[Field[Any, Any], Placeholder]], *, what: str, obj: str
+    model: type[Model], columns: Mapping[str, tuple[Field[Any, Any], Placeholder]], *, what: str, obj: str, fails: str
 ) -> Iterator[CheckMessage]:
     for group in unique_groups(model):
         touched = [columns[name] for name in group if name in columns]
@@ -75,18 +80,18 @@ def _unique(
         label = f"{model._meta.label}.{' + '.join(group)}"
         if len(touched) == len(group):
             yield Error(
-                f"{what}: {label} must be unique, but gets the same value in every row: the second row is refused by "
-                "the database, and the disguise with it.",
-                hint="Use placeholders.random_string(), random_email(), call(..., unique=True), or null() where the "
-                "column takes it.",
+                f"{what}: {label} must be unique, but gets the same value in every row: the database refuses the second row: "
+                f"{fails}.",
+                hint="Use placeholders.random_string() of 26 characters or more, random_email(), call(..., unique=True), or null() where "
+                "the column takes it.",
                 obj=obj,
                 id="edna.E301",
             )
         else:
             yield Warning(
                 f"{what}: {label} must be unique together, and only {', '.join(field.name for field, _ in touched)} "
-                "gets a new value, the same in every row: rows that differed there only are refused by the database, "
-                "and the disguise with them.",
+                "gets a new value, the same in every row: the database refuses rows that differed there only: "
+                f"{fails}.",
                 hint="Use a unique placeholder for one of these columns, unless the other columns tell the rows apart.",
                 obj=obj,
                 id="edna.W301",

@@ -14,6 +14,8 @@ from django.db.models import Model
 from edna import registry
 from edna.checks.settings import principal_models
 from edna.checks.steps import usable_steps
+from edna.operations import serverkeys
+from edna.spec import Decorrelate, Modify
 
 _SECURE_DELETE: Final = re.compile(
     r"pragma\s+(?:\w+\.)?secure_delete\s*(?:=\s*|\(\s*)'?(?:1|on|true|yes)\b", re.IGNORECASE
@@ -71,6 +73,32 @@ def _replicas() -> Iterator[CheckMessage]:
             )
 
 
+def check_lists(**_: Any) -> list[CheckMessage]:
+    """From the models alone, where the database is PostgreSQL; it is not asked."""
+    models: dict[type[Model], None] = {}
+    for disguise in registry.disguises().values():
+        steps = usable_steps(disguise)
+        if any(isinstance(step, Decorrelate) for step in steps):
+            models |= dict.fromkeys(principal_models())
+        models |= {step.model: None for step in steps if isinstance(step, Decorrelate | Modify)}
+    return [
+        Warning(
+            f"{model._meta.label} has no Meta.ordering: PostgreSQL shows lists of it in the order in which rows were written, so that "
+            "what one disguise has written stands side by side, for everybody who sees a page of it.",
+            hint='Give it one by a column that tells nothing, ordering = ("pk",) for example; or order all its lists, and silence this '
+            "check. Run edna_scrub regularly.",
+            obj=model,
+            id="edna.W061",
+        )
+        for model in models
+        if not model._meta.ordering and _is_postgresql(router.db_for_write(model))
+    ]
+
+
+def _is_postgresql(alias: str) -> bool:
+    return alias in connections.settings and connections[alias].vendor == "postgresql"
+
+
 def check_sqlite_options(**_: Any) -> list[CheckMessage]:
     """From the settings alone; what the database really answers is `check_stored`'s business."""
     aliases = dict.fromkeys(router.db_for_write(model) for model in principal_models())
@@ -116,6 +144,8 @@ def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[Check
             found += _sqlite_answers(alias)
         if principals and connections[alias].vendor == "mysql":
             found += _mysql_engines(alias, principals)
+        if principals:
+            found += _server_keys(alias)
     return found
 
 
@@ -133,6 +163,27 @@ def _sqlite_answers(alias: str) -> Iterator[CheckMessage]:
             "otherwise.",
             obj=f"database {alias!r}",
             id="edna.W056",
+        )
+
+
+def _server_keys(alias: str) -> Iterator[CheckMessage]:
+    found = serverkeys.look(using=alias)
+    if found is None:
+        return  # before the migration, or edna.E002 says why
+    if found.refusal:
+        yield Error(
+            found.refusal,
+            hint="manage.py edna_keys list shows the keys that are configured, and those that the database knows.",
+            obj=f"database {alias!r}",
+            id="edna.E059",
+        )
+    for check_value in found.missing:
+        yield Warning(
+            f'The database knows a server key (check value {serverkeys.digits(check_value)}) that is not in EDNA["MAC_KEYS"]: what was '
+            "made under it alone does not open or verify.",
+            hint=serverkeys.PUT_BACK,
+            obj=f"database {alias!r}",
+            id="edna.W060",
         )
 
 

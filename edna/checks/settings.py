@@ -18,6 +18,7 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.cache import BaseCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import FieldError, ValidationError
 from django.db.models import Model
 from django.utils.module_loading import import_string
 
@@ -25,9 +26,14 @@ from edna import conf
 from edna.errors import ConfigurationError
 
 _OBJECT: Final = "settings.EDNA"
+_A_KEY: Final = """If anything is sealed already, put back the key that it was sealed under. Otherwise make one, once, outside the database:
+    export EDNA_MAC_KEY=$(openssl rand -hex 32)
+and read it in the settings:
+    EDNA = {"MAC_KEYS": [os.environ.get("EDNA_MAC_KEY", "")]}"""
 _MIDDLEWARE: Final = "edna.middleware.EdnaMiddleware"
 _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.mac_keys,
+    conf.staff,
     conf.locator_mode,
     conf.pseudoprincipal_keys,
     conf.chunk_rows,
@@ -52,7 +58,16 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     if not isinstance(getattr(settings, "EDNA", {}), Mapping):
         hint = 'Write it as a dictionary: EDNA = {"MAC_KEYS": [...]}.'
         return [Error("EDNA is no dictionary: nothing of edna works.", hint=hint, obj=_OBJECT, id="edna.E001")]
-    return [*_names(), *_values(), *_mac_keys(), *_principal_models(), *_runner(), *_metrics(), *_request_rate()]
+    return [
+        *_names(),
+        *_values(),
+        *_mac_keys(),
+        *_principal_models(),
+        *_staff(),
+        *_runner(),
+        *_metrics(),
+        *_request_rate(),
+    ]
 
 
 def principal_models() -> list[type[Model]]:
@@ -86,7 +101,7 @@ def _values() -> Iterator[CheckMessage]:
             continue
         yield Error(
             f"{problem} Until then every disguise and every reveal is refused.",
-            hint="Correct the value, or leave it out to use the default.",
+            hint=_A_KEY if read is conf.mac_keys else "Correct the value, or leave it out to use the default.",
             obj=_OBJECT,
             id="edna.E002",
         )
@@ -127,6 +142,38 @@ def _principal_models() -> Iterator[CheckMessage]:
             obj=_OBJECT,
             id="edna.W002",
         )
+
+
+def _staff() -> Iterator[CheckMessage]:
+    try:
+        configured = conf.staff()
+    except ConfigurationError:
+        return  # edna.E002 says so
+    for label, lookups in configured.items():
+        try:
+            model = apps.get_model(label)
+        except (LookupError, ValueError):
+            problem = f"names {label}, which is not installed"
+        else:
+            if _can_be_filtered(model, lookups):
+                continue
+            problem = f"tells who of {model._meta.label} is of the staff by what that model cannot be filtered by: "
+            problem += ", ".join(sorted(lookups))
+        yield Error(
+            f'EDNA["STAFF"] {problem}. What is for everybody but staff is refused, or takes them along.',
+            hint='Name a principal model and a filter of its columns, such as {"shop.Customer": {"is_admin": True}}.',
+            obj=_OBJECT,
+            id="edna.E005",
+        )
+
+
+def _can_be_filtered(model: type[Model], lookups: Mapping[str, Any]) -> bool:
+    """Sends nothing."""
+    try:
+        model._base_manager.filter(**lookups)
+    except (FieldError, ValidationError, ValueError, TypeError):
+        return False
+    return True
 
 
 def _runner() -> Iterator[CheckMessage]:

@@ -14,6 +14,7 @@ from edna import registry
 from edna.checks.overlaps import twice_changed
 from edna.checks.pseudoprincipals import check_generator, check_primary_key, find_generator, needs_pseudoprincipals
 from edna.checks.relations import check_relations
+from edna.checks.returning import check_returning
 from edna.checks.settings import principal_models
 from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, usable_steps
 from edna.errors import SpecError
@@ -39,7 +40,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
                 generators[generator, principal] = None
     principals = principal_models()
     for disguise in registry.all_by_hand().values() if principals else ():
-        found += _options(disguise)
+        found += [*_options(disguise), *check_returning(disguise)]
         if disguise.pseudoprincipal is not None:
             model = getattr(disguise.pseudoprincipal, "model", None)
             generator, problems = find_generator(disguise, model if model in principals else principals[0])
@@ -62,7 +63,12 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
     steps = usable_steps(disguise)
     for step in steps:
         found += check_step(disguise, step)
-    found += [*_unused_params(disguise), *twice_changed(disguise), *check_relations(disguise)]
+    found += [
+        *_unused_params(disguise),
+        *twice_changed(disguise),
+        *check_relations(disguise),
+        *check_returning(disguise),
+    ]
     if any(message.id == "edna.E106" for message in found):
         return found, None
     try:

@@ -1,7 +1,7 @@
 """X25519 keys as types that cannot leak by accident, and the one keyed hash that everything else is derived with.
 
 Keeps: a secret is never printed, pickled, copied or compared in variable time; its bytes come out through `expose()`
-only (DESIGN 2.8). Keeps: the text form of a secret key (docs/format.md, "Secret key text").
+only (secrets are a type). Keeps: the text form of a secret key (docs/format.md, "Secret key text").
 Does not know: whose a key is, where it is stored, what is sealed with it.
 """
 
@@ -109,12 +109,29 @@ _LOW_ORDER = frozenset(
         "ee" + "ff" * 30 + "7f",
     )
 )
+_P = 2**255 - 19
+_TOP_BYTE_OF_P = 0x7F
+
+
+def _why_not_to_seal_to(raw: bytes) -> str | None:
+    """What is wrong with these 32 bytes as a public key; None if nothing is.
+
+    X25519 takes several spellings for the same point (RFC 7748 section 5), but a box is bound to the bytes it was sealed to, and
+    whoever has the secret key computes only the least of them: what is sealed to another is lost.
+    """
+    if raw in _LOW_ORDER:
+        return "is a point of small order: anybody could open what is sealed to it"
+    if raw[-1] & 0x80:
+        return "has its top bit set, which X25519 ignores: nobody could open what is sealed to it"
+    if raw[-1] == _TOP_BYTE_OF_P and int.from_bytes(raw, "little") >= _P:
+        return "is not less than 2^255 - 19: nobody could open what is sealed to it"
+    return None
 
 
 class PublicKey:
     """An X25519 public key: an immutable value, hashable, `bytes(public_key)` gives its 32 bytes.
 
-    Raises: KeyMalformed if `raw` is not 32 bytes or is a point of small order.
+    Raises: KeyMalformed if `raw` is not 32 bytes, is a point of small order, or is not the one spelling of its point.
     """
 
     __slots__ = ("__bytes",)
@@ -123,8 +140,8 @@ class PublicKey:
         raw = bytes(raw) if isinstance(raw, bytearray | memoryview) else raw
         if type(raw) is not bytes or len(raw) != KEY_BYTES:
             raise KeyMalformed(f"A public key is exactly {KEY_BYTES} bytes.")
-        if raw in _LOW_ORDER:
-            raise KeyMalformed("This public key is a point of small order: anybody could open what is sealed to it.")
+        if (wrong := _why_not_to_seal_to(raw)) is not None:
+            raise KeyMalformed(f"This public key {wrong}. Take one that an X25519 implementation made.")
         self.__bytes = raw
 
     def __bytes__(self) -> bytes:

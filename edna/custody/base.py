@@ -69,7 +69,7 @@ def candidate_ids(slot_secret: SlotSecret, *, peppers: Sequence[bytes]) -> list[
     if any(len(pepper) < MIN_PEPPER_BYTES for pepper in peppers):
         del peppers
         raise ConfigurationError(f"A server key needs at least {MIN_PEPPER_BYTES} bytes: short ones can be guessed.")
-    return [derive(_stretched(pepper), purpose=b"edna.slot.id.1", data=slot_secret.expose()) for pepper in peppers]
+    return [derive(pepper_key(pepper), purpose=b"edna.slot.id.1", data=slot_secret.expose()) for pepper in peppers]
 
 
 def unlock_slot(slot: Slot, *, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> SecretKey:
@@ -106,9 +106,10 @@ def _unlocked(slot: Slot, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> 
 
 
 def _wrapping_key(slot_secret: SlotSecret, pepper: bytes) -> bytes:
-    return derive(_stretched(pepper), purpose=b"edna.slot.wrap.1", data=slot_secret.expose())
+    return derive(pepper_key(pepper), purpose=b"edna.slot.wrap.1", data=slot_secret.expose())
 
 
-def _stretched(pepper: bytes) -> bytes:
+def pepper_key(pepper: bytes) -> bytes:
+    """Return what ids, wrapping keys and salts of slots are derived with under that server key."""
     # A server key may have any length; BLAKE2b takes at most 64 bytes of key.
     return fingerprint(pepper, purpose=b"edna.pepper.1")

@@ -1,4 +1,4 @@
-"""Large disguises in chunks: each an atomic disguise of some of the rows, with bags under a locator of its own (DESIGN 5).
+"""Large disguises in chunks: each an atomic disguise of some of the rows, with bags under a locator of its own.
 
 The locators follow from that of the receipt, which is the first chunk's; all are listed for the principal. Invariants: a row is
 in one chunk with all that the disguise does to it, so that a chunk is undone without the earlier ones; what refers to a row is
@@ -15,7 +15,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -24,24 +24,25 @@ from django.db.models import Model
 from django.utils import timezone
 
 from edna import conf, coverage, registry, store
-from edna.engine import disguise as disguising
-from edna.engine import families, transactions
-from edna.engine import plan as planning
-from edna.engine import reveal as revealing
-from edna.engine.chains import Chunk, chunks_of
-from edna.engine.compiling import CompiledStep, compiled_disguise, owner_keys
-from edna.engine.conflicts import Outcome
-from edna.engine.expiring import nothing_kept
-from edna.engine.ordering import relations_to
-from edna.engine.planned import Plan, Target
-from edna.engine.progress import Overrides
-from edna.engine.references import key_of
-from edna.engine.selection import Selection
-from edna.engine.unlocked import Unlocked, listed_locators, open_bags
+from edna.db import transactions
+from edna.db.rows import Row, table_of
+from edna.engine.bags.capability import Unlocked, listed_locators, open_bags
+from edna.engine.bags.chain import Chunk, chunks_of
+from edna.engine.books.expiry_dates import nothing_kept
+from edna.engine.disguising import execute as disguising
+from edna.engine.graph import families
+from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.outcome import Outcome, in_rows
+from edna.engine.graph.references import key_of
+from edna.engine.planning import plan as planning
+from edna.engine.planning.selection import Selection
+from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
+from edna.engine.planning.steps import Plan, Target
+from edna.engine.revealing import reveal as revealing
+from edna.engine.revealing.progress import Overrides
 from edna.errors import BagError, PrincipalNotRegistered, ReceiptUnknown, RevealRefused
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt
-from edna.rows import Row, table_of
 from edna.spec import ALL, Decorrelate, Disguise, Remove
 
 #: Of some tables, the rows that a chunk is about, by their keys.
@@ -144,7 +145,7 @@ def _locked(target: Target, model: type[Model], *, using: str) -> Target:
     if target.entry.id not in by_id:
         raise PrincipalNotRegistered("The account was removed by another disguise meanwhile; reveal that one first.")
     owners = tuple(by_id[entry.id] for entry in target.owners if entry.id in by_id)
-    now = Target(by_id[target.entry.id], owners)
+    now = replace(target, entry=by_id[target.entry.id], owners=owners)
     planning.lock_principals(model, [now], using=using)
     return now
 
@@ -323,13 +324,13 @@ def reveal(
                 found += 1
         if not found:
             raise nothing_kept(receipt.disguise)
-        outcome.held = []
+        outcome.forget_held()
         outcome.include(again)
         if not again.held or not (again.restored or again.deferred):
             break
     if outcome.held and not allow_partial:
         raise RevealRefused(
-            f"{len(outcome.held)} record(s) of {receipt.disguise} cannot be revealed now, so none was; "
+            f"{in_rows(outcome.rows_held)} of {receipt.disguise} cannot be revealed now, so none was; "
             "see the outcome for the reasons.",
             outcome=outcome,
         )

@@ -8,6 +8,7 @@ the command line.
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import os
 import sys
@@ -46,6 +47,8 @@ class EdnaCommand(BaseCommand):
     """A command whose refusals are sentences. Subclasses write ``run``, ``help`` and ``examples``."""
 
     examples: ClassVar[str]
+    #: Whether what it does is an operator's act, which the audit trail notes under the name of whoever typed it.
+    noted: ClassVar[bool] = False
     statuses: ClassVar[str] = "0 done, 1 refused, 2 wrong usage, 3 done in part"
     requires_system_checks: Any = ()
 
@@ -54,6 +57,12 @@ class EdnaCommand(BaseCommand):
         return super().create_parser(prog_name, subcommand, epilog=epilog, formatter_class=_Help, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
+        if self.noted:
+            parser.add_argument(
+                "--operator",
+                default="",
+                help="Who you are, for the audit trail; your name on this machine unless given.",
+            )
         parser.add_argument("--json", action="store_true", help="Print one JSON document instead of text.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -96,6 +105,15 @@ class EdnaCommand(BaseCommand):
         self.stderr.flush()
 
 
+def operator_of(options: dict[str, Any]) -> str:
+    """Who types this: the name that they give, or theirs on this machine."""
+    if options["operator"]:
+        return str(options["operator"])
+    with suppress(OSError, KeyError, ImportError):
+        return getpass.getuser()
+    return ""
+
+
 def sentence(error: Exception) -> str:
     """With a capital letter, unless it begins with a name such as ``shop.delete-account``."""
     text = str(error)
@@ -119,6 +137,11 @@ def add_disguise_arguments(parser: CommandParser) -> None:
         help="One person: the primary key, or the name they log in with. pk:42 if 42 could be both.",
     )
     whom.add_argument("--all", action="store_true", dest="everyone", help="Everybody who owns such rows.")
+    parser.add_argument(
+        "--include-staff",
+        action="store_true",
+        help='With --all: those who run the site, too (is_staff, or EDNA["STAFF"]); otherwise they are left out.',
+    )
     parser.add_argument(
         "--param",
         metavar="NAME=VALUE",

@@ -91,4 +91,4 @@ def sum_up(report: JobReport) -> str:
     parts += [f"{count} {word}" for word, count in (("skipped", report.skipped), ("failed", report.failed)) if count]
     if report.left:
         parts.append(f"{report.left} " + ("never done" if report.state is JobState.CANCELLED else "left"))
-    return f"Job {report.id}, {report.disguise}: {report.state}; {', '.join(parts)}."
+    return f"Job {report.id}, {report.disguise}: {report.standing}; {', '.join(parts)}."

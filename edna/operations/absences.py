@@ -15,7 +15,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from edna import store
-from edna.engine.references import reference_of
+from edna.engine.graph.references import reference_of
 from edna.schedules import Schedule
 from edna.store import dormancy as stored
 from edna.store.dormancy import Told

@@ -2,28 +2,35 @@
 
 Keeps: an entry has the hour, no finer, and carries a MAC over itself and over the entry before it, under a key that is not in the
 database (`EDNA["MAC_KEYS"]`: the first signs, all verify). So an entry that was changed, taken out or put in between is
-found by `verify`. Entries that are cut off at the end are not: the log (`edna.audit`) names each entry and its MAC, for those who
-keep it elsewhere.
+found by `verify`. How many there were is kept under such a MAC, too: entries that are cut off at the end are missed, and a trail that
+goes on without them has a gap for ever. Who puts an earlier count back with the earlier end is not found, nor who takes all away: the log
+(`edna.audit`) names each entry and its MAC, for those who keep it elsewhere.
 Does not know: who may do what, and whether it succeeded; callers note what they have done, in the same transaction.
 """
 
 from __future__ import annotations
 
 import datetime
+import enum
 import hmac
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from django.db import router, transaction
 from django.utils import timezone
 
 from edna import conf, logs, registry
 from edna.crypto.keys import derive, fingerprint
+from edna.engine.books import noted
 from edna.records import values
 from edna.store import audit as store
-from edna.store.audit import AuditRow
+from edna.store import serverkeys
+from edna.store.audit import AuditRow, Counted
 
 _LONGEST_OPERATOR = 255
+#: What the MAC of the count is personalised with.
+_COUNT: Final = b"edna.audit.cnt.1"
 
 
 @dataclass(frozen=True)
@@ -43,19 +50,28 @@ def note(action: str, *, operator: str, disguise: str = "", **details: int | str
 
     ``details`` are numbers and such: a count, a job, a bucket. Never whom it was about. Until the transaction commits, others who
     note something wait: note it last.
+
+    Raises:
+        ServerKeyUnknown: under the configured key, the entry would pass for somebody else's.
     """
     if unsuitable := sorted(name for name, value in details.items() if type(value) not in (int, str)):
         raise TypeError(f"A detail of the audit trail is a whole number or a text: {', '.join(unsuitable)}.")
     using = _database()
+    serverkeys.require(using=using)
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
     with transaction.atomic(using=using):
         row = AuditRow(0, hour, operator[:_LONGEST_OPERATOR], action, disguise, dict(details))
-        row = store.append(row, mac=lambda numbered, before: _macs(numbered, before)[0], using=using)
+        row = store.append(row, seal=_sealed, is_ours=_is_our_count, using=using)
     mac = row.mac.hex()
     transaction.on_commit(
         lambda: logs.event("audit", area="audit", entry=row.id, action=action, disguise=disguise or None, mac=mac),
         using=using,
     )
+
+
+def connect() -> None:
+    """Note what operators do through `edna.api`, too. Calling it again changes nothing."""
+    noted.connect(note)
 
 
 def entries(*, most: int = 100) -> list[Entry]:
@@ -64,27 +80,99 @@ def entries(*, most: int = 100) -> list[Entry]:
     return [Entry(row.id, row.logged_at, row.operator, row.action, row.disguise, row.details) for row in found]
 
 
+def is_noted(action: str, **details: int | str) -> bool:
+    """Whether there is an entry of that action that says this, too."""
+    found = store.rows(using=_database(), action=action)
+    return any(details.items() <= row.details.items() for row in found)
+
+
 def verify() -> list[int]:
-    """The numbers of entries that do not verify: changed, not written by this site, or after one that is missing."""
-    before, expected, wrong = b"", 1, []
-    for row in store.rows(using=_database()):
-        if row.id != expected or not any(hmac.compare_digest(row.mac, mac) for mac in _macs(row, before)):
+    """The numbers of entries that do not verify: changed, not written by this site, or after one that is missing.
+
+    Where the end is missing, or the count of entries is not this site's: the number after the last.
+    """
+    using = _database()
+    before, last, wrong, has_count = b"", 0, [], False
+    for row in store.rows(using=using):
+        kind = _kind(row, before)
+        # A count begins once: one that begins again does so because somebody took it away.
+        if row.id != last + 1 or kind is None or (kind is _Kind.BEGINS and has_count):
             wrong.append(row.id)
-        before, expected = row.mac, row.id + 1
+        has_count |= kind in (_Kind.COUNTED, _Kind.BEGINS)
+        before, last = row.mac, row.id
+    counted = store.counted(using=using)
+    is_ours = counted is not None and _is_our_count(counted)
+    cut = is_ours and counted is not None and counted.count > last
+    ends_well = not has_count if counted is None else is_ours and (counted.count, counted.newest) == (last, before)
+    if cut or (not ends_well and last not in wrong):
+        wrong.append(last + 1)
     return wrong
 
 
-def _macs(row: AuditRow, before: bytes) -> list[bytes]:
+def newest_verify(*, most: int) -> Iterator[bool]:
+    """Whether each of the newest entries was written by this site, newest first; not of one whose predecessor is out of reach."""
+    newest = list(store.rows(using=_database(), newest_first=True, most=most))
+    for row, earlier in zip(newest, [*newest[1:], None], strict=False):
+        if earlier is not None or row.id == 1:
+            yield _kind(row, earlier.mac if earlier else b"") is not None
+
+
+class _Kind(enum.Enum):
+    """Of an entry, by what its MAC is personalised with."""
+
+    #: Of earlier releases, which counted nothing.
+    UNCOUNTED = b"edna.audit.mac.1"
+    #: The first one that was counted, or the first after the count was lost.
+    BEGINS = b"edna.audit.beg.2"
+    COUNTED = b"edna.audit.mac.2"
+
+
+def _sealed(row: AuditRow, counted: Counted | None, last: AuditRow | None) -> tuple[AuditRow, Counted]:
+    """``row`` after what was counted, or after the ``last``; and the count with it."""
+    kind = _Kind.COUNTED if counted is not None and _is_our_count(counted) else _Kind.BEGINS
+    # A count of somebody else, too: a number that was given once is not given again. But not of a vandal, who left none to give.
+    said = counted.count if counted and (kind is _Kind.COUNTED or counted.count < store.TOO_HIGH) else 0
+    number = 1 + max(said, last.id if last else 0)
+    before = last.mac if last else counted.newest if counted and kind is _Kind.COUNTED else b""
+    row = replace(row, id=number)
+    using = _database()
+    row = replace(row, mac=_mac(_told(row, before), serverkeys.signing_key(using=using), purpose=kind.value))
+    return row, Counted(number, row.mac, _mac([number, row.mac], serverkeys.signing_key(using=using), purpose=_COUNT))
+
+
+def _kind(row: AuditRow, before: bytes) -> _Kind | None:
+    """None if its MAC is not this site's."""
+    fitting = (kind for kind in _Kind for mac in _macs(row, before, kind) if hmac.compare_digest(row.mac, mac))
+    return next(fitting, None)
+
+
+def _is_our_count(counted: Counted) -> bool:
+    return any(hmac.compare_digest(counted.mac, mac) for mac in _count_macs(counted.count, counted.newest))
+
+
+def _macs(row: AuditRow, before: bytes, kind: _Kind) -> list[bytes]:
     """Under each key of the server, the current one first."""
+    return _under_each_key(_told(row, before), purpose=kind.value)
+
+
+def _told(row: AuditRow, before: bytes) -> list[Any]:
+    """What an entry's MAC is over."""
     hour = row.logged_at if timezone.is_naive(row.logged_at) else row.logged_at.astimezone(datetime.UTC)
-    data = values.encode(
-        # Sorted: databases keep the members of a JSON object in an order of their own.
-        [row.id, hour.isoformat(), row.operator, row.action, row.disguise, sorted(row.details.items()), before]
-    )
-    return [
-        derive(fingerprint(key, purpose=b"edna.audit.key.1"), purpose=b"edna.audit.mac.1", data=data)
-        for key in conf.mac_keys()
-    ]
+    # Sorted: databases keep the members of a JSON object in an order of their own.
+    return [row.id, hour.isoformat(), row.operator, row.action, row.disguise, sorted(row.details.items()), before]
+
+
+def _count_macs(count: int, newest: bytes) -> list[bytes]:
+    return _under_each_key([count, newest], purpose=_COUNT)
+
+
+def _under_each_key(value: list[Any], *, purpose: bytes) -> list[bytes]:
+    return [_mac(value, key, purpose=purpose) for key in conf.mac_keys()]
+
+
+def _mac(value: list[Any], server_key: bytes, *, purpose: bytes) -> bytes:
+    key = fingerprint(server_key, purpose=b"edna.audit.key.1")
+    return derive(key, purpose=purpose, data=values.encode(value))
 
 
 def _database() -> str:

@@ -2,7 +2,8 @@
 
 Invariants: a principal is disguised and off the list, or neither, and whole, never in chunks, so that a kill leaves nothing half
 done; the number of statements depends on the disguise's tables, not on principals or rows. Who is no longer there, has no key, or
-has returned (of a schedule), is skipped. Does not know what to do about failures, nor when to go on: see `running`.
+has returned (of a schedule), is skipped; whom this site did not put on the list, is refused. Does not know what to do about
+failures, nor when to go on: see `running`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from django.db.models import Model
 from django.utils import timezone
 
 from edna import conf, store
-from edna.engine import disguise as disguising
-from edna.engine import plan as planning
-from edna.engine import transactions
-from edna.engine.measuring import measuring
-from edna.engine.planned import Plan, Target, TooManyRows
-from edna.engine.references import reference_of, without_row
+from edna.db import transactions
+from edna.engine.books.measurements import measuring
+from edna.engine.disguising import execute as disguising
+from edna.engine.graph.references import reference_of, without_row
+from edna.engine.planning import plan as planning
+from edna.engine.planning.steps import Plan, Target, TooManyRows
+from edna.operations import audit
 from edna.records.locator import Receipt
 from edna.spec import Disguise
 from edna.store import jobs as store_jobs
@@ -75,6 +77,8 @@ def perform(
     def attempt() -> Batch:
         mails.clear()
         claimed[:] = store_jobs.claim(work.job, most=most, after=after, among=among, using=work.using)
+        if forged := [item.id for item in claimed if not item.sound]:
+            return _refuse(work, forged)
         return _disguise(work, claimed, count=count, mails=mails) if claimed else Batch()
 
     with measuring("batch", work.disguise.name):
@@ -82,6 +86,13 @@ def perform(
     if mails:
         _send(work.schedule, mails)
     return batch
+
+
+def _refuse(work: Work, forged: Sequence[int]) -> Batch:
+    """These alone: the others are taken the next time. They stay on the list, as evidence, and are not taken again."""
+    store_jobs.refuse_items(forged, using=work.using)
+    audit.note("items_refused", operator="", disguise=work.disguise.name, job=work.job, items=len(forged))
+    return Batch(found=len(forged))
 
 
 def _disguise(

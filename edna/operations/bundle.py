@@ -18,6 +18,7 @@ from edna import conf
 from edna.crypto.keys import derive, fingerprint
 from edna.errors import BagError, FileRefused
 from edna.records import values
+from edna.store import serverkeys
 
 FORMAT: Final = 1
 
@@ -47,18 +48,23 @@ class Writer:
         self._checksum.update(data)
         self._file.write(data)
 
-    def end(self) -> None:
+    def end(self, *, using: str) -> None:
+        """
+        Raises:
+            ServerKeyUnknown: the file would be signed with a key that this database does not know.
+        """
         self._write(bytes(_LENGTH_BYTES))
         checksum = self._checksum.digest()
-        self._file.write(checksum + _macs(checksum)[0])
+        self._file.write(checksum + _mac(checksum, serverkeys.signing_key(using=using)))
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[Writer]:
+def new_file(path: str, *, using: str) -> Iterator[Writer]:
     """A new file of mode 0600, on the disk when the block has ended, and gone if it fails.
 
     Raises:
         FileRefused: there is something at ``path`` already, or it cannot be written.
+        ServerKeyUnknown: as `Writer.end`.
     """
     try:
         # Never through a link, and never over anything: it may be the only copy.
@@ -71,7 +77,7 @@ def new_file(path: str) -> Iterator[Writer]:
         with os.fdopen(descriptor, "wb") as file:
             writer = Writer(file)
             yield writer
-            writer.end()
+            writer.end(using=using)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
@@ -176,7 +182,8 @@ def _new_checksum() -> Any:
 
 def _macs(checksum: bytes) -> list[bytes]:
     """Under each key of the server, the current one first."""
-    return [
-        derive(fingerprint(key, purpose=b"edna.export.key"), purpose=b"edna.export.mac", data=checksum)
-        for key in conf.mac_keys()
-    ]
+    return [_mac(checksum, key) for key in conf.mac_keys()]
+
+
+def _mac(checksum: bytes, server_key: bytes) -> bytes:
+    return derive(fingerprint(server_key, purpose=b"edna.export.key"), purpose=b"edna.export.mac", data=checksum)

@@ -5,15 +5,18 @@ Reads specifications only, never rows. Knows nothing of permissions: whoever sho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Model, Q
+from django.db.models import ForeignKey, Model, Q
 
 from edna import conf, coverage, registry
+from edna.engine.graph.staff import condition
 from edna.errors import EdnaError
+from edna.placeholders import Placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Modify, Param, Remove, Transformation
 
 _LONGEST_VALUE: Final = 60
@@ -45,6 +48,14 @@ class Covered:
 
 
 @dataclass(frozen=True)
+class ChosenFrom:
+    """The rows that a parameter names: those of ``model``, by the values of the field called ``key``."""
+
+    model: type[Model]
+    key: str
+
+
+@dataclass(frozen=True)
 class CatalogueEntry:
     """One disguise. ``principal_model`` is None where its owners lead to none; the checks say why."""
 
@@ -53,6 +64,8 @@ class CatalogueEntry:
     principal_model: type[Model] | None
     applies_to: str
     params: dict[str, type]
+    #: Of the parameters that are compared with a foreign key, the rows to choose from.
+    choices: dict[str, ChosenFrom]
     locators: str
     covered: tuple[Covered, ...]
     #: Where it is written, as the checks name it.
@@ -71,6 +84,11 @@ class CatalogueEntry:
     def takes(self) -> list[tuple[str, str]]:
         """Parameters and the names of their types."""
         return [(name, kind.__name__) for name, kind in self.params.items()]
+
+    @property
+    def knows_staff(self) -> bool:
+        """Whether anything says who of the principals runs the site."""
+        return self.principal_model is not None and bool(condition(self.principal_model))
 
     @property
     def for_jobs(self) -> bool:
@@ -114,10 +132,50 @@ def _entry(disguise: type[Disguise]) -> CatalogueEntry:
         principal,
         disguise.applies_to,
         dict(disguise.params),
+        choices_of(disguise),
         disguise.locators or conf.locator_mode(),
         covered,
         f"{disguise.__module__}.{disguise.__qualname__}",
     )
+
+
+def choices_of(disguise: type[Disguise]) -> dict[str, ChosenFrom]:
+    """Which parameters stand for a row of another table, because a condition compares them with a foreign key."""
+    found: dict[str, ChosenFrom] = {}
+    for step in disguise.steps():
+        for path, param in _compared(step.where) if step.where else ():
+            with contextlib.suppress(FieldDoesNotExist):
+                if param.name in disguise.params and (chosen := _chosen_from(step.model, path.split("__"))):
+                    found.setdefault(param.name, chosen)
+    return found
+
+
+def _compared(where: Q) -> Iterator[tuple[str, Param]]:
+    for child in where.children:
+        if isinstance(child, Q):
+            yield from _compared(child)
+        elif isinstance(child, tuple) and isinstance(child[1], Param):
+            yield child[0].removesuffix("__exact"), child[1]
+
+
+def _chosen_from(model: type[Model], path: Sequence[str]) -> ChosenFrom | None:
+    """What the foreign key at the end of ``path`` refers to, be it written with or without the field that it refers to.
+
+    Raises:
+        FieldDoesNotExist: the path goes on with a lookup, or leads nowhere.
+    """
+    chosen: ChosenFrom | None = None
+    for name in path:
+        if chosen is not None and name in ("pk", chosen.key):
+            return chosen
+        field = model._meta.pk if name == "pk" else model._meta.get_field(name)
+        if not isinstance(field, ForeignKey):
+            chosen = None
+            model = getattr(field, "related_model", None) or model
+        else:
+            model = field.target_field.model
+            chosen = ChosenFrom(model, field.target_field.name)
+    return chosen
 
 
 def _covered(disguise: type[Disguise]) -> Iterator[Covered]:
@@ -149,10 +207,22 @@ def _whose(step: Transformation) -> str:
 def _effect(step: Transformation) -> str:
     if isinstance(step, Remove):
         shared = "; one that others own too goes when the last of them leaves" if len(step.owners) > 1 else ""
-        return f"sealed and deleted{shared}"
+        return f"sealed and deleted{shared}{_return(step)}"
     if isinstance(step, Modify):
         return f"the values of {', '.join(step.set)} are sealed, and placeholders put in their places"
     return f"its {path_in_words(step.column)} becomes a placeholder user, {_groups(step)}"
+
+
+def _return(step: Remove) -> str:
+    if not step.comes_back:
+        return "; it does not come back"
+    said = [f"{name} {_on_return(draw)}" for name, draw in step.values_on_return.items()]
+    return f"; comes back with {', '.join(said)}" if said else ""
+
+
+def _on_return(placeholder: Placeholder) -> str:
+    """A constant by its value; of all else, that it is made anew."""
+    return _shortened(placeholder.make(None, None)) if placeholder.fixed else "made anew"  # type: ignore[arg-type]
 
 
 def _groups(step: Decorrelate) -> str:

@@ -21,9 +21,9 @@ from django.views.decorators.debug import sensitive_variables
 
 from edna import logs, registry, schedules, store
 from edna.api import Receipt
-from edna.engine import transactions
-from edna.engine.expiring import today as utc_day
-from edna.engine.references import reference_of
+from edna.db import transactions
+from edna.engine.books.expiry_dates import today as utc_day
+from edna.engine.graph.references import reference_of
 from edna.errors import EdnaError, UnknownSchedule
 from edna.operations import absences, jobs
 from edna.operations.absences import Absence
@@ -31,6 +31,7 @@ from edna.operations.mailing import Mailer
 from edna.operations.turns import Turn
 from edna.schedules import Notice, Schedule
 from edna.store import dormancy as stored
+from edna.store import serverkeys
 from edna.store.dormancy import Told
 from edna.store.runs import note_run
 
@@ -79,10 +80,11 @@ def run_schedules(
     ``progress(schedule, done, total)`` is called after each page of people. A schedule in trouble keeps no other from being run.
 
     Raises:
-        UnknownSchedule; DatabaseBusy: nothing was begun, or all was done and could not be noted.
+        UnknownSchedule; ServerKeyUnknown: nobody is told; DatabaseBusy: nothing was begun, or all was done and could not be noted.
     """
     wanted = schedules.schedules() if only is None else {only: schedules.get(only)}
     day = today or utc_day()
+    serverkeys.require(using=router.db_for_write(registry.principal_models()[0]))
     if dry_run:
         return [_Run(each, day, turn=None, progress=progress).report() for each in wanted.values()]
     using = router.db_for_write(registry.principal_models()[0])
@@ -226,7 +228,9 @@ class _Run:
 
     def _start(self, due: Sequence[str]) -> int | None:
         unfinished = [
-            job.id for job in jobs.reports(unfinished=True, most=10_000) if job.schedule == self.schedule.name
+            job.id
+            for job in jobs.reports(unfinished=True, most=10_000)
+            if job.schedule == self.schedule.name and job.sound
         ]
         if unfinished:
             return unfinished[0]

@@ -18,8 +18,11 @@ from typing import Any, Final
 from django.db import router
 
 from edna import registry
-from edna.engine import expiring, filetasks, transactions
-from edna.store import retention
+from edna.db import transactions
+from edna.engine.books import expiry_dates
+from edna.engine.files import file_tasks
+from edna.operations import audit
+from edna.store import retention, serverkeys
 from edna.store.runs import note_run
 
 #: Of one transaction.
@@ -80,18 +83,21 @@ def upcoming() -> list[Bucket]:
 
 def due(*, today: datetime.date | None = None) -> list[Bucket]:
     """Of `upcoming`, that of which the day has come, held or not."""
-    day = today or expiring.today()
+    day = today or expiry_dates.today()
     return [bucket for bucket in upcoming() if bucket.expires_on is not None and bucket.expires_on <= day]
 
 
-def expire(*, today: datetime.date | None = None, progress: Progress | None = None) -> Expired:
-    """Erase what has expired by ``today``. ``progress(done, total)`` counts bags and entries, after each transaction.
+def expire(*, today: datetime.date | None = None, progress: Progress | None = None, operator: str = "") -> Expired:
+    """Erase what has expired by ``today``. ``progress(done, total)`` counts bags and entries, after each transaction. The trail notes it
+    if anything was erased.
 
     Raises:
+        ServerKeyUnknown: under another key, what is not to be erased yet would not be known for that.
         DatabaseBusy: stopped in the middle; run it again.
     """
     using = _database()
-    day = today or expiring.today()
+    serverkeys.require(using=using)  # content that is yet to be written is spared, if its task is known for ours
+    day = today or expiry_dates.today()
     waiting = due(today=day)
     done = Expired(held=sum(bucket.bags for bucket in waiting if bucket.held is not None))
     free = [bucket for bucket in waiting if bucket.held is None]
@@ -109,7 +115,13 @@ def expire(*, today: datetime.date | None = None, progress: Progress | None = No
             done.principals += count
             _say(progress, done, total)
     done.kept = max(0, sum(bucket.principals for bucket in waiting) - done.principals)
-    note_run("expire", done.as_dict(), using=using)
+
+    def note() -> None:
+        note_run("expire", done.as_dict(), using=using)
+        if done.bags or done.principals:
+            audit.note("expire", operator=operator, bags=done.bags, principals=done.principals)
+
+    transactions.run(note, using=using)
     return done
 
 
@@ -129,7 +141,7 @@ class _Bucket:
         count, last = retention.delete_some_bags(
             self.bucket,
             after=after,
-            but=filetasks.waited_for(using=self.using),
+            but=file_tasks.waited_for(using=self.using),
             most=_ROWS_AT_ONCE,
             most_bytes=_BYTES_AT_ONCE,
             using=self.using,

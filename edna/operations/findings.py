@@ -29,10 +29,32 @@ _BACKUP: Final = "restore these rows from a backup, and find out who wrote to th
 _NOTE, _ATTENTION, _DAMAGE = Severity.NOTE, Severity.ATTENTION, Severity.DAMAGE
 
 KINDS: Final[dict[str, Kind]] = {
+    "server_key": Kind(
+        _DAMAGE,
+        "the key that would seal is none that this database knows, so that nothing can be disguised; what follows may be due to that",
+        "put the right key in front of MAC_KEYS; if it is new on purpose, manage.py edna_keys add",
+    ),
+    "server_key_missing": Kind(
+        _ATTENTION,
+        "a server key that this database knows is not in MAC_KEYS: what was made under it does not verify",
+        "put it back, behind the present one, and run manage.py edna_vouch; or, if nothing needs it any more, manage.py edna_keys forget",
+    ),
     "entry_key": Kind(_DAMAGE, "an entry's public key has not 32 bytes", _BACKUP),
+    "entry_key_useless": Kind(
+        _ATTENTION,
+        "nobody can open what is sealed to an entry's public key: an earlier release took it",
+        "delete the entry and register them again, with another key; find out who wrote to the table, if nobody's code registers keys",
+    ),
     "entry_list": Kind(_DAMAGE, "an entry's list of locators is cut: not a multiple of 80 bytes", _BACKUP),
     "entry_detached": Kind(_DAMAGE, "an entry of a removed principal says more than its key and its list", _BACKUP),
     "entry_dated": Kind(_DAMAGE, "an entry of somebody who is there has a day on which it expires", _BACKUP),
+    "entry_tag": Kind(
+        _DAMAGE,
+        "this site did not note whose key an entry has, or not as it is now: nothing is sealed to it, nobody speaks for whom it names, "
+        "and nothing is swept by it",
+        "put a missing key back into MAC_KEYS and run edna_vouch, or restore the rows and find out who wrote to the table; "
+        "edna_vouch --entry if they are right",
+    ),
     "entry_model": Kind(
         _ATTENTION,
         "an entry is of a model that is no principal model",
@@ -62,7 +84,7 @@ KINDS: Final[dict[str, Kind]] = {
     "file_task_old": Kind(_ATTENTION, "a file has waited for more than a day", "manage.py edna_files says why"),
     "audit": Kind(
         _DAMAGE,
-        "entries of the audit trail were changed, or one before them is missing",
+        "entries of the audit trail were changed, one before them is missing, or (the number after the last) its end is",
         "compare with the log edna.audit",
     ),
     "expiry_overdue": Kind(
@@ -70,6 +92,16 @@ KINDS: Final[dict[str, Kind]] = {
     ),
     "hold_misplaced": Kind(
         _ATTENTION, "a legal hold is on a day on which nothing expires", "manage.py edna_hold lift, and place"
+    ),
+    "job": Kind(
+        _DAMAGE,
+        "this site did not note a job, or not as it is now: it is not done",
+        "put a missing key back into MAC_KEYS, or find out who wrote to the table and delete the rows; edna_vouch if they are right",
+    ),
+    "job_item": Kind(
+        _DAMAGE,
+        "this site did not put somebody on the list of a job: they are not disguised by it",
+        "put a missing key back into MAC_KEYS, or find out who wrote to the table and delete the rows; edna_vouch if they are right",
     ),
     "job_waiting": Kind(_ATTENTION, "a job has no runner", "manage.py edna_run, or start the workers"),
     "residue": Kind(_ATTENTION, "rows of jobs that are not there", "manage.py edna_sweep"),
@@ -79,7 +111,12 @@ KINDS: Final[dict[str, Kind]] = {
         "nothing refers to a pseudoprincipal any more, but something may name it",
         "manage.py edna_sweep --made-by-hand",
     ),
-    "person_damaged": Kind(_DAMAGE, "bags of the person whose key was given do not open, or are missing", _BACKUP),
+    "person_damaged": Kind(
+        _DAMAGE,
+        "bags of the person whose key was given do not open, or are missing, or an entry that was vouched for names another than the bag "
+        "with its key",
+        _BACKUP,
+    ),
     "person_file": Kind(_DAMAGE, "the sealed content of a file of that person does not open, or is missing", _BACKUP),
     "person_foreign": Kind(
         _ATTENTION, "the person's list names bags that are sealed to another key", "see threat-model.md, 29"
@@ -95,7 +132,7 @@ MOST_NAMED: Final = 100
 
 @dataclass
 class Finding:
-    """``ids`` are numbers of edna's own rows, or buckets; of many, some. ``count`` is of all."""
+    """``ids`` are numbers of edna's own rows, buckets, or check values of server keys; of many, some. ``count`` is of all."""
 
     kind: str
     count: int = 0

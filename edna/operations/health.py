@@ -16,8 +16,9 @@ from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
 from edna import conf, schedules
-from edna.operations import figures, holds
+from edna.operations import figures, holds, jobs, serverkeys
 from edna.operations.figures import Bucket, KeyPool, Queue, Run
+from edna.operations.wording import count
 
 #: Tasks that want doing again and again: after how many days without it somebody should look, and how it is done.
 RECURRING: Final[Mapping[str, tuple[int, str]]] = {
@@ -89,8 +90,9 @@ def health() -> Health:
     queue, pool, files, runs = figures.queue(), figures.key_pool(), figures.pending_files(), figures.recurring()
     storage = tuple(figures.storage())
     lines = (
+        _server_key(),
         _runners(queue, workers=workers, broker=broker),
-        _jobs(queue),
+        _jobs(queue, forged=len(jobs.forged())),
         _schedules(runs),
         _upkeep(runs),
         _storage(storage),
@@ -103,17 +105,38 @@ def health() -> Health:
     return Health(lines, queue, pool, storage, runs, files, workers, broker)
 
 
+def _server_key() -> Line:
+    found = serverkeys.standing()
+    number, missing = len(found.configured), found.missing
+    numbers: dict[str, int | float | str] = {
+        "configured": number,
+        "unknown": len(found.unknown),
+        "missing": len(missing),
+    }
+    finding = f"{count(number, 'key')} configured, {count(len(found.known), 'key')} known to the database."
+    if found.refusal:
+        return Line("server_key", f"{finding} Nothing can be disguised.", found.refusal, numbers)
+    advice = ""
+    if missing:
+        finding = f"{finding[:-1]}, of which {', '.join(map(serverkeys.digits, missing))} in no list."
+        advice = serverkeys.PUT_BACK
+    elif found.unknown:
+        finding = f"{finding[:-1]}; {', '.join(map(serverkeys.digits, found.unknown))} is new."
+        advice = "Run manage.py edna_keys add before it comes to the front of the list."
+    return Line("server_key", finding, advice, numbers)
+
+
 def _runners(queue: Queue, *, workers: int | None, broker: str) -> Line:
     kind, running = conf.job_runner(), queue.jobs["running"]
     numbers: dict[str, int | float | str] = {"kind": kind, "alive": queue.runners, "jobs": running}
-    finding = f"{_some(running, 'job')} running, {_some(queue.runners, 'runner')} at work."
+    finding = f"{count(running, 'job')} running, {count(queue.runners, 'runner')} at work."
     advice = ""
     if broker == "unreachable":
         finding = f"The broker does not answer. {finding}"
         advice = "Start the broker; nothing is lost, and jobs go on once beat and workers reach it."
     elif broker:
         numbers["workers"] = workers or 0
-        finding = f"{_some(workers or 0, 'worker')} answering. {finding}"
+        finding = f"{count(workers or 0, 'worker')} answering. {finding}"
         if not workers:
             advice = "Start a worker: celery -A PROJECT worker."
     if not advice and running and not queue.runners:
@@ -125,14 +148,17 @@ def _runners(queue: Queue, *, workers: int | None, broker: str) -> Line:
     return Line("runners", finding, advice, numbers)
 
 
-def _jobs(queue: Queue) -> Line:
-    finding = f"{_some(queue.left, 'principal')} left to do"
-    finding += f", {_some(queue.jobs['paused'], 'job')} paused." if queue.jobs["paused"] else "."
+def _jobs(queue: Queue, *, forged: int) -> Line:
+    finding = f"{count(queue.left, 'principal')} left to do"
+    finding += f", {count(queue.jobs['paused'], 'job')} paused." if queue.jobs["paused"] else "."
     advice = ""
     if queue.failed:
         finding = f"{finding[:-1]}, {queue.failed} failed."
         advice = "manage.py edna_jobs shows the reasons; see to them, then retry the job, or cancel it."
-    return Line("jobs", finding, advice, {"left": queue.left, "failed": queue.failed, **queue.jobs})
+    if forged:
+        finding = f"{finding[:-1]}, {count(forged, 'job')} that this site did not note and does not do."
+        advice = f"Run manage.py edna_verify and find out who wrote to the database, first of all. {advice}".strip()
+    return Line("jobs", finding, advice, {"left": queue.left, "failed": queue.failed, "forged": forged, **queue.jobs})
 
 
 def _schedules(runs: Mapping[str, Run]) -> Line:
@@ -143,10 +169,10 @@ def _schedules(runs: Mapping[str, Run]) -> Line:
     trouble = runs["schedules"].counts.get("in_trouble", 0) if "schedules" in runs else 0
     advice = "Run manage.py edna_run_schedules every day, from cron or celery beat." if late else ""
     if trouble and not advice:
-        finding += f" {_some(trouble, 'schedule')} could not be run to its end."
+        finding += f" {count(trouble, 'schedule')} could not be run to its end."
         advice = "Run manage.py edna_run_schedules and see what it says; the log has the class of the error."
     numbers: dict[str, int | float | str] = {"registered": declared, "in_trouble": trouble}
-    return Line("schedules", f"{_some(declared, 'schedule')}: {finding}", advice, numbers)
+    return Line("schedules", f"{count(declared, 'schedule')}: {finding}", advice, numbers)
 
 
 def _upkeep(runs: Mapping[str, Run]) -> Line:
@@ -160,7 +186,11 @@ def _upkeep(runs: Mapping[str, Run]) -> Line:
     finding = " ".join(f"{name}: {text}" for name, (text, _) in found.items())
     damage = runs["verify"].counts.get("damage", 0) if "verify" in runs else 0
     if damage:
-        finding += f" edna_verify found {_some(damage, 'row')} that are not as edna wrote them."
+        finding += f" edna_verify found {count(damage, 'row')} that are not as edna wrote them."
+    left = runs["sweep"].counts.get("forged", 0) if "sweep" in runs else 0
+    if left:
+        finding += f" edna_sweep left {count(left, 'entry', 'entries')} that this site did not note."
+    if damage or left:
         advice = f"Run manage.py edna_verify and see to what it lists, first of all. {advice}".strip()
     return Line("upkeep", finding, advice, {name: int(overdue) for name, (_, overdue) in found.items()})
 
@@ -171,7 +201,7 @@ def _last(name: str, runs: Mapping[str, Run]) -> tuple[str, bool]:
     if at is None:
         return "never done.", True
     hours = (timezone.now() - at).total_seconds() / 3600
-    ago = f"{_some(int(hours), 'hour')} ago" if hours < 48 else f"{int(hours / 24)} days ago"
+    ago = f"{count(int(hours), 'hour')} ago" if hours < 48 else f"{int(hours / 24)} days ago"
     return f"last done {ago}.", hours > RECURRING[name][0] * 24
 
 
@@ -180,27 +210,27 @@ def _storage(storage: Sequence[Bucket]) -> Line:
     today = timezone.now().date()
     over = [bucket for bucket in storage if bucket.expires_on and bucket.expires_on <= today and bucket.held is None]
     coming = next((b for b in storage if b.expires_on and b.expires_on > today), None)
-    finding = f"{_some(bags, 'bag')}, {size} bytes."
+    finding = f"{count(bags, 'bag')}, {size} bytes."
     if coming is not None:
-        finding += f" {_some(coming.bags, 'bag')} will be erased from {coming.expires_on} on."
+        finding += f" {count(coming.bags, 'bag')} will be erased from {coming.expires_on} on."
     elif conf.retention_days() is None:
         finding += ' Nothing expires: EDNA["RETENTION_DAYS"] is not set.'
     advice = ""
     if over:
-        finding += f" {_some(sum(bucket.bags for bucket in over), 'bag')} should be gone since {over[0].expires_on}."
+        finding += f" {count(sum(bucket.bags for bucket in over), 'bag')} should be gone since {over[0].expires_on}."
         advice = "Run manage.py edna_expire, and let cron or celery beat do it every day."
     return Line("storage", finding, advice, {"bags": bags, "bytes": size, "expired": sum(b.bags for b in over)})
 
 
 def _holds(storage: Sequence[Bucket]) -> Line:
     number, kept = len(holds.listing()), sum(bucket.bags for bucket in storage if bucket.held is not None)
-    finding = f"{_some(number, 'legal hold')}, {_some(kept, 'bag')} under it." if number else "No legal hold."
+    finding = f"{count(number, 'legal hold')}, {count(kept, 'bag')} under it." if number else "No legal hold."
     return Line("holds", finding, "", {"holds": number, "bags": kept})
 
 
 def _files(pending: int) -> Line:
     advice = "Run manage.py edna_files: until then files of disguised rows may still be there." if pending else ""
-    return Line("files", f"{_some(pending, 'file')} yet to be deleted or written.", advice, {"pending": pending})
+    return Line("files", f"{count(pending, 'file')} yet to be deleted or written.", advice, {"pending": pending})
 
 
 def _key_pool(pool: KeyPool) -> Line:
@@ -227,7 +257,3 @@ def _ledger() -> Line:
         return Line("ledger", "On: after a backup was restored, disguises can be applied again.", "", {"on": 1})
     finding = "Off: a restored backup brings back data of people who have left, and nothing says whose."
     return Line("ledger", finding, "", {"on": 0})
-
-
-def _some(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from django.db import router
 
 from edna import registry
-from edna.engine import expiring, transactions
+from edna.db import transactions
+from edna.engine.books import expiry_dates
 from edna.errors import HoldRefused
 from edna.operations import audit
 from edna.store import retention
@@ -44,7 +45,7 @@ def place(bucket: datetime.date, *, reason: str, operator: str) -> Hold:
         raise HoldRefused(f"{bucket} is no bucket: bags expire on the first of a month. Nothing was changed.")
     if not reason.strip() or len(reason) > _LONGEST_REASON:
         raise HoldRefused(f"A legal hold needs a reason of at most {_LONGEST_REASON} characters. Nothing was changed.")
-    hold = retention.Hold(bucket, reason.strip(), expiring.today())
+    hold = retention.Hold(bucket, reason.strip(), expiry_dates.today())
 
     def work() -> bool:
         placed = retention.place_hold(hold, using=using)

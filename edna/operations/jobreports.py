@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import random
+import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -42,6 +42,8 @@ class JobReport:
     operator: str
     state: JobState
     total: int
+    #: How many of those meant are not on the list, because they run the site; None where nobody has counted.
+    left_out: int | None
     done: int
     skipped: int
     failed: int
@@ -55,6 +57,25 @@ class JobReport:
     remaining_seconds: float | None
     created_on: datetime.date
     finished_on: datetime.date | None
+    #: False of a job that this site did not note, or not as it is now: nobody works on it.
+    sound: bool
+
+    @property
+    def waits(self) -> bool:
+        """Whether it should run, and no runner is at it."""
+        return self.sound and self.state is JobState.RUNNING and self.left > 0 and not self.runners
+
+    @property
+    def standing(self) -> str:
+        """In words: "running" is said only while somebody works on it, and "finished" only if it was done for somebody. "Refused" is
+        what this site did not note, whatever it says of itself."""
+        if not self.sound:
+            return "refused"
+        if self.waits:
+            return "waiting for a worker"
+        if self.state is JobState.FINISHED and self.failed and not self.done:
+            return "failed"
+        return str(self.state)
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "state": str(self.state)}
@@ -71,9 +92,11 @@ def report(job_id: int) -> JobReport:
     return found[0]
 
 
-def reports(*, unfinished: bool = False, most: int = 100) -> list[JobReport]:
-    """The newest first, by the day: no finer moment is kept. ``unfinished`` are those that run or are paused."""
-    return reports_of(states=(JobState.RUNNING, JobState.PAUSED) if unfinished else None, most=most)
+def reports(*, unfinished: bool = False, operator: str | None = None, most: int = 100) -> list[JobReport]:
+    """The newest first, by the day: no finer moment is kept. ``unfinished`` are those that run or are paused, and with ``operator``
+    those that they have started."""
+    states = (JobState.RUNNING, JobState.PAUSED) if unfinished else None
+    return reports_of(states=states, operator=operator, most=most)
 
 
 def waiting() -> list[int]:
@@ -82,13 +105,22 @@ def waiting() -> list[int]:
     jobs = store_jobs.job_rows(states=(JobState.RUNNING,), alive_since=alive_since(), using=using)
     alive = [runner.job for runner in jobrunners.runners_of([job.id for job in jobs], using=using) if is_alive(runner)]
     found = [job.id for job in jobs if alive.count(job.id) < job.concurrency]
-    random.shuffle(found)
+    secrets.SystemRandom().shuffle(found)
     return found
 
 
-def reports_of(*, job: int | None = None, states: Any = None, most: int | None = None) -> list[JobReport]:
+def forged() -> list[int]:
+    """Jobs that should run, or may be asked to, and that this site did not note, or not as they are now. One statement."""
+    return store_jobs.forged_among((JobState.RUNNING, JobState.PAUSED), using=database())
+
+
+def reports_of(
+    *, job: int | None = None, states: Any = None, operator: str | None = None, most: int | None = None
+) -> list[JobReport]:
     using = database()
-    found = store_jobs.job_rows(job=job, states=states, most=most, alive_since=alive_since(), using=using)
+    found = store_jobs.job_rows(
+        job=job, states=states, operator=operator, most=most, alive_since=alive_since(), using=using
+    )
     failures = store_jobs.failures([row.id for row in found if row.failed], using=using)
     return [_report(row, failures.get(row.id, {})) for row in found]
 
@@ -105,8 +137,10 @@ def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
         everybody=row.everybody,
         schedule=row.schedule,
         operator=row.operator,
-        state=JobState(row.state),
+        # One that is not ours may have any.
+        state=JobState(row.state) if row.state in list(JobState) else JobState.PAUSED,
         total=row.total,
+        left_out=row.left_out,
         done=row.done,
         skipped=row.skipped,
         failed=row.failed,
@@ -120,6 +154,7 @@ def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
         remaining_seconds=left / rate if rate and running else None,
         created_on=row.created_on,
         finished_on=row.finished_on,
+        sound=row.sound,
     )
 
 

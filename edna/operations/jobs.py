@@ -8,22 +8,28 @@ who has been disguised. Which process works on it is not known here: `run` makes
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
-from edna import registry
+from edna import logs, registry
+from edna.db import transactions
+from edna.errors import JobForged
+from edna.operations import audit, serverkeys
 from edna.operations.batches import Work
-from edna.operations.jobreports import JobReport, JobState, database, report, reports, waiting
-from edna.operations.running import Runner
+from edna.operations.jobreports import JobReport, JobState, database, forged, report, reports, waiting
+from edna.operations.running import Runner, alive_since
 from edna.operations.starting import refuse_client_mode, start
 from edna.operations.steering import cancel, clear_up_after_runners, pause, resume, retry, tidy
 from edna.spec import parsed_params
+from edna.store import jobs as store_jobs
 
 __all__ = [
     "JobReport",
     "JobState",
     "Work",
     "cancel",
+    "forged",
     "pause",
     "report",
     "reports",
@@ -49,11 +55,16 @@ def run(
 
     Raises:
         JobUnknown; UnknownDisguise, InvalidParameters, JobRefused: it was started by other code, or under other settings.
+        ServerKeyUnknown: the server's key is not this site's; the job waits for the right one.
+        JobForged: this site did not note it, or not as it is now. Once for each job, the audit trail says so.
         DatabaseBusy: the database was away for minutes. What is done is done then, and the job can go on.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     job = report(job_id)
     if job.state is JobState.RUNNING:
+        serverkeys.require()
+        if not job.sound:
+            _refuse(job)
         cls = registry.get(job.disguise)
         refuse_client_mode(cls)
         work = Work(
@@ -70,3 +81,20 @@ def run(
     else:
         clear_up_after_runners(job_id, using=database())
     return report(job_id)
+
+
+def _refuse(job: JobReport) -> None:
+    """
+    Raises:
+        JobForged
+    """
+
+    def work() -> None:
+        # Whoever works on jobs comes again and again. Not the words of the row, which somebody else wrote.
+        if not audit.is_noted("job_refused", job=job.id):
+            audit.note("job_refused", operator="", job=job.id)
+
+    transactions.run(work, using=database())
+    logs.event("job_refused", level=logging.WARNING, area="jobs", job=job.id, error=JobForged.__name__)
+    (row,) = store_jobs.job_rows(job=job.id, alive_since=alive_since(), using=database())
+    store_jobs.require_sound(row)

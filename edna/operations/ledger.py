@@ -20,9 +20,9 @@ from django.db.models import Model
 from django.utils import timezone
 
 from edna import api, conf, registry
-from edna.engine import transactions
-from edna.engine.ledger import candidates
-from edna.engine.references import reference_of
+from edna.db import transactions
+from edna.engine.books.ledger import candidates
+from edna.engine.graph.references import reference_of
 from edna.errors import ConfigurationError, EdnaError, FileRefused, InvalidParameters, JobRefused
 from edna.operations import audit, bundle, jobs
 from edna.operations.jobs import JobReport, JobState
@@ -30,6 +30,7 @@ from edna.records.ledgernote import LedgerNote, open_note, what
 from edna.records.values import Value
 from edna.spec import Disguise, Remove, validated_params
 from edna.store import ledger as store
+from edna.store import serverkeys
 
 KIND: Final = "ledger"
 #: Who the jobs say has started them, behind the operator's name: what an interrupted run has left is found by it.
@@ -73,17 +74,20 @@ class Reapplied:
 # Keeping it
 
 
-def write(path: str, *, progress: Progress | None = None) -> int:
+def write(path: str, *, progress: Progress | None = None, operator: str = "") -> int:
     """Write the ledger to a new file that only its owner may read; return the number of its rows.
 
     Raises:
         FileRefused: there is something at ``path`` already.
-        ConfigurationError: no ledger is kept.
+        ConfigurationError: no ledger is kept, or the server's key is not this site's.
     """
     _require_ledger()
+    serverkeys.require(using=_database())
     done, using = 0, _database()
     total = store.count(using=using)
-    with bundle.new_file(path) as writer:
+    with bundle.new_file(path, using=using) as writer:
+        if operator:
+            audit.note("write ledger", operator=operator, rows=total)
         writer.add({"kind": KIND, "written_on": timezone.now().date()})
         for page in store.pages(using=using):
             writer.add([[index, sealed] for _, index, sealed in page])
@@ -96,6 +100,7 @@ def write(path: str, *, progress: Progress | None = None) -> int:
 def prune(*, before: str, operator: str = "") -> int:
     """Delete what is about disguises from before a month, such as "2026-11": no backup that is kept is older. Return the number of rows."""
     using, gone = _database(), 0
+    serverkeys.require(using=using)
     for page in store.pages(using=using):
         old = [
             key
@@ -170,7 +175,8 @@ def reapply(path: str, *, dry_run: bool = False, operator: str = "", progress: P
 
 def _clear_the_way(operator: str) -> None:
     """No job may disguise the same people beside ours: neither one of the backup, nor one of ours that was interrupted."""
-    unfinished = jobs.reports(unfinished=True)
+    # Nobody works on those that are not ours.
+    unfinished = [job for job in jobs.reports(unfinished=True) if job.sound]
     foreign = [job.id for job in unfinished if not job.operator.endswith(MARK)]
     if foreign:
         raise JobRefused(

@@ -11,7 +11,7 @@ import contextlib
 import datetime
 import logging
 import os
-import random
+import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 from django.utils import timezone
 
 from edna import conf, logs
-from edna.engine import transactions
+from edna.db import transactions
 from edna.errors import ConstraintRefused, DatabaseBusy
 from edna.operations import batches
 from edna.operations.batches import Work
@@ -36,6 +36,8 @@ MOST_ATTEMPTS: Final = 5
 #: How long a database may be away.
 PATIENCE_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.5
+#: Digits of what can be the number of a process here; of what was not written here, the system's call makes an error.
+_LONGEST_PID: Final = 9
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 5.0
 
@@ -58,7 +60,7 @@ def is_alive(runner: RunnerRow) -> bool:
     if runner.name == _name():
         return runner.id in _at_work
     host, _, pid = runner.name.rpartition(":")
-    if host == socket.gethostname()[:80] and pid.isdecimal():
+    if host == socket.gethostname()[:80] and pid.isdecimal() and len(pid) <= _LONGEST_PID:
         try:
             os.kill(int(pid), 0)
         except ProcessLookupError:
@@ -85,7 +87,7 @@ class Runner:
     deadline: float | None
     id: int = 0
     #: Where in the list to go on: each runner begins elsewhere.
-    after: int = field(default_factory=lambda: random.randrange(2**63))  # noqa: S311
+    after: int = field(default_factory=lambda: secrets.randbelow(2**63))
     size: int = field(default_factory=conf.job_batch)
     alive: int = 1
     #: Until when its time is counted, and until when it will be once the transaction is committed.
@@ -123,7 +125,8 @@ class Runner:
         work = self.work
 
         def join() -> bool:
-            if store_jobs.lock_job(work.job, using=work.using) != store_jobs.RUNNING:
+            job = store_jobs.lock_job(work.job, using=work.using)
+            if job is None or not job.sound or job.state != store_jobs.RUNNING:
                 return False
             if len(bury(work.job, using=work.using)) >= self._look_at_job().concurrency:
                 return False
@@ -154,11 +157,14 @@ class Runner:
         work = self.work
 
         def finish() -> bool:
-            state = store_jobs.lock_job(work.job, using=work.using)
-            if state != store_jobs.RUNNING or store_jobs.any_pending(work.job, using=work.using):
+            job = store_jobs.lock_job(work.job, using=work.using)
+            # Paused when nobody was left to do: there is nothing to resume.
+            if job is None or not job.sound or job.state not in (store_jobs.RUNNING, store_jobs.PAUSED):
+                return False
+            if store_jobs.any_pending(work.job, using=work.using):
                 return False
             today = timezone.now().date()
-            store_jobs.save_job(work.job, state=store_jobs.FINISHED, finished_on=today, using=work.using)
+            store_jobs.save_job(job, state=store_jobs.FINISHED, finished_on=today, using=work.using)
             return True
 
         if transactions.run(finish, using=work.using):
@@ -179,7 +185,9 @@ class Runner:
         """Look, and do a batch; whether there may be more to do."""
         try:
             job = self._look_at_job()
-            if job.state != store_jobs.RUNNING:
+            if job.state == store_jobs.PAUSED:
+                self._finish()
+            if job.state != store_jobs.RUNNING or not job.sound:
                 return False
             began = time.monotonic()
             claimed, done = self._batch(min(self.size, self._most(job)))

@@ -21,13 +21,13 @@ from django.db import DatabaseError, OperationalError, connections, router
 from django.db.models import Model
 
 from edna import coverage, registry
-from edna import rows as raw
-from edna.engine import transactions
-from edna.engine.references import key_of
+from edna.db import rows as raw
+from edna.db import transactions
+from edna.db.rows import Row, Table, table_of
+from edna.engine.graph.references import key_of
 from edna.errors import DatabaseBusy, ScrubRefused
 from edna.operations import audit
-from edna.rows import Row, Table, table_of
-from edna.store import runs
+from edna.store import runs, serverkeys
 from edna.store import scrub as store
 
 __all__ = ["NAME", "Left", "Scrubbed", "scrub"]
@@ -89,11 +89,13 @@ def scrub(
 
     Raises:
         ScrubRefused: inside a transaction.
+        ServerKeyUnknown: the server's key is not this site's.
         DatabaseBusy: it is done, but that could not be noted.
     """
     using = router.db_for_write(registry.principal_models()[0])
     if connections[using].in_atomic_block:
         raise ScrubRefused("Scrubbing cannot be done inside a transaction; call it outside of any.")
+    serverkeys.require(using=using)  # what was done is noted in the audit trail
     began = time.monotonic()
     run = _Run(using)
     steps = run.steps(rebuild_application=rebuild_application)

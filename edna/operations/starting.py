@@ -11,14 +11,16 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from edna import conf, logs, registry, signals
-from edna.engine import plan as planning
-from edna.engine import transactions
-from edna.engine.references import key_of, reference_of, without_row
+from edna.db import transactions
+from edna.engine.graph.references import key_of, reference_of, without_row
+from edna.engine.graph.staff import references as staff_of
+from edna.engine.planning import plan as planning
 from edna.errors import InvalidParameters, JobRefused, PrincipalError, UnregisteredOwners
 from edna.operations import audit
 from edna.operations.jobreports import JobReport, database, report, reports_of
 from edna.spec import Disguise, parsed_params, validated_params
 from edna.store import jobs as store_jobs
+from edna.store import serverkeys
 
 #: Rows that are looked at in one statement.
 _AT_ONCE: Final = 5_000
@@ -36,8 +38,14 @@ def start(
     concurrency: int | None = None,
     rate_per_second: float | None = None,
     job_id: int | None = None,
+    staff: bool = False,
+    but: Iterable[Model] = (),
+    left_out: int | None = None,
 ) -> JobReport:
     """Note a job for these principals, or for everybody who owns a row that the disguise means, pseudoprincipals included.
+
+    Of everybody, those are left out who run the site (``EDNA["STAFF"]``), unless ``staff`` is set, and those in ``but``. Whoever is
+    among ``principals`` was chosen, and is disguised; ``left_out`` notes how many the caller has left out of the choice for that reason.
 
     Nothing is disguised yet: `run` does that, in this process or others. ``rate_per_second`` (principals) and ``concurrency``
     (processes) limit them all together; the settings say what they are unless given. A job for nobody is finished at once.
@@ -47,6 +55,7 @@ def start(
         UnknownDisguise, InvalidParameters; PrincipalError: one of them is not saved, or the disguise is for another principal model.
         UnregisteredOwners: somebody of everybody has no key.
         JobRefused: the disguise keeps its locators with the people (mode ``client``), who would never get them, or a limit is no limit.
+        ServerKeyUnknown: the server's key is not this site's.
     Nothing was changed then.
     """
     if job_id is not None and (found := reports_of(job=job_id)):
@@ -60,11 +69,17 @@ def start(
     if concurrency < 1 or (rate_per_second is not None and not 0 < rate_per_second < float("inf")):
         raise JobRefused("A job needs a concurrency of at least 1, and a rate above 0 or none; nothing was started.")
     model, using = registry.principal_model_for(cls), database()
+    serverkeys.require(using=using)
     chosen = None if principals is None else list(_references(cls, model, principals, using=using))
+    spared = list(_references(cls, model, but, using=using))
     at_most, a_second = concurrency, rate_per_second
 
     def work() -> int:
-        references = _everybody(cls, given, model, using=using) if chosen is None else chosen
+        references, number = chosen, left_out
+        if references is None:
+            spare = staff_of(model, using=using) if not staff else set()
+            spare.update(spared)
+            references, number = _everybody(cls, given, model, but=spare, using=using)
         today = timezone.now().date()
         job = store_jobs.add_job(
             disguise=cls.name,
@@ -74,16 +89,17 @@ def start(
             operator=operator[:_LONGEST_OPERATOR],
             concurrency=at_most,
             rate_per_second=a_second,
+            left_out=number,
             today=today,
             job=job_id,
             using=using,
         )
-        total = store_jobs.add_items(job, references, using=using)
-        over = {} if total else {"state": store_jobs.FINISHED, "finished_on": today}
-        store_jobs.save_job(job, total=total, using=using, **over)
-        tell_runners(job, using=using)
-        audit.note("start", operator=operator, disguise=cls.name, job=job, principals=total)
-        return job
+        total = store_jobs.add_items(job.id, references, using=using)
+        state, over = (job.state, None) if total else (store_jobs.FINISHED, today)
+        store_jobs.save_job(job, total=total, state=state, finished_on=over, using=using)
+        tell_runners(job.id, using=using)
+        audit.note("start", operator=operator, disguise=cls.name, job=job.id, principals=total)
+        return job.id
 
     try:
         started = report(transactions.run(work, using=using))
@@ -134,8 +150,12 @@ def _references(cls: type[Disguise], model: type[Model], principals: Iterable[Mo
             yield reference
 
 
-def _everybody(cls: type[Disguise], params: Mapping[str, Any], model: type[Model], *, using: str) -> list[str]:
-    references = list(planning.owners_with_rows(cls, params, using=using))
+def _everybody(
+    cls: type[Disguise], params: Mapping[str, Any], model: type[Model], *, but: set[str], using: str
+) -> tuple[list[str], int]:
+    """Who is to be on the list, and how many of those in ``but`` would be, too."""
+    owners = planning.owners_with_rows(cls, params, using=using)
+    references = list(owners - but)
     registered: list[str] = []
     unregistered = 0
     for start_at in range(0, len(references), _AT_ONCE):
@@ -148,9 +168,9 @@ def _everybody(cls: type[Disguise], params: Mapping[str, Any], model: type[Model
     if unregistered:
         raise UnregisteredOwners(
             f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
-            "register them first (manage.py edna_register --all)."
+            "register them first (manage.py edna_register --all --keys-file FILE)."
         )
-    return registered
+    return registered, len(owners & but)
 
 
 def tell_runners(job: int, *, using: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from django.utils import timezone
 
 from edna import logs
-from edna.engine import joblists, transactions
+from edna.db import transactions
+from edna.engine.books import job_lists
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
 from edna.operations.jobreports import JobReport, JobState, database, report
@@ -19,24 +20,28 @@ from edna.store import jobs as store_jobs
 
 #: Rows that are looked at in one statement.
 _AT_ONCE: Final = 5_000
+#: The state that a job is in afterwards, and what else of it changes.
+Change = tuple[JobState, dict[str, Any]]
 
 
 def pause(job_id: int, *, operator: str = "") -> JobReport:
     """Let runners stop after the batch that they are at. Pausing a paused job changes nothing.
 
     Raises:
-        JobUnknown; JobRefused: it is over.
+        JobUnknown, JobForged; JobRefused: it is over.
     """
-    return _steer(job_id, "pause", {JobState.RUNNING, JobState.PAUSED}, lambda _: JobState.PAUSED, operator=operator)
+    states = {JobState.RUNNING, JobState.PAUSED}
+    return _steer(job_id, "pause", states, lambda _: (JobState.PAUSED, {}), operator=operator)
 
 
 def resume(job_id: int, *, operator: str = "") -> JobReport:
     """Go on with a paused job, or ask for a runner once more if it runs.
 
     Raises:
-        JobUnknown; JobRefused: it is over.
+        JobUnknown, JobForged; JobRefused: it is over.
     """
-    return _steer(job_id, "resume", {JobState.RUNNING, JobState.PAUSED}, lambda _: JobState.RUNNING, operator=operator)
+    states = {JobState.RUNNING, JobState.PAUSED}
+    return _steer(job_id, "resume", states, lambda _: (JobState.RUNNING, {}), operator=operator)
 
 
 def cancel(job_id: int, *, operator: str = "") -> JobReport:
@@ -45,19 +50,18 @@ def cancel(job_id: int, *, operator: str = "") -> JobReport:
     Of a finished job, who failed is given up, and counted as skipped.
 
     Raises:
-        JobUnknown; JobRefused: there is nothing to cancel.
+        JobUnknown, JobForged; JobRefused: there is nothing to cancel.
     """
     using = database()
 
-    def forget_failed(state: JobState) -> JobState:
+    def forget_failed(state: JobState) -> Change:
         failed = store_jobs.delete_failed(job_id, using=using)
         if state is JobState.FINISHED and not failed:
             raise JobRefused(f"Job {job_id} is finished, and nobody has failed in it: there is nothing to cancel.")
         store_jobs.add_to_job(job_id, skipped=failed, using=using)
         if state is JobState.FINISHED:
-            return state
-        store_jobs.save_job(job_id, finished_on=timezone.now().date(), using=using)
-        return JobState.CANCELLED
+            return state, {}
+        return JobState.CANCELLED, {"finished_on": timezone.now().date()}
 
     states = {JobState.RUNNING, JobState.PAUSED, JobState.FINISHED}
     if _steer(job_id, "cancel", states, forget_failed, operator=operator).state is JobState.CANCELLED:
@@ -69,33 +73,33 @@ def retry(job_id: int, *, operator: str = "") -> JobReport:
     """Try those who failed again. A finished job runs again; a paused one does once it is resumed.
 
     Raises:
-        JobUnknown; JobRefused: it was cancelled, or nobody has failed.
+        JobUnknown, JobForged; JobRefused: it was cancelled, or nobody has failed.
     """
     using = database()
 
-    def again(state: JobState) -> JobState:
+    def again(state: JobState) -> Change:
         if not store_jobs.failed_to_pending(job_id, using=using):
             raise JobRefused(f"Nobody has failed in job {job_id}; there is nothing to try again.")
-        store_jobs.save_job(job_id, finished_on=None, using=using)
-        return JobState.PAUSED if state is JobState.PAUSED else JobState.RUNNING
+        return JobState.PAUSED if state is JobState.PAUSED else JobState.RUNNING, {"finished_on": None}
 
     states = {JobState.RUNNING, JobState.PAUSED, JobState.FINISHED}
     return _steer(job_id, "retry", states, again, operator=operator)
 
 
 def _steer(
-    job_id: int, action: str, states: set[JobState], change: Callable[[JobState], JobState], *, operator: str
+    job_id: int, action: str, states: set[JobState], change: Callable[[JobState], Change], *, operator: str
 ) -> JobReport:
     using = database()
 
     def work() -> None:
-        state = store_jobs.lock_job(job_id, using=using)
-        if state is None:
+        job = store_jobs.lock_job(job_id, using=using)
+        if job is None:
             raise JobUnknown(f"There is no job {job_id}; manage.py edna_jobs lists them.")
-        if state not in states:
-            raise JobRefused(f"Job {job_id} is {state}: {action} does not apply to it.")
-        new = change(JobState(state))
-        store_jobs.save_job(job_id, state=new.value, using=using)
+        store_jobs.require_sound(job)
+        if job.state not in states:
+            raise JobRefused(f"Job {job_id} is {job.state}: {action} does not apply to it.")
+        new, columns = change(JobState(job.state))
+        store_jobs.save_job(job, state=new.value, using=using, **columns)
         if new is JobState.RUNNING:
             tell_runners(job_id, using=using)
         audit.note(action, operator=operator, disguise=report(job_id).disguise, job=job_id)
@@ -131,8 +135,12 @@ def _take_out(items: list[tuple[int, int, str]], *, using: str) -> int:
     for item, job, reference in items:
         by_job.setdefault(job, {})[reference] = item
     for job, found in by_job.items():
+        try:
+            disguise = report(job).disguise
+        except JobUnknown:
+            continue  # not written here, and nothing to count: the sweep deletes items of no job
         here: set[str] = set()
-        for label in joblists.labels_of(report(job).disguise):
+        for label in job_lists.labels_of(disguise):
             here |= store_jobs.with_entry(label, found, using=using)
         left = sorted(found.keys() - here)
         ids = [found[reference] for reference in left]

@@ -8,6 +8,7 @@ does not grow with the tables. Does not know: the application's own rows (Django
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,9 +16,10 @@ from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
 
 from edna import registry
+from edna.db.rows import Table
 from edna.errors import FileRefused, TablesNotEmpty
-from edna.operations import bundle
-from edna.rows import Table
+from edna.operations import audit, bundle
+from edna.store import serverkeys
 from edna.store import transfer as store
 
 KIND: Final = "tables"
@@ -36,15 +38,17 @@ class Transferred:
         return sum(self.tables.values())
 
 
-def export(path: str, *, using: str | None = None, progress: Progress | None = None) -> Transferred:
-    """Write all of edna's tables to a new file that only its owner may read.
+def export(path: str, *, using: str | None = None, progress: Progress | None = None, operator: str = "") -> Transferred:
+    """Write all of edna's tables to a new file that only its owner may read. With an ``operator``, the trail notes it first.
 
     Raises:
         FileRefused: there is something at ``path`` already.
+        ServerKeyUnknown: the file would be signed with a key that is not this site's.
     """
     alias = using or router.db_for_write(registry.principal_models()[0])
+    serverkeys.require(using=alias)
     done = Transferred()
-    with bundle.new_file(path) as writer, store.snapshot(using=alias):
+    with bundle.new_file(path, using=alias) as writer, _noted("export", operator), store.snapshot(using=alias):
         counts = [(table, store.count(table, using=alias)) for table in store.tables()]
         writer.add(
             {
@@ -69,8 +73,8 @@ def export(path: str, *, using: str | None = None, progress: Progress | None = N
     return done
 
 
-def load(path: str, *, using: str | None = None, progress: Progress | None = None) -> Transferred:
-    """Fill edna's tables with what `export` wrote, all or nothing.
+def load(path: str, *, using: str | None = None, progress: Progress | None = None, operator: str = "") -> Transferred:
+    """Fill edna's tables with what `export` wrote, all or nothing. With an ``operator``, the trail that came with it notes it.
 
     Raises:
         FileRefused: the file is none of `export`, was cut off or edited, or is of another release or site.
@@ -82,13 +86,24 @@ def load(path: str, *, using: str | None = None, progress: Progress | None = Non
         expected = _expected(next(pieces, None), path)
         try:
             with transaction.atomic(using=alias):
-                return _fill(pieces, expected, path, using=alias, progress=progress)
+                done = _fill(pieces, expected, path, using=alias, progress=progress)
+                if operator:
+                    audit.note("import", operator=operator, rows=done.rows)
+                return done
         except IntegrityError:
             pass
     # Outside of the handler: the database's words quote the values of rows.
     raise TablesNotEmpty(
         "Somebody wrote to edna's tables at the same time. Nothing was changed; stop the site and try again."
     )
+
+
+@contextmanager
+def _noted(action: str, operator: str) -> Iterator[None]:
+    # Before anything is written: no file is to be there that nothing tells of. It holds the entry, too.
+    if operator:
+        audit.note(action, operator=operator)
+    yield
 
 
 def _expected(header: Any, path: str) -> dict[str, int]:
@@ -109,8 +124,12 @@ def _fill(
     pieces: Iterator[Any], expected: dict[str, int], path: str, *, using: str, progress: Progress | None
 ) -> Transferred:
     tables = {table.label: table for table in store.tables()}
-    _require_empty(list(tables.values()), using=using)
+    _require_empty([table for table in tables.values() if table.model is not serverkeys.MODEL], using=using)
     done, total = Transferred(dict.fromkeys(expected, 0)), sum(expected.values())
+    # What migrating took for this site's keys gives way to those that the sealed things were made under, but for configured ones.
+    here = serverkeys.standing(using=using)
+    serverkeys.forget([key.check_value for key in here.known], using=using)
+    serverkeys.forgotten(here.missing, using=using)
     for label, rows in pieces:
         store.add(tables[label], rows, using=using)
         done.tables[label] += len(rows)
@@ -118,6 +137,9 @@ def _fill(
             progress(done.rows, total)
     if done.tables != expected:
         raise FileRefused(f"{path} does not hold as many rows as it says. Nothing was changed; write it again.")
+    for key in here.known:
+        if key.check_value in here.configured:
+            serverkeys.add([key.check_value], added_on=key.added_on, using=using)
     store.filled(using=using)
     return done
 

@@ -9,7 +9,7 @@ import datetime
 
 from django.utils import timezone
 
-from edna.engine import transactions
+from edna.db import transactions
 from edna.store import runs
 
 

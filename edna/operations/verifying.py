@@ -15,19 +15,23 @@ from typing import Any, Final
 from django.db import router
 
 from edna import registry
-from edna.crypto.keys import KEY_BYTES, SecretKey
+from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.sealing import BEGINNING_BYTES, check_container
 from edna.custody.base import WRAPPED_BYTES
-from edna.engine import expiring, filetasks, orphans, replaying, transactions
-from edna.engine.files import contents_of
-from edna.engine.journal import Everything, read_all
-from edna.engine.references import without_row
-from edna.engine.unlocked import Unlocked
-from edna.errors import BagError, WrongKey
-from edna.operations import audit, expiry, jobs, sweeping
+from edna.db import transactions
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.reader import Everything, read_all
+from edna.engine.books import expiry_dates
+from edna.engine.files import file_tasks
+from edna.engine.forwarding import replay_log
+from edna.engine.graph.references import without_row
+from edna.engine.pseudoprincipals import orphans
+from edna.engine.revealing.files import contents_of
+from edna.errors import BagError, EntryForged, KeyMalformed, WrongKey
+from edna.operations import audit, expiry, jobs, serverkeys, sweeping
 from edna.operations.findings import MOST_NAMED, Severity, Verified
 from edna.records.locator import SEALED_LOCATOR_BYTES, BagKind
-from edna.store import inspection
+from edna.store import inspection, vouching
 from edna.store.inspection import SeenBag, SeenEntry
 from edna.store.runs import last_runs, note_run
 
@@ -45,6 +49,9 @@ def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = N
     """
     using, found = _database(), Verified()
     walker = _Walker(found, progress, using)
+    keys = serverkeys.standing(using=using)
+    found.find("server_key", [serverkeys.digits(keys.configured[0])] if keys.refusal else [])
+    found.find("server_key_missing", list(map(serverkeys.digits, keys.missing)))
     walker.entries()
     walker.principals()
     walker.slots()
@@ -54,12 +61,13 @@ def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = N
     for model, columns in inspection.UNIQUE:
         found.find("duplicate", inspection.duplicates(model, columns, most=MOST_NAMED, using=using))
     found.find("audit", list(audit.verify()))
-    found.find("job_waiting", list(jobs.waiting()))
+    forged = walker.jobs()
+    found.find("job_waiting", [job for job in jobs.waiting() if job not in forged])
     left = inspection.without_job(using=using)
     found.find("residue", [], count=left)
     found.find("hold_misplaced", inspection.misplaced_holds(using=using))
     # By a day: what is due today, tonight's run will erase.
-    yesterday = expiring.today() - datetime.timedelta(days=1)
+    yesterday = expiry_dates.today() - datetime.timedelta(days=1)
     for bucket in expiry.due(today=yesterday):
         if bucket.held is None and bucket.bags:
             found.find("expiry_overdue", [str(bucket.expires_on)], count=bucket.bags)
@@ -89,9 +97,21 @@ class _Walker:
             there = [entry for entry in page if entry.reference is not None]
             self._found.find("entry_model", [entry.id for entry in there if entry.model not in models])
             for label, model in models.items():
-                ids = {entry.reference: entry.id for entry in there if entry.model == label}
+                # What is not ours is left as it is by whoever would settle it: it is named above.
+                ids = {entry.reference: entry.id for entry in there if entry.model == label and entry.sound}
                 gone = without_row(model, list(ids), using=self._using) if ids else []
                 self._found.find("entry_without_row", [ids[reference] for reference in gone])
+
+    def jobs(self) -> set[int]:
+        """The jobs that are not ours."""
+        wrong: dict[str, list[int]] = {}
+        for what, kind, tagged in (("jobs", "job", vouching.jobs()), ("job items", "job_item", vouching.items())):
+            wrong[kind] = []
+            for page in self._pages(what, vouching.checked(tagged, using=self._using)):
+                found = [pk for pk, sound in page if not sound]
+                self._found.find(kind, found)
+                wrong[kind] += found
+        return set(wrong["job"])
 
     def principals(self) -> None:
         for model in registry.principal_models():
@@ -113,14 +133,14 @@ class _Walker:
 
     def logs(self) -> None:
         for page in self._pages("replays", inspection.replays(using=self._using)):
-            self._found.find("replay", [pk for pk, sealed in page if not replaying.verifies(sealed)])
+            self._found.find("replay", [pk for pk, sealed in page if not replay_log.verifies(sealed)])
 
     def files(self) -> None:
         before = next((run.counts for run in last_runs(using=self._using) if run.name == _FILES), {})
-        today = expiring.today().toordinal()
+        today = expiry_dates.today().toordinal()
         waiting: dict[str, int] = {}
         for page in self._pages("file tasks", inspection.pending_files(using=self._using)):
-            self._found.find("file_task", [task.id for task in page if not filetasks.is_ours(task)])
+            self._found.find("file_task", [task.id for task in page if not file_tasks.is_ours(task)])
             waiting |= {str(task.id): before.get(str(task.id), today) for task in page}
         self._found.find("file_task_old", [int(pk) for pk, since in waiting.items() if since < today])
         if waiting or before:
@@ -129,9 +149,14 @@ class _Walker:
     def person(self, secret_key: SecretKey) -> None:
         """Everything that this key opens."""
         unlocked = Unlocked(secret_key, using=self._using)
-        unlocked.entry()
         try:
+            unlocked.entry()
             everything = transactions.run(lambda: read_all(unlocked), using=self._using)
+        except EntryForged:
+            # Their entry, or one of those they speak for: nothing is opened through it. One that was vouched for by mistake has its tag.
+            if all(each.kind != "entry_tag" for each in self._found.findings):
+                self._found.find("person_damaged", [], count=1)
+            return
         finally:
             unlocked.close()
         self._found.count("disguises of the person", sum(not opened.shared for opened in everything.opened))
@@ -145,7 +170,7 @@ class _Walker:
         self._files_of(everything)
 
     def _files_of(self, everything: Everything) -> None:
-        day = expiring.today()
+        day = expiry_dates.today()
         for opened in everything.opened:
             due = opened.expires_on is not None and opened.expires_on <= day
             for sealed in contents_of(opened, using=self._using):
@@ -178,13 +203,23 @@ def _no_container(bag: SeenBag) -> bool:
 
 
 def _says_too_much(entry: SeenEntry) -> bool:
-    return entry.reference is None and bool(entry.natural or entry.model or entry.last_seen_on)
+    return entry.reference is None and bool(entry.natural or entry.model or entry.last_seen_on or entry.has_tag)
+
+
+def _is_no_key(raw: Any) -> bool:
+    try:
+        PublicKey(raw)
+    except KeyMalformed:
+        return True
+    return False
 
 
 _ENTRY_RULES: Final[dict[str, Callable[[SeenEntry], bool]]] = {
-    "entry_key": lambda entry: entry.public_key_bytes != KEY_BYTES,
+    "entry_key": lambda entry: len(entry.public_key) != KEY_BYTES,
+    "entry_key_useless": lambda entry: len(entry.public_key) == KEY_BYTES and _is_no_key(entry.public_key),
     "entry_list": lambda entry: entry.locators_bytes % SEALED_LOCATOR_BYTES != 0,
     "entry_detached": _says_too_much,
+    "entry_tag": lambda entry: not entry.sound and not _is_no_key(entry.public_key),
     "entry_dated": lambda entry: entry.reference is not None and entry.expires_on is not None,
 }
 

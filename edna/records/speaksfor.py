@@ -29,11 +29,14 @@ class SpeaksFor(NamedTuple):
 class SpeaksForBatch:
     """Speaks-for records for pseudoprincipals of one model; `model` is its lower-case label ("auth.user").
 
-    Each row is a `SpeaksFor`, or a plain tuple of its fields. `repr` shows no rows.
+    Each row is a `SpeaksFor`, or a plain tuple of its fields. `unlisted` are indexes of bags that no list leads to (locator mode
+    `client`) and that may name any of the locator's pseudoprincipals: while one of them is there, these are needed. `repr` shows
+    neither.
     """
 
     model: str
     rows: Sequence[tuple[Value, PublicKey, SecretKey, Value]]
+    unlisted: tuple[bytes, ...] = ()
 
     def __repr__(self) -> str:
         return f"<SpeaksForBatch {self.model} rows={len(self.rows)}>"
@@ -43,6 +46,7 @@ class SpeaksForBatch:
         return [
             self.model,
             [[principal, bytes(public), secret.expose(), owner] for principal, public, secret, owner in self.rows],
+            *([self.unlisted] if self.unlisted else ()),
         ]
 
     @classmethod
@@ -66,6 +70,8 @@ def _read(payload: Value) -> SpeaksForBatch | None:
     """Return the batch or None; never raises, because its variables are raw secret keys."""
     match payload:
         case [str(model), list(raw_rows)]:
+            unlisted: list[Value] = []
+        case [str(model), list(raw_rows), [_, *_] as unlisted] if all(map(_is_index, unlisted)):
             pass
         case _:
             return None
@@ -80,4 +86,8 @@ def _read(payload: Value) -> SpeaksForBatch | None:
                 rows.append(SpeaksFor(principal, public_key, SecretKey(secret).paired(public_key), owner))
             case _:
                 return None
-    return SpeaksForBatch(model, rows)
+    return SpeaksForBatch(model, rows, tuple(unlisted))
+
+
+def _is_index(value: Value) -> bool:
+    return type(value) is bytes and len(value) == KEY_BYTES

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 import msgpack
@@ -24,16 +24,22 @@ Value: TypeAlias = Any
 DECIMAL, DATETIME, DATE, TIME, TIMEDELTA, UUID, BIG_INTEGER = range(1, 8)
 
 _INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
+#: Keys of a dictionary whose hashes somebody can choose so that all are one, and each is compared with all before it.
+_MOST_SUCH_KEYS = 64
 
 
 def encode(value: Value) -> bytes:
     """Return the bytes of `value`. Tuples are encoded as lists, subclasses of str, int, ... as the plain type.
 
-    Raises: ValueNotEncodable if a part of it is of another type, or nested more than about 1,000 levels.
+    Raises: ValueNotEncodable if a part of it is of another type, nested more than about 1,000 levels, or a dictionary with more
+    than 64 keys that are neither text, bytes nor numbers of 64 bits.
     """
     try:
         encoded: bytes = msgpack.packb(value, default=_extension, use_bin_type=True, unicode_errors="surrogatepass")
-        return encoded
+        # Dictionaries of so many keys are rare, and so are the bytes that they begin with: look closer then.
+        if not any(start in encoded for start in _LARGE_MAPS) or not _holds_slow_dictionary(value):
+            return encoded
+        failure, encoded = ValueNotEncodable(_SLOW), b""
     except ValueNotEncodable as error:
         failure = error.with_traceback(None)
     except (ValueError, OverflowError, TypeError, RecursionError) as error:
@@ -46,7 +52,7 @@ def decode(data: bytes) -> Value:
     """Return the value that `encode` made `data` of.
 
     Raises: BagCorrupt for anything that `encode` cannot have made: truncated, trailing, unknown or non-canonical
-    extension types, invalid UTF-8, duplicate or unhashable keys, nesting beyond about 1,000 levels.
+    extension types, invalid UTF-8, duplicate, unhashable or too many odd keys, nesting beyond about 1,000 levels.
     """
     try:
         # unpackb trusts the count in an array's header and reserves 8 bytes per element, so a few nested headers could
@@ -172,7 +178,37 @@ def _holds_timestamp(value: Value) -> bool:
     return False
 
 
+_LARGE_MAPS = (b"\xde", b"\xdf")
+_SLOW = f"A dictionary has more than {_MOST_SUCH_KEYS} keys that are neither text, bytes nor numbers of 64 bits."
+
+
+def _holds_slow_dictionary(value: Value) -> bool:
+    pending: list[Any] = [[value]]
+    for container in pending:
+        for item in container:
+            if isinstance(item, dict):
+                if _is_slow(item):
+                    return True
+                pending += (item.keys(), item.values())
+            elif isinstance(item, list | tuple):
+                pending.append(item)
+    return False
+
+
+def _is_slow(keys: Collection[Value]) -> bool:
+    if len(keys) <= _MOST_SUCH_KEYS:
+        return False
+    return sum(not isinstance(key, str | bytes) and not _is_native_integer(key) for key in keys) > _MOST_SUCH_KEYS
+
+
+def _is_native_integer(key: Value) -> bool:
+    """Of these, at most a dozen have one hash."""
+    return isinstance(key, int) and _INT64_MIN <= key <= _UINT64_MAX
+
+
 def _mapping(pairs: list[tuple[Value, Value]]) -> dict[Value, Value]:
+    if len(pairs) > _MOST_SUCH_KEYS and _is_slow([key for key, _ in pairs]):
+        raise BagCorrupt(f"{_SLOW} Nothing was changed; restore the bag from a backup.")
     mapping = {_hashable(key): value for key, value in pairs}
     if len(mapping) != len(pairs):
         raise BagCorrupt("A dictionary repeats a key. Nothing was changed; restore the bag from a backup.")

@@ -1,15 +1,16 @@
 """The only reader and writer of edna's tables.
 
-Bytes in, bytes out: this module seals and opens nothing and knows no disguise, no spec and no application model. Every
-function takes the database alias; writers expect to run inside the caller's transaction, so that bags change together
-with the application's rows (DESIGN 2.1). The number of statements never depends on the number of rows. A little long: these are the
-tables that every disguise and reveal writes together; what has tables of its own has a module of its own beside this one.
+Bytes in, bytes out: this module seals and opens nothing and knows no disguise, no spec and no application model. It tags
+entries as it writes them, and says of each that it reads whether its tag is right (`tags`). Every function takes the database alias;
+writers expect to run inside the caller's transaction, so that bags change together with the application's rows (nothing lost). The
+number of statements never depends on the number of rows. A little long: these are the tables that every disguise and reveal writes
+together; what has tables of its own has a module of its own beside this one.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Final
@@ -17,8 +18,9 @@ from typing import Final
 from django.db import IntegrityError, connections
 from django.db.models import Exists, QuerySet
 
-from edna import rows
-from edna.errors import PrincipalAlreadyRegistered
+from edna.db import rows
+from edna.db.rows import Row, table_of
+from edna.errors import EntryForged, PrincipalAlreadyRegistered
 from edna.models import (
     Bag,
     FileTask,
@@ -30,7 +32,7 @@ from edna.models import (
     random_primary_key,
     random_primary_keys,
 )
-from edna.rows import Row, table_of
+from edna.store.tags import Tags, entry_data, entry_tags
 
 _ENTRIES: Final = table_of(PrincipalEntry)
 _BAGS: Final = table_of(Bag)
@@ -38,12 +40,26 @@ _LINKS: Final = table_of(SessionLink)
 _FILES: Final = table_of(FileTask)
 #: Where sessions are linked to principals.
 LINKED: Final = (_LINKS, "owner_tag")
-_ENTRY_COLUMNS: Final = ("id", "public_key", "model", "reference", "natural", "locators", "last_seen_on", "expires_on")
+ENTRY_COLUMNS: Final = (
+    "id",
+    "public_key",
+    "model",
+    "reference",
+    "natural",
+    "locators",
+    "last_seen_on",
+    "expires_on",
+    "tag",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A principal's row: ``reference`` is None once the principal has been removed, and only then ``expires_on`` may be set."""
+    """A principal's row: ``reference`` is None once the principal has been removed, and only then ``expires_on`` may be set.
+
+    ``sound`` says that its tag was right when it was read, or that it names nobody and needs none. It stays what it was when the entry
+    changes: a wrong tag is not replaced by a right one, nor taken away with whom it names.
+    """
 
     id: int
     public_key: bytes
@@ -53,6 +69,7 @@ class Entry:
     locators: bytes
     last_seen_on: datetime.date | None
     expires_on: datetime.date | None = None
+    sound: bool = True
 
     @property
     def attached(self) -> bool:
@@ -63,7 +80,7 @@ class Entry:
         if not self.attached:
             return self.kept_until(expires_on)
         # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
-        return Entry(self.id, self.public_key, "", None, False, self.locators, None, expires_on)
+        return Entry(self.id, self.public_key, "", None, False, self.locators, None, expires_on, self.sound)
 
     def kept_until(self, expires_on: datetime.date | None) -> Entry:
         """Of a removed principal: kept at least as long as what is listed for it now."""
@@ -76,9 +93,43 @@ def later_bucket(one: datetime.date | None, other: datetime.date | None) -> date
     return None if one is None or other is None else max(one, other)
 
 
-def _entry(row: Row) -> Entry:
-    pk, public_key, model, reference, natural, locators, *dates = row
-    return Entry(pk, bytes(public_key), model, reference, bool(natural), bytes(locators), *dates)
+def entries_of(found: Iterable[Row]) -> list[Entry]:
+    """Of rows with `ENTRY_COLUMNS`."""
+    tags = entry_tags()
+    return [_entry(row, tags) for row in found]
+
+
+def _entry(row: Row, tags: Tags) -> Entry:
+    pk, public_key, model, reference, natural, locators, last_seen_on, expires_on, tag = row
+    key, is_natural = bytes(public_key), bool(natural)
+    sound = reference is None or tags.is_right(tag, entry_data(pk, key, model, reference, is_natural))
+    return Entry(pk, key, model, reference, is_natural, bytes(locators), last_seen_on, expires_on, sound)
+
+
+def require_sound(entries: Iterable[Entry]) -> None:
+    """Before anything is sealed to their keys, or written into them.
+
+    Raises:
+        EntryForged: one of them was not written by this site, or not as it is now.
+    """
+    for entry in entries:
+        if not entry.sound:
+            raise unsound(entry)
+
+
+def unsound(entry: Entry) -> EntryForged:
+    """What is to be said of it, by whoever does not raise it."""
+    return EntryForged(
+        f"Entry {entry.id} does not carry this site's tag: whose key it is was changed past edna, or noted "
+        'under a server key that is not in EDNA["MAC_KEYS"] now. Nothing was changed, and nothing is sealed to it. See '
+        "manage.py edna_verify; put a missing key back behind the present one and run manage.py edna_vouch, or restore the row "
+        f"from a backup. If you know that it is right as it is: manage.py edna_vouch --entry {entry.id}."
+    )
+
+
+def _tag(entry: Entry, made: Callable[[bytes], bytes]) -> bytes | None:
+    data = entry_data(entry.id, entry.public_key, entry.model, entry.reference, entry.natural)
+    return None if data is None else made(data)
 
 
 def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> list[Entry]:
@@ -87,34 +138,71 @@ def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) 
     Raises:
         PrincipalAlreadyRegistered: one of them, or its key, has an entry already.
     """
-    new = [
-        (pk, key, model, reference, natural, b"", None, None)
+    new = _new_entries(entries)
+    _insert_entries(new, using=using)
+    return new
+
+
+def add_free_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> list[Entry | None]:
+    """As `add_entries`, but None stands for what is left out because an entry has its public key already. The transaction goes on.
+
+    Raises:
+        PrincipalAlreadyRegistered: one of them has an entry already, unless it was left out.
+    """
+    new = _new_entries(entries)
+    if connections[using].vendor == "postgresql":
+        # It would not go on after a refusal, and a savepoint is a statement more.
+        added = {key for (key,) in rows.insert_free(_ENTRIES, ENTRY_COLUMNS, _by_key(new, using=using), using=using)}
+        return [entry if entry.id in added else None for entry in new]
+    try:
+        _insert_entries(new, using=using)
+        return list(new)
+    except PrincipalAlreadyRegistered:
+        # MariaDB undoes that one statement, SQLite that one row: what was written before stands. Locked, to see it as it is now.
+        keys = [entry.public_key for entry in new]
+        there = {entry.public_key: entry.id for entry in entries_by_public_key(keys, using=using, lock=True)}
+    _insert_entries([entry for entry in new if entry.public_key not in there], using=using)
+    return [entry if there.get(entry.public_key, entry.id) == entry.id else None for entry in new]
+
+
+def _new_entries(entries: Sequence[tuple[bytes, str, str, bool]]) -> list[Entry]:
+    return [
+        Entry(pk, key, model, reference, natural, b"", None)
         for pk, (key, model, reference, natural) in zip(random_primary_keys(len(entries)), entries, strict=True)
     ]
+
+
+def _by_key(new: Iterable[Entry], *, using: str) -> list[Row]:
+    """By the random key: neighbours in the file must not be pseudoprincipals of one person."""
+    made = entry_tags().maker(using=using)
+    return [
+        (e.id, e.public_key, e.model, e.reference, e.natural, e.locators, None, None, _tag(e, made))
+        for e in sorted(new, key=lambda entry: entry.id)
+    ]
+
+
+def _insert_entries(new: Sequence[Entry], *, using: str) -> None:
     try:
-        # By the random key: neighbours in the file must not be pseudoprincipals of one person.
-        rows.insert(_ENTRIES, _ENTRY_COLUMNS, sorted(new, key=lambda row: row[0]), using=using)
+        rows.insert(_ENTRIES, ENTRY_COLUMNS, _by_key(new, using=using), using=using)
     except IntegrityError as error:
         raise PrincipalAlreadyRegistered(
-            f"A {entries[0][1]} or its public key is registered already; "
-            "register each principal once, with a key of its own."
+            f"A {new[0].model} or its public key is registered already; register each principal once, with a key of its own."
         ) from error
-    return [_entry(row) for row in new]
 
 
 def entries_by_reference(model: str, references: Iterable[str], *, using: str, lock: bool = False) -> list[Entry]:
     wanted = set(references)
     # Of this model alone: a lock must not wait for somebody of another model who has the same number.
     found = rows.read_where(
-        _ENTRIES, _ENTRY_COLUMNS, "reference", list(wanted), lock=lock, using=using, also=("model", model)
+        _ENTRIES, ENTRY_COLUMNS, "reference", list(wanted), lock=lock, using=using, also=("model", model)
     )
     # Compared here too: to some collations Meg and meg, or 7 and "7 ", are one.
-    return [entry for entry in map(_entry, found) if entry.model == model and entry.reference in wanted]
+    return [entry for entry in entries_of(found) if entry.model == model and entry.reference in wanted]
 
 
 def entries_by_public_key(public_keys: Iterable[bytes], *, using: str, lock: bool = False) -> list[Entry]:
-    found = rows.read_where(_ENTRIES, _ENTRY_COLUMNS, "public_key", list(public_keys), lock=lock, using=using)
-    return [_entry(row) for row in found]
+    found = rows.read_where(_ENTRIES, ENTRY_COLUMNS, "public_key", list(public_keys), lock=lock, using=using)
+    return entries_of(found)
 
 
 def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
@@ -122,28 +210,45 @@ def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
 
 
 def save_entries(entries: Sequence[Entry], *, using: str) -> None:
-    """Write what can change of an entry: whose it is, its list of sealed locators, and how long it is kept."""
-    changed = [(e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on) for e in entries]
+    """Write what can change of an entry: whose it is, its list of sealed locators, and how long it is kept.
+
+    Raises:
+        EntryForged: one of them was not written by this site; it gets no tag.
+    """
+    require_sound(entries)
+    made = entry_tags().maker(using=using)
+    changed = [
+        (e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on, _tag(e, made))
+        for e in entries
+    ]
     # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
     for part in ([row for row in changed if row[4]], [row for row in changed if not row[4]]):
         if part:
-            rows.update(_ENTRIES, _ENTRY_COLUMNS[2:], part, using=using)
+            rows.update(_ENTRIES, ENTRY_COLUMNS[2:], part, using=using)
 
 
 def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
     """Write the public keys of entries, and their lists of sealed locators.
 
     Raises:
+        EntryForged: one of them was not written by this site; it gets no tag.
         PrincipalAlreadyRegistered: one of the keys is somebody else's.
     """
-    changed = [(entry.id, entry.public_key, entry.locators) for entry in entries]
+    require_sound(entries)
+    made = entry_tags().maker(using=using)
+    changed = [(entry.id, entry.public_key, entry.locators, _tag(entry, made)) for entry in entries]
     try:
-        rows.update(_ENTRIES, ("public_key", "locators"), changed, using=using)
+        rows.update(_ENTRIES, ("public_key", "locators", "tag"), changed, using=using)
     except IntegrityError as error:
         raise PrincipalAlreadyRegistered("This public key is registered already; take one of your own.") from error
 
 
-def delete_entries(entries: Iterable[Entry], *, using: str) -> None:
+def delete_entries(entries: Sequence[Entry], *, using: str) -> None:
+    """
+    Raises:
+        EntryForged: one of them was not written by this site; it stays, as evidence.
+    """
+    require_sound(entries)
     rows.delete(_ENTRIES, [(entry.id,) for entry in entries], using=using)
 
 
@@ -183,6 +288,12 @@ def stored_bags(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> 
     return {bytes(index): StoredBag(bytes(sealed), expires_on) for index, sealed, expires_on in found}
 
 
+def indexes_there(indexes: Iterable[bytes], *, using: str) -> set[bytes]:
+    """Under which of these there is a bag."""
+    found = rows.read_where(_BAGS, ("index",), "index", list(indexes), lock=False, using=using)
+    return {bytes(index) for (index,) in found}
+
+
 def replace_bags(bags: Sequence[tuple[bytes, bytes]], *, using: str) -> None:
     """Put other sealed bytes into the places of stored bags, which keep their dates of expiry."""
     sealed = dict(bags)
@@ -214,30 +325,22 @@ def expiry_bucket(today: datetime.date, *, retention_days: int | None) -> dateti
 
 
 def add_slots(slots: Sequence[tuple[bytes, bytes, bytes]], *, using: str) -> None:
-    """Add (slot id, tag, wrapped key) slots.
-
-    Raises:
-        PrincipalAlreadyRegistered: the same identifier and password lead to a slot already.
-    """
+    """Add (slot id, tag, wrapped key) slots, also where there are others of the same id: nobody is to learn that."""
     new = [KeySlot(slot_id=slot_id, tag=tag, wrapped=wrapped) for slot_id, tag, wrapped in slots]
     # By the random key: the order of writing must not say which kind a slot is of.
     new.sort(key=lambda slot: slot.id)
-    try:
-        KeySlot.objects.using(using).bulk_create(new)
-    except IntegrityError as error:
-        raise PrincipalAlreadyRegistered(
-            "A key slot for this identifier and password exists already; unlock it instead of registering again."
-        ) from error
+    KeySlot.objects.using(using).bulk_create(new)
 
 
-def find_slot(candidates: Sequence[bytes], *, using: str) -> tuple[bytes, bytes, bytes] | None:
-    row = (
-        KeySlot.objects.using(using)
-        .filter(slot_id__in=list(candidates))
-        .values_list("slot_id", "tag", "wrapped")
-        .first()
-    )
-    return None if row is None else (row[0], row[1], bytes(row[2]))
+def find_slots(candidates: Sequence[bytes], *, using: str) -> list[tuple[bytes, bytes, bytes]]:
+    """All slots under one of these ids: one person's, but for people who chose the same identifier and password."""
+    found = KeySlot.objects.using(using).filter(slot_id__in=list(candidates)).order_by("id")
+    return [(slot_id, tag, bytes(wrapped)) for slot_id, tag, wrapped in found.values_list("slot_id", "tag", "wrapped")]
+
+
+def replace_slot(former: bytes, *, slot_id: bytes, tag: bytes, wrapped: bytes, using: str) -> None:
+    """Put another into the place of somebody's slot, unless that has been replaced or deleted meanwhile."""
+    KeySlot.objects.using(using).filter(slot_id=former, tag=tag).update(slot_id=slot_id, wrapped=wrapped)
 
 
 def delete_slots_by_tag(tag: bytes, *, using: str) -> None:

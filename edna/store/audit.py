@@ -1,23 +1,32 @@
-"""Reads and appends the rows of the audit trail. Knows neither what a MAC covers nor under which key.
+"""Reads and appends the rows of the audit trail, and their count. Knows neither what a MAC covers nor under which key.
 
-Keeps: rows are numbered without a gap, and whoever appends one holds the row before it until they commit, so that no two rows follow
-the same one. Every function takes the database alias; `append` runs inside the caller's transaction.
+Keeps: whoever appends a row holds the count until they commit, so that no two rows follow the same one; a number that was counted is not
+given again, whether or not its row is still there. Every function takes the database alias; `append` runs inside the caller's
+transaction.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, OperationalError, connections, transaction
 from django.db.models import QuerySet
 
 from edna.errors import DatabaseBusy
-from edna.models import AuditEntry
+from edna.models import AuditCount, AuditEntry
 
 _ROWS_AT_ONCE: Final = 1_000
+_ONE: Final = 1
+#: Numbers from here on were not given here. Whoever went on after the highest that there is could give no more.
+TOO_HIGH: Final = 1 << 62
+_SERIALISATION_FAILURE: Final = "40001"
+_NOT_SEEN: Final = (
+    "Somebody else has noted something in the audit trail, and this transaction, being an older one, does not see it; "
+    "roll it back and try again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +40,22 @@ class AuditRow:
     mac: bytes = b""
 
 
-def append(row: AuditRow, *, mac: Callable[[AuditRow, bytes], bytes], using: str) -> AuditRow:
-    """Add ``row`` under the next number, with ``mac(row with that number, the mac before)``; return it as it was stored.
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many rows were appended, and the mac of the newest."""
+
+    count: int
+    newest: bytes
+    mac: bytes = b""
+
+
+#: A row as it is to be stored, and the count with it: of what is to be noted, after this count (None if there is none yet) and, where
+#: it is not what the count says, the newest row.
+Seal = Callable[[AuditRow, Counted | None, AuditRow | None], tuple[AuditRow, Counted]]
+
+
+def append(row: AuditRow, *, seal: Seal, is_ours: Callable[[Counted], bool], using: str) -> AuditRow:
+    """Add ``row`` as ``seal`` makes it, after what the count says, if that ``is_ours``; return it as it was stored.
 
     Raises:
         DatabaseBusy: the transaction cannot see what came before (PostgreSQL, if it is isolated more strictly than usual).
@@ -40,29 +63,62 @@ def append(row: AuditRow, *, mac: Callable[[AuditRow, bytes], bytes], using: str
     if connections[using].vendor == "sqlite":
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         _rows(using).filter(id=0).update(action="")
-    newest = _rows(using).order_by("-id").values_list("id", flat=True).first() or 0
+    counted = _counted(using, lock=True)
+    if counted is None:
+        # Whoever is first makes the row that all others wait for. It counts nothing yet, and nobody sees it so.
+        try:
+            with transaction.atomic(using=using):
+                AuditCount(id=_ONE, count=0, newest=bytes(32), mac=bytes(32)).save(using=using, force_insert=True)
+        except IntegrityError:
+            counted = _counted(using, lock=True)
+            if counted is None:
+                raise DatabaseBusy(_NOT_SEEN) from None
+    known = counted if counted is not None and is_ours(counted) else None
+    last = next(rows(using=using, newest_first=True, most=1, below=TOO_HIGH), None) if known is None else None
     while True:
-        # By its key alone: a search for the last row would lock the gap after it on MariaDB, and two who have done so wait for
-        # each other. Whoever got there first has appended a row meanwhile; the next round finds it by its number.
-        last = _rows(using).select_for_update().filter(id=newest).first()
-        if newest and last is None:
-            raise DatabaseBusy(
-                "Somebody else has noted something in the audit trail, and this transaction, being an older one, does not see it; "
-                "roll it back and try again."
-            )
-        number = newest + 1
-        numbered = replace(row, id=number)
-        signed = replace(numbered, mac=mac(numbered, last.mac if last else b""))
+        signed, count = seal(row, counted, last)
         try:
             with transaction.atomic(using=using):
                 AuditEntry(**asdict(signed)).save(using=using)
-            return signed
+            break
         except IntegrityError:
-            newest = number
+            # Somebody has put a row there that the count does not know: another process of an earlier release, or a vandal.
+            newest = next(rows(using=using, newest_first=True, most=1), None)
+            if newest is None or newest == last:
+                raise DatabaseBusy(_NOT_SEEN) from None
+            last = newest
+    AuditCount.objects.using(using).filter(id=_ONE).update(count=count.count, newest=count.newest, mac=count.mac)
+    return signed
 
 
-def rows(*, using: str, newest_first: bool = False, most: int | None = None) -> Iterator[AuditRow]:
-    found = _rows(using).order_by("-id" if newest_first else "id")[:most]
+def counted(*, using: str) -> Counted | None:
+    """What the count says; None where nothing was appended since there is one."""
+    return _counted(using, lock=False)
+
+
+def _counted(using: str, *, lock: bool) -> Counted | None:
+    found = AuditCount.objects.using(using).filter(id=_ONE)
+    try:
+        row = (found.select_for_update() if lock else found).first()
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) == _SERIALISATION_FAILURE:
+            raise DatabaseBusy(_NOT_SEEN) from error
+        raise
+    return None if row is None else Counted(row.count, bytes(row.newest), bytes(row.mac))
+
+
+def rows(
+    *,
+    using: str,
+    newest_first: bool = False,
+    most: int | None = None,
+    action: str | None = None,
+    below: int | None = None,
+) -> Iterator[AuditRow]:
+    found = _rows(using) if action is None else _rows(using).filter(action=action)
+    if below is not None:
+        found = found.filter(id__lt=below)
+    found = found.order_by("-id" if newest_first else "id")[:most]
     for entry in found.iterator(chunk_size=_ROWS_AT_ONCE):
         yield AuditRow(
             entry.id,
@@ -70,7 +126,7 @@ def rows(*, using: str, newest_first: bool = False, most: int | None = None) -> 
             entry.operator,
             entry.action,
             entry.disguise,
-            dict(entry.details),
+            entry.details,
             bytes(entry.mac),
         )
 

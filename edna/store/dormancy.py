@@ -12,9 +12,9 @@ from typing import Final
 
 from django.db.models import Q, QuerySet
 
-from edna import rows
+from edna.db import rows
+from edna.db.rows import table_of
 from edna.models import DormancyNotice, PrincipalEntry, random_primary_key
-from edna.rows import table_of
 
 _NOTICES: Final = table_of(DormancyNotice)
 #: Where notices name principals.

@@ -13,10 +13,11 @@ from typing import Any, Final
 from django.db.models import BinaryField, Count, Exists, Model, OuterRef, Q, QuerySet
 from django.db.models.functions import Length, Substr
 
-from edna import rows
+from edna.db import rows
+from edna.db.rows import table_of
 from edna.models import Bag, Job, JobItem, JobRunner, KeySlot, LegalHold, PrincipalEntry, Replay, SessionLink
-from edna.rows import table_of
 from edna.store import PendingFile, file_task_ids, file_tasks
+from edna.store.tags import entry_data, entry_tags
 
 _BAGS: Final = table_of(Bag)
 _AT_ONCE: Final = 500
@@ -36,13 +37,15 @@ class SeenEntry:
     """Of a principal, with lengths for what is sealed."""
 
     id: int
-    public_key_bytes: int
+    public_key: Any
     model: str
     reference: str | None
     natural: bool
     locators_bytes: int
     last_seen_on: datetime.date | None
     expires_on: datetime.date | None
+    has_tag: bool
+    sound: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,17 @@ def _pages(query: QuerySet[Any], *, most: int = _AT_ONCE) -> Iterator[list[tuple
 
 
 def entries(*, using: str) -> Iterator[list[SeenEntry]]:
-    found = PrincipalEntry.objects.using(using).annotate(a=Length("public_key"), b=Length("locators"))
-    names = ("id", "a", "model", "reference", "natural", "b", "last_seen_on", "expires_on")
+    found = PrincipalEntry.objects.using(using).annotate(a=Length("locators"))
+    names = ("id", "public_key", "model", "reference", "natural", "a", "last_seen_on", "expires_on", "tag")
+    tags = entry_tags()
     for page in _pages(found.values_list(*names)):
-        yield [SeenEntry(*row) for row in page]
+        seen = []
+        for row in page:
+            pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag = row
+            sound = reference is None or tags.is_right(tag, entry_data(pk, bytes(key), model, reference, natural))
+            has_tag = tag is not None
+            seen.append(SeenEntry(pk, key, model, reference, natural, listed, last_seen_on, expires_on, has_tag, sound))
+        yield seen
 
 
 def bags(*, beginning: int, using: str) -> Iterator[list[SeenBag]]:
@@ -94,6 +104,11 @@ def pending_files(*, using: str) -> Iterator[list[PendingFile]]:
     ids = file_task_ids(using=using)
     for start in range(0, len(ids), _AT_ONCE):
         yield file_tasks(ids[start : start + _AT_ONCE], using=using)
+
+
+def some_session_tags(*, most: int, using: str) -> list[bytes]:
+    found = SessionLink.objects.using(using).order_by("id").values_list("owner_tag", flat=True)[:most]
+    return [bytes(tag) for tag in found]
 
 
 def duplicates(model: type[Model], columns: tuple[str, ...], *, most: int, using: str) -> list[int]:

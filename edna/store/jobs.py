@@ -2,7 +2,9 @@
 
 Invariants: an item is deleted in the transaction that disguises its principal, and its runner counts it there, so that
 done, skipped, failed and left always add up to the total; runners wait neither for each other's items nor for each other's
-counts. Knows no disguise and decides nothing: when a runner counts as dead, and what becomes of a job, is for the caller.
+counts. Jobs and items are tagged as they are written, and each that is read says whether its tag is right (`tags`). Knows no disguise
+and decides nothing: when a runner counts as dead, and what becomes of a job, is for the caller. A little long, for items and the counts of
+their job change together.
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db import connections
 from django.db.models import BigIntegerField, Count, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from edna import rows
+from edna.db import rows
+from edna.db.rows import table_of
+from edna.errors import JobForged
 from edna.models import Job, JobItem, JobRunner, PrincipalEntry, random_primary_key
-from edna.rows import table_of
+from edna.store.tags import item_data, item_tags, job_data, job_tags
 
 RUNNING: Final = Job.State.RUNNING.value
 PAUSED: Final = Job.State.PAUSED.value
@@ -32,6 +36,22 @@ _ENTRIES: Final = table_of(PrincipalEntry)
 LISTED: Final = (_ITEMS, "reference")
 _ITEMS_INDEX: Final = "edna_job_items"
 _AT_ONCE: Final = 5_000
+#: What the tag of a job is over.
+TAGGED: Final = ("id", "disguise", "params", "everybody", "schedule", "operator", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedJob:
+    """What a job is to do. ``sound`` says that its tag was right when it was read."""
+
+    id: int
+    disguise: str
+    params: dict[str, str]
+    everybody: bool
+    schedule: str
+    operator: str
+    state: str
+    sound: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +66,7 @@ class JobRow:
     operator: str
     state: str
     total: int
+    left_out: int | None
     done: int
     skipped: int
     failed: int
@@ -56,13 +77,17 @@ class JobRow:
     pace: float | None
     created_on: datetime.date
     finished_on: datetime.date | None
+    sound: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
+    """``sound`` says that its tag was right when it was read."""
+
     id: int
     reference: str
     attempts: int
+    sound: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +111,26 @@ def add_job(
     operator: str,
     concurrency: int,
     rate_per_second: float | None,
+    left_out: int | None,
     today: datetime.date,
     job: int | None = None,
     using: str,
-) -> int:
+) -> TaggedJob:
     """
     Raises:
         django.db.IntegrityError: there is a job of this number.
     """
-    made = Job.objects.using(using).create(
-        id=job or random_primary_key(),
-        disguise=disguise,
-        params=dict(params),
-        everybody=everybody,
-        schedule=schedule,
-        operator=operator,
-        state=RUNNING,
+    made = TaggedJob(job or random_primary_key(), disguise, dict(params), everybody, schedule, operator, RUNNING)
+    Job.objects.using(using).create(
+        **{name: getattr(made, name) for name in TAGGED},
         total=0,
+        left_out=left_out,
         concurrency=concurrency,
         rate_per_second=rate_per_second,
         created_on=today,
+        tag=_tag(made, using=using),
     )
-    return made.pk
+    return made
 
 
 def job_rows(
@@ -116,6 +139,7 @@ def job_rows(
     using: str,
     job: int | None = None,
     states: Sequence[str] | None = None,
+    operator: str | None = None,
     most: int | None = None,
 ) -> list[JobRow]:
     """Jobs as they are at one moment, in one statement; the newest first, by the day, and of one day the unfinished."""
@@ -142,6 +166,8 @@ def job_rows(
         query = query.filter(pk=job)
     if states is not None:
         query = query.filter(state__in=states)
+    if operator is not None:
+        query = query.filter(operator=operator)
     return [_job_row(each) for each in query.order_by("-created_on", "-state", "id")[:most]]
 
 
@@ -162,35 +188,81 @@ def _job_row(job: Any) -> JobRow:
         operator=job.operator,
         state=job.state,
         total=job.total,
+        left_out=job.left_out,
         done=job.done + job.runners_done,
         skipped=job.skipped + job.runners_skipped,
         failed=job.items_failed,
         runners=job.runners_alive,
         concurrency=job.concurrency,
-        rate_per_second=job.rate_per_second,
+        # What is not above 0 was not written here.
+        rate_per_second=job.rate_per_second if job.rate_per_second and job.rate_per_second > 0 else None,
         seconds=job.seconds + job.runners_seconds,
         # Each of several runners counts its part of the time, so that the sum is what a clock would have shown.
         pace=job.pace_done / job.pace_seconds if job.pace_done and job.pace_seconds else None,
         created_on=job.created_on,
         finished_on=job.finished_on,
+        sound=_tagged([getattr(job, name) for name in (*TAGGED, "tag")]).sound,
     )
 
 
-def lock_job(job: int, *, using: str) -> str | None:
-    """Let nobody else change this job until the transaction ends; its state, or None if there is no such job."""
+def _tag(job: TaggedJob, *, using: str) -> bytes:
+    data = job_data(*[getattr(job, name) for name in TAGGED])
+    assert data is not None  # its parameters are texts: it is new, or was tagged before
+    return job_tags().maker(using=using)(data)
+
+
+def _tagged(row: Sequence[Any]) -> TaggedJob:
+    pk, disguise, params, everybody, schedule, operator, state, tag = row
+    sound = job_tags().is_right(tag, job_data(pk, disguise, params, everybody, schedule, operator, state))
+    return TaggedJob(pk, disguise, params, everybody, schedule, operator, state, sound)
+
+
+def lock_job(job: int, *, using: str) -> TaggedJob | None:
+    """Let nobody else change this job until the transaction ends; None if there is no such job."""
     query = Job.objects.using(using).filter(pk=job)
     if connections[using].vendor == "sqlite":
         _take_the_file(using=using)
-        return query.values_list("state", flat=True).first()
-    return query.select_for_update().values_list("state", flat=True).first()
+    else:
+        query = query.select_for_update()
+    row = query.values_list(*TAGGED, "tag").first()
+    return None if row is None else _tagged(row)
 
 
 def state_of(job: int, *, using: str) -> str | None:
-    return Job.objects.using(using).filter(pk=job).values_list("state", flat=True).first()
+    """None, too, if its tag is wrong."""
+    row = Job.objects.using(using).filter(pk=job).values_list(*TAGGED, "tag").first()
+    found = None if row is None else _tagged(row)
+    return found.state if found is not None and found.sound else None
 
 
-def save_job(job: int, *, using: str, **columns: Any) -> None:
-    Job.objects.using(using).filter(pk=job).update(**columns)
+def forged_among(states: Sequence[str], *, using: str) -> list[int]:
+    """Jobs in one of these states whose tag is wrong."""
+    found = Job.objects.using(using).filter(state__in=states).order_by("id").values_list(*TAGGED, "tag")
+    return [job.id for job in map(_tagged, found) if not job.sound]
+
+
+def save_job(job: TaggedJob, *, using: str, state: str, **columns: Any) -> None:
+    """
+    Raises:
+        JobForged: it was not written by this site; it gets no tag.
+    """
+    require_sound(job)
+    changed = replace(job, state=state)
+    Job.objects.using(using).filter(pk=job.id).update(state=state, tag=_tag(changed, using=using), **columns)
+
+
+def require_sound(job: TaggedJob | JobRow) -> None:
+    """
+    Raises:
+        JobForged: it was not written by this site, or not as it is now.
+    """
+    if not job.sound:
+        raise JobForged(
+            f"Job {job.id} does not carry this site's tag: it was written or changed past edna, or noted under a server key that is "
+            'not in EDNA["MAC_KEYS"] now. It is not run, and stays as evidence. See manage.py edna_verify; put a missing key back, or '
+            "find out who wrote to the table. If you know that it is right as it is: "
+            f"manage.py edna_vouch --job {job.id}."
+        )
 
 
 def add_to_job(job: int, *, skipped: int, using: str) -> None:
@@ -215,10 +287,14 @@ def add_items(job: int, references: Sequence[str], *, using: str) -> int:
     In the order of random keys, which says nothing, and lets the indexes of a long list grow at one end.
     """
     listed = sorted(zip((random_primary_key() for _ in references), references, strict=False))
+    made = item_tags().maker(using=using)
     for start in range(0, len(listed), _AT_ONCE):
         part = listed[start : start + _AT_ONCE]
-        new = [(pk, job, reference, JobItem.State.PENDING.value, "", 0) for pk, reference in part]
-        rows.insert(_ITEMS, ("id", "job", "reference", "state", "reason", "attempts"), new, using=using)
+        new = [
+            (pk, job, reference, JobItem.State.PENDING.value, "", 0, made(item_data(pk, job, reference)))
+            for pk, reference in part
+        ]
+        rows.insert(_ITEMS, ("id", "job", "reference", "state", "reason", "attempts", "tag"), new, using=using)
     return len(listed)
 
 
@@ -239,15 +315,29 @@ def claim(job: int, *, most: int, after: int = 0, among: Sequence[int] | None = 
     connection = connections[using]
     if connection.vendor == "sqlite":
         _take_the_file(using=using)
-    names = ("id", "reference", "attempts")
+    names = ("id", "reference", "attempts", "tag")
     pending = {"job": job, "state": JobItem.State.PENDING.value}
     if among is None:
         found = rows.take(_ITEMS, names, pending, index=_ITEMS_INDEX, after=after, most=most, using=using)
-        return [Item(*row) for row in found]
+        return _items(job, found)
     query = JobItem.objects.using(using).filter(**pending, id__in=list(among))
     if connection.vendor != "sqlite":
         query = query.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
-    return [Item(*row) for row in query.order_by("id").values_list(*names)[:most]]
+    return _items(job, query.order_by("id").values_list(*names)[:most])
+
+
+def _items(job: int, found: Iterable[Sequence[Any]]) -> list[Item]:
+    tags = item_tags()
+    return [
+        Item(pk, reference, attempts, tags.is_right(tag, item_data(pk, job, reference)))
+        for pk, reference, attempts, tag in found
+    ]
+
+
+def refuse_items(ids: Sequence[int], *, using: str) -> None:
+    """That these have failed for good because their tags are wrong."""
+    query = JobItem.objects.using(using).filter(pk__in=list(ids))
+    query.update(attempts=F("attempts") + 1, reason=JobForged.__name__, state=JobItem.State.FAILED)
 
 
 def any_pending(job: int, *, using: str) -> bool:

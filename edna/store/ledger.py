@@ -10,9 +10,9 @@ from typing import Final
 
 from django.db import connections
 
-from edna import rows
+from edna.db import rows
+from edna.db.rows import table_of
 from edna.models import LedgerEntry, random_primary_key
-from edna.rows import table_of
 
 _LEDGER: Final = table_of(LedgerEntry)
 _ROWS_AT_ONCE: Final = 1_000

@@ -13,22 +13,35 @@ from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.db.models.functions import Length
 
 from edna.models import Job, JobItem, JobRunner, PrincipalEntry, SessionLink
-from edna.store import Entry
+from edna.store import ENTRY_COLUMNS, Entry, entries_of
+from edna.store.tags import entry_data, entry_tags
+
+#: The number of an entry, whom it names, and whether its tag is right.
+Named = tuple[int, str, bool]
 
 
-def unlisted_pseudoprincipals(model: str, *, after: int, most: int, using: str) -> list[tuple[int, str]]:
-    """(id, reference) of pseudoprincipals in whose list nothing is, in the order of their keys."""
+def unlisted_pseudoprincipals(model: str, *, after: int, most: int, using: str) -> list[Named]:
+    """Pseudoprincipals in whose list nothing is, in the order of their keys."""
     found = PrincipalEntry.objects.using(using).filter(
         model=model, natural=False, reference__isnull=False, id__gt=after
     )
     found = found.alias(size=Length("locators")).filter(size=0)
-    return [(pk, str(reference)) for pk, reference in found.order_by("id").values_list("id", "reference")[:most]]
+    return _named(found, most=most)
 
 
-def attached(model: str, *, after: int, most: int, using: str) -> list[tuple[int, str]]:
-    """(id, reference) of whoever has a row, or should have, in the order of their keys."""
+def attached(model: str, *, after: int, most: int, using: str) -> list[Named]:
+    """Whoever has a row, or should have, in the order of their keys."""
     found = PrincipalEntry.objects.using(using).filter(model=model, reference__isnull=False, id__gt=after)
-    return [(pk, str(reference)) for pk, reference in found.order_by("id").values_list("id", "reference")[:most]]
+    return _named(found, most=most)
+
+
+def _named(found: QuerySet[PrincipalEntry], *, most: int) -> list[Named]:
+    tags = entry_tags()
+    page = found.order_by("id").values_list("id", "public_key", "model", "reference", "natural", "tag")[:most]
+    return [
+        (pk, str(reference), tags.is_right(tag, entry_data(pk, bytes(key), model, reference, natural)))
+        for pk, key, model, reference, natural, tag in page
+    ]
 
 
 def locked_entries(ids: Collection[int], *, using: str) -> list[Entry]:
@@ -37,12 +50,7 @@ def locked_entries(ids: Collection[int], *, using: str) -> list[Entry]:
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         PrincipalEntry.objects.using(using).filter(id=0).update(natural=False)
     found = PrincipalEntry.objects.using(using).filter(id__in=list(ids)).select_for_update().order_by("id")
-    return [
-        Entry(
-            e.id, bytes(e.public_key), e.model, e.reference, e.natural, bytes(e.locators), e.last_seen_on, e.expires_on
-        )
-        for e in found
-    ]
+    return entries_of(found.values_list(*ENTRY_COLUMNS))
 
 
 def session_links(*, after: int, most: int, using: str) -> list[tuple[int, str]]:

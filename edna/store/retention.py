@@ -14,9 +14,9 @@ from typing import Final
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Length
 
-from edna import rows
+from edna.db import rows
+from edna.db.rows import table_of
 from edna.models import Bag, LegalHold, PrincipalEntry
-from edna.rows import table_of
 
 _ENTRIES: Final = table_of(PrincipalEntry)
 

@@ -4,7 +4,7 @@ Invariant: no statement here changes, adds or removes a value that an applicatio
 very moment, under its lock, never as it was read before; and no lock is waited for while another one is held. Rows that
 somebody else holds are left out, and the caller is told which.
 Knows tables and keys, any model's; not whose they are. The second module with SQL of its own (docs/decisions/0007): here it differs
-from database to database, and `edna.rows` stays what disguises need.
+from database to database, and `edna.db.rows` stays what disguises need.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BinaryField
 
+from edna.db.rows import GIVEN, Row, Table, marks_for, plain, table_of
 from edna.models import Bag, KeySlot, LedgerEntry, PrincipalEntry, Replay, SessionLink
-from edna.rows import GIVEN, Row, Table, marks_for, plain, table_of
 
 #: What keeps a table from being rewritten; see `obstacle`.
 NOT_A_TABLE: Final = "not_a_table"

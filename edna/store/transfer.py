@@ -18,8 +18,8 @@ from django.db import connections, transaction
 from django.db.models import BinaryField, Model, QuerySet, Value
 from django.db.models.functions import Length
 
+from edna.db.rows import Row, Table, table_of
 from edna.models import FixedBinaryField
-from edna.rows import Row, Table, table_of
 
 _ROWS_AT_ONCE: Final = 1_000
 _BYTES_AT_ONCE: Final = 2 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""The discussion site: an application with everything that the behaviours speak of, installed for the tests that ask for it."""
+"""The discussion site: an application with everything that the promises speak of, installed for the tests that ask for it."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from django.test.utils import override_settings
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, errors, placeholders, registry, signals, store
-from edna.engine import chunks, transactions
-from edna.engine.planned import Target
+from edna.db import transactions
+from edna.engine import chunks
+from edna.engine.planning.steps import Target
 from edna.records.bag import BagKind
 from tests.installed import registering
 from tests.lobsters.community import Community, Member, state

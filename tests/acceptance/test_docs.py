@@ -1,139 +1,103 @@
 """The documentation is true: its code runs, its links lead somewhere, nothing public is left out.
 
 A code block says by itself what happens to it, in the order of the page: ``file=PATH`` is that file of a new Django project,
-``append=PATH`` is added to it, ``sh run`` and ``python run`` are run there, ``sh fails`` is run and must fail, and ``text output`` must
-be what the block before it printed (``…`` stands for anything). A block without a mark is only for reading.
+``append=PATH`` is added to it, ``sh run`` is run there, ``sh fails`` must fail there, ``python run`` is pasted into its `manage.py shell`,
+and ``text output`` must be what the block before it printed (``…`` stands for anything). A block without a mark is only for reading.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import edna
-from tests.acceptance import errors_page
+from tests.acceptance import errors_page, newcomer
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 WRITTEN = [page for page in PAGES if page.exists()]
-BLOCK = re.compile(r"^```(\w+)[ ]?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-# Runs the blocks of one page, one after the other, with the variables of the earlier ones.
-SESSION = """
-import contextlib, io, json, sys, traceback
-import django
-django.setup()
-names = {"__name__": "__console__"}
-for line in sys.stdin:
-    printed, failure = io.StringIO(), ""
-    try:
-        with contextlib.redirect_stdout(printed):
-            exec(compile(json.loads(line), "<page>", "exec"), names)
-    except BaseException:
-        failure = traceback.format_exc()
-    print(json.dumps([printed.getvalue(), failure]), flush=True)
-"""
-
-
-class Project:
-    """A new Django project, as `startproject mysite` makes it, that the blocks of a page work on."""
-
-    def __init__(self, where: Path) -> None:
-        self.where = where
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("EDNA_", "DJANGO_"))}
-        self.environment = inherited | {
-            "DJANGO_SETTINGS_MODULE": "mysite.settings",
-            "EDNA_MAC_KEY": "0123456789abcdef" * 4,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": f"{where}:{ROOT}",
-        }
-        self.session: subprocess.Popen[str] | None = None
-        self.shell("python -m django startproject mysite .", DJANGO_SETTINGS_MODULE="")
-
-    def shell(self, command: str, *, fails: bool = False, **environment: str) -> str:
-        done = subprocess.run(
-            ["/bin/sh", "-ec", command],
-            cwd=self.where,
-            env={**self.environment, **environment},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
-        assert (done.returncode != 0) == fails, f"{command}\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
-
-    def write(self, name: str, text: str, *, append: bool = False) -> None:
-        self.close()  # a running process would not notice
-        path = self.where / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".py":
-            (path.parent / "__init__.py").touch()
-        path.write_text(f"{path.read_text()}\n\n{text}" if append else text)
-
-    def python(self, code: str) -> str:
-        if self.session is None:
-            self.session = subprocess.Popen(
-                [sys.executable, "-c", SESSION],
-                cwd=self.where,
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        assert self.session.stdin is not None
-        assert self.session.stdout is not None
-        self.session.stdin.write(json.dumps(code) + "\n")
-        self.session.stdin.flush()
-        printed, failure = json.loads(self.session.stdout.readline())
-        assert not failure, f"{code}\n{failure}"
-        return str(printed)
-
-    def close(self) -> None:
-        if self.session is not None:
-            self.session.communicate()
-            self.session = None
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path)
+def project(tmp_path: Path) -> Iterator[newcomer.Project]:
+    made = newcomer.Project(tmp_path)
     yield made
     made.close()
-
-
-def agrees(printed: str, shown: str) -> bool:
-    pattern = ".*?".join(re.escape(part) for part in shown.strip().split("…"))
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["README.md", "docs/tutorial.md", "docs/low-level.md", "docs/several-principal-models.md"]
 )
-def test_the_code_of_the_page_runs(page: str, project: Project) -> None:
-    printed, ran = "", 0
-    for language, mark, code in BLOCK.findall((ROOT / page).read_text()):
-        kind, _, name = mark.partition("=")
-        if kind in ("file", "append"):
-            project.write(name, code, append=kind == "append")
-        elif (language, mark) in (("sh", "run"), ("sh", "fails")):
-            printed = project.shell(code, fails=mark == "fails")
-        elif (language, mark) == ("python", "run"):
-            printed, ran = project.python(code), ran + 1
-        elif (language, mark) == ("text", "output"):
-            assert agrees(printed, code), f"{page} shows:\n{code}\nThis was printed:\n{printed}"
-        else:
-            assert mark == "", f"{page}: what is a block marked {mark!r}?"
-            assert language != "python", f"{page}: this code is not run by the tests:\n{code}"
-    assert ran >= 3
+def test_the_page_can_be_followed_in_a_shell(page: str, project: newcomer.Project) -> None:
+    assert project.follow(page) >= 3
+
+
+@pytest.mark.slow
+def test_without_its_key_a_new_project_says_what_to_do(project: newcomer.Project) -> None:
+    settings = re.search(
+        r"^```python append=mysite/settings.py\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+    )
+    assert settings is not None
+    project.write("mysite/settings.py", settings[1].replace(', "notes"', ""), append=True)
+    said = project.run("env -u EDNA_MAC_KEY python manage.py migrate", fails=True)
+    assert "Traceback" not in said
+    assert "export EDNA_MAC_KEY=" in said
+    project.run("python manage.py migrate && python manage.py check --database default")
+    said = project.run("EDNA_MAC_KEY=$(openssl rand -hex 32) python manage.py check --database default", fails=True)
+    assert "edna.E059" in said
+    assert "Put the key back" in said
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, page: Any) -> None:
+    """Whatever may be clicked leads to a page, and no page asks for what was just done."""
+    project.follow("docs/tutorial.md", pasting=False)
+    refused: list[str] = []
+    page.on("response", lambda answer: answer.status >= 400 and refused.append(f"{answer.status} {answer.url}"))
+    password = "a long walk home, dora"
+
+    def press(button: str, **fields: str) -> str:
+        for name, value in fields.items():
+            page.locator(f"[name={name}]").fill(value)
+        page.get_by_role("button", name=button, exact=True).click()
+        return str(page.locator("body").inner_text())
+
+    def links() -> list[str]:
+        return [link.get_attribute("href") for link in page.get_by_role("link").all()]
+
+    def done() -> bool:
+        """Whether there is nothing left on this page that could be sent, and each of its links leads somewhere."""
+        assert [link for link in links() if not page.request.get(f"{site}{link}").ok] == []
+        return page.locator("form").count() == 0
+
+    with project.served() as site:
+        page.goto(f"{site}/register/")
+        code = press("Register", username="dora", password1=password, password2=password).partition("again: ")[2][:34]
+        assert done()
+        page.get_by_role("link", name="Leave").click()
+        assert "Good-bye!" in press("Delete my account")
+        assert done()
+        page.get_by_role("link", name="Return").click()
+        assert "open nothing here" in press("Return", username="dora", password="wrong")
+        assert "Welcome back!" in press("Return", username="dora", password=password)
+        assert done()
+        page.get_by_role("link", name="Leave").click()
+        assert "Good-bye!" in press("Delete my account")
+        page.get_by_role("link", name="Forgot your password?").click()
+        new = {"new_password1": "a longer walk", "new_password2": "a longer walk"}
+        assert "Welcome, dora!" in press("Set the password", recovery_code=code, **new)
+        assert done()
+        page.context.clear_cookies()
+        page.get_by_role("link", name="Leave").click()
+        assert "delete your account?" in press("Log in", username="dora", password="a longer walk")
+    assert [answer for answer in refused if not answer.endswith("favicon.ico")] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))

@@ -33,6 +33,7 @@ from tests.support import (
     finds,
     flipped,
     in_another_process,
+    know_server_keys,
     loot,
     make_course,
     nothing_changes,
@@ -160,6 +161,7 @@ def test_everybody_is_disguised_again(path: str) -> None:
 
 def test_after_a_rotation_of_the_server_key_the_old_rows_are_found(path: str) -> None:
     old, new = "an old key of at least 16 bytes", "a new key of at least 16 bytes"
+    know_server_keys(old, new)
     with override_settings(EDNA={**settings.EDNA, "MAC_KEYS": [old]}):
         leaves, later, _ = course("leaves", "later", "stays")
         edna.disguise_all(ANONYMISE_ALL)
@@ -337,7 +339,7 @@ def test_the_file_names_nobody_and_is_in_no_order(path: str) -> None:
 
 
 def test_rows_that_no_backup_needs_are_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
-    from edna.engine import ledger as noting
+    from edna.engine.books import ledger as noting
 
     bea, carl = course("bea", "carl")
     real = noting.LedgerNote

@@ -1,4 +1,4 @@
-"""A student leaves and returns, the staff anonymise and the student reclaims: every row is as it was (DESIGN 2.6)."""
+"""A student leaves and returns, the staff anonymise and the student reclaims: every row is as it was (identity)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_delete_and_return(class_of_two: list[Student], bea: Student) -> None:
 
 
 def test_values_survive_to_the_byte(bea: Student) -> None:
-    """Quotes, percent signs, emoji, empty text, microseconds, the largest and smallest keys (behaviours 24)."""
+    """Quotes, percent signs, emoji, empty text, microseconds, the largest and smallest keys (promise 24)."""
     make_course(lectures=1, questions=len(AWKWARD))
     moments = [
         datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) if connection.vendor != "mysql" else None,
@@ -147,7 +147,7 @@ def test_anonymise_lecture_and_reclaim(class_of_two: list[Student], bea: Student
 
 
 def test_anonymise_all_and_reclaim(class_of_two: list[Student]) -> None:
-    """Everybody's answers get an author per student and lecture; all come back (behaviours 3, 6)."""
+    """Everybody's answers get an author per student and lecture; all come back (promises 3, 6)."""
     before = application_dump()
     edna.disguise_all(ANONYMISE_ALL)
     assert not Answer.objects.filter(author__is_anon=False).exists()
@@ -199,7 +199,7 @@ def test_anonymise_then_delete_without_the_key(class_of_two: list[Student], bea:
 
 @pytest.mark.parametrize("times", [2, 4])
 def test_anonymise_again_and_again(class_of_two: list[Student], times: int) -> None:
-    """A global disguise covers anonymous authors too, to any depth (behaviours 10, 22)."""
+    """A global disguise covers anonymous authors too, to any depth (promises 10, 22)."""
     before = application_dump()
     states = []
     for _ in range(times):
@@ -215,7 +215,7 @@ def test_anonymise_again_and_again(class_of_two: list[Student], times: int) -> N
 
 
 def test_anonymise_thrice_then_delete_takes_everything_along(class_of_two: list[Student], bea: Student) -> None:
-    """Composition reaches any depth (behaviours 5, 22)."""
+    """Composition reaches any depth (promises 5, 22)."""
     before = application_dump()
     for _ in range(3):
         edna.disguise_all(ANONYMISE_ALL)
@@ -231,7 +231,7 @@ def test_anonymise_thrice_then_delete_takes_everything_along(class_of_two: list[
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_order_of_revealing_ends_where_it_began(seed: int, class_of_two: list[Student], bea: Student) -> None:
-    """What cannot be revealed yet stays sealed, so going round until nothing is left restores everything (behaviours 8, 9)."""
+    """What cannot be revealed yet stays sealed, so going round until nothing is left restores everything (promises 8, 9)."""
     source = random.Random(seed)
     before, tables = application_dump(), edna_dump()
     edna.disguise_all(ANONYMISE_ALL)
@@ -292,7 +292,7 @@ def test_every_way_back(way: str) -> None:
 
 
 def test_a_hundred_cycles_leave_no_residue(class_of_two: list[Student], bea: Student) -> None:
-    """After disguises and reveals every table of edna is as it was (behaviours 33)."""
+    """After disguises and reveals every table of edna is as it was (promise 33)."""
     before, tables = application_dump(), edna_dump()
     for _ in range(50):
         bea.reveal(bea.disguise(DELETE))

@@ -162,6 +162,13 @@ def the_new_password_opens(scene: Scene) -> None:
     everything_comes_back_but(scene, "edna_keyslot")
 
 
+def the_old_code_opens_nothing(scene: Scene) -> None:
+    with pytest.raises(errors.WrongCredentials):
+        edna.unlock(recovery_code=scene.actor.recovery_code)
+    edna.unlock(identifier=scene.actor.email, password=OLD).close()
+    everything_comes_back_but(scene, "edna_keyslot")
+
+
 def the_newcomer_has_a_key(scene: Scene) -> None:
     with edna.unlock(identifier="new@example.org", password=NEW) as unlocked:
         receipt = edna.disguise(DELETE, scene.newcomer)
@@ -243,6 +250,10 @@ def _change_password(scene: Scene, unlocked: edna.Unlocked) -> object:
     return edna.change_password(unlocked, identifier=scene.actor.email, password=NEW)
 
 
+def _new_recovery_code(scene: Scene, unlocked: edna.Unlocked) -> object:
+    return edna.new_recovery_code(unlocked)
+
+
 def _rotate(scene: Scene, unlocked: edna.Unlocked) -> object:
     return edna.rotate(unlocked, identifier="bea@example.org", password=NEW)
 
@@ -254,6 +265,7 @@ def _finish_files(scene: Scene, unlocked: edna.Unlocked) -> object:
 IN_THE_LECTURE = (
     Operation("register", with_newcomer, _register, the_newcomer_has_a_key, locks=False),
     Operation("change the password", lecture, _change_password, the_new_password_opens),
+    Operation("make a new recovery code", lecture, _new_recovery_code, the_old_code_opens_nothing),
     Operation("disguise", lecture, _disguise(DELETE)),
     Operation("disguise what is disguised, with the key", anonymised, _disguise(DELETE, with_key=True), telling=True),
     Operation("disguise everybody", lecture, _disguise_all),

@@ -25,8 +25,10 @@ class State:
     @classmethod
     def now(cls) -> State:
         tables = {table: _rows(table) for table in support.tables()}
-        own = {table: rows for table, rows in tables.items() if table.startswith("edna_")}
-        return cls({table: rows for table, rows in tables.items() if table not in own}, own, _files())
+        of_people = set(support.EDNA_TABLES) - support.AUDIT_TABLES
+        own = {table: rows for table, rows in tables.items() if table in of_people} | support.acts_noted()
+        application = {table: rows for table, rows in tables.items() if not table.startswith("edna_")}
+        return cls(application, own, _files())
 
     def sizes(self) -> dict[str, int]:
         """What two runs of one operation have in common, whose keys and ciphertexts are random."""

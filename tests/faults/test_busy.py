@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -12,37 +11,17 @@ from django.db import connection, connections, transaction
 
 from apps.websubmit.models import Answer, Lecture, User
 from edna import errors
-from edna.engine.transactions import ATTEMPTS
+from edna.db.transactions import ATTEMPTS
 from tests.faults.operations import IN_THE_LECTURE, TELLING, Operation
 from tests.faults.runs import Run
 from tests.faults.states import State
 from tests.faults.steps import watched
+from tests.waiting import WAIT_SECONDS, until_waiting
 
 pytestmark = [pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]
 
-WAIT_SECONDS = 30
 DISGUISE = next(each for each in IN_THE_LECTURE if each.name == "disguise")
 DISGUISE_ALL = next(each for each in IN_THE_LECTURE if each.name == "disguise everybody")
-#: Whether somebody waits for a lock now.
-WAITING = {
-    "postgresql": "SELECT COUNT(*) FROM pg_locks WHERE NOT granted",
-    "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
-}
-#: MariaDB looks again only for whoever has not asked for a tenth of a second: asked all the time, it repeats its first answer.
-LOOK_SECONDS = 0.2
-
-
-def until_waiting(number: int = 1) -> None:
-    """Returns when so many wait for locks."""
-    until = time.monotonic() + WAIT_SECONDS
-    with closing(connection.copy()) as other, other.cursor() as cursor:
-        while True:
-            cursor.execute(WAITING[connection.vendor])
-            [waiting] = cursor.fetchone()
-            if waiting >= number:
-                return
-            assert time.monotonic() < until, f"{waiting} of {number} wait"
-            time.sleep(LOOK_SECONDS)
 
 
 class Rival:

@@ -5,6 +5,7 @@ Each principal is disguised no time or once, the list of who is still to do says
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from tests.support import (
     in_another_process,
     make_course,
 )
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]
 
@@ -184,19 +186,20 @@ def test_two_processes_at_once(disguise: str) -> None:
 def test_a_third_process_is_one_too_many() -> None:
     attack = Attack(DELETE, number=10, concurrency=1)
 
+    working, looked = multiprocessing.Event(), multiprocessing.Event()
+
     def other() -> None:
-        runners = 0
-        until = time.monotonic() + 30
-        while not runners and time.monotonic() < until:
-            runners = jobs.report(attack.job).runners
-        found.append((runners, attack.work().state))
+        assert working.wait(WAIT_SECONDS)
+        found.append((jobs.report(attack.job).runners, attack.work().state))
+        looked.set()
 
     found: list[tuple[int, JobState]] = []
 
-    def slowly() -> None:
-        jobs.run(attack.job, progress=lambda report: time.sleep(0.3))
+    def watched_by_another(report: JobReport) -> None:
+        working.set()
+        assert looked.wait(WAIT_SECONDS)
 
-    assert in_another_process(slowly, meanwhile=other) == 0
+    assert in_another_process(lambda: jobs.run(attack.job, progress=watched_by_another), meanwhile=other) == 0
     assert found == [(1, JobState.RUNNING)]
     assert attack.check_interrupted() == 10
 

@@ -15,7 +15,6 @@ from edna import errors
 from edna.models import Bag, LastRun, PrincipalEntry
 from edna.operations import expiry, holds, sweeping, verifying
 from edna.records.bag import BagKind
-from tests.faults.test_concurrency import at_once
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -27,6 +26,7 @@ from tests.support import (
     in_another_process,
     make_course,
 )
+from tests.waiting import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 

@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from apps.websubmit.models import Answer, User
-from edna.engine import transactions
+from edna.db import transactions
 from edna.errors import DatabaseBusy
 from edna.operations.scrubbing import scrub
 from tests.faults.operations import DEEP, anonymised_and_deleted, everything_comes_back_but

@@ -13,8 +13,8 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna import Decorrelate, Disguise, Modify, signals
-from edna.engine.announcing import News
-from edna.rows import table_of
+from edna.db.rows import table_of
+from edna.engine.books.announcements import News
 from edna.signals import disguised, revealed, rows_changed, rows_removed, rows_restored
 from tests.installed import registering
 from tests.support import (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
+import functools
 import threading
 from typing import Any
 
@@ -13,10 +15,13 @@ from django.db import connection, connections, transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from edna.engine import transactions
+from edna.db import transactions
 from edna.errors import AppendOnly, DatabaseBusy
-from edna.models import AuditEntry
+from edna.models import UNREADABLE, AuditCount, AuditEntry
 from edna.operations import audit
+from edna.store.audit import AuditRow
+from tests.support import with_server_keys
+from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -31,10 +36,6 @@ def note(number: int = 1, /, **details: int | str) -> None:
 def tamper(statement: str, *values: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-
-
-def with_keys(*keys: str) -> Any:
-    return override_settings(EDNA={**settings.EDNA, "MAC_KEYS": [*keys]})
 
 
 # What an entry says
@@ -128,33 +129,169 @@ def test_entries_that_changed_places_do_not_verify() -> None:
     assert audit.verify() == [1, 2]
 
 
-def test_an_entry_of_before_does_not_fit_into_a_trail_that_went_on_without_it() -> None:
-    """Cut off the end, wait until others have noted something, and put back what was there before."""
+@pytest.mark.parametrize("cut", [1, 2, 4])
+def test_an_end_that_was_cut_off_is_missed_before_and_after_others_have_gone_on(cut: int) -> None:
+    """Numbers that were given once are not given again, on any database."""
+    note(4)
+    tamper("DELETE FROM edna_auditentry WHERE id > %s", 4 - cut)
+    assert audit.verify() == [5 - cut], "the number of the first that is missing"
+    note(2)
+    assert [entry.id for entry in audit.entries()] == [6, 5, *range(4 - cut, 0, -1)]
+    assert audit.verify() == [5], "the first after the gap"
+    tamper("UPDATE edna_auditentry SET id = id - %s WHERE id = 5", cut)
+    assert audit.verify()[:2] == [5 - cut, 6]
+
+
+def test_what_was_cut_off_fits_in_its_place_alone() -> None:
     note(1)
     note(1, count=2)
     former = AuditEntry.objects.values().get(id=2)
     tamper("DELETE FROM edna_auditentry WHERE id = 2")
     note(1, count=3)
-    note(1, count=4)
-    assert audit.verify() == []  # nobody can tell that the end was cut off; the log can
-    tamper("DELETE FROM edna_auditentry WHERE id = 2")
+    AuditEntry(**former | {"id": 4}).save()
+    assert audit.verify() == [3, 4]
+    tamper("DELETE FROM edna_auditentry WHERE id = 4")
     AuditEntry(**former).save()
+    assert audit.verify() == []
+
+
+@pytest.mark.parametrize(
+    "vandalise",
+    [
+        "DELETE FROM edna_auditcount",
+        "UPDATE edna_auditcount SET count = 2",
+        "UPDATE edna_auditcount SET count = 0",
+        "UPDATE edna_auditcount SET newest = mac",
+        "UPDATE edna_auditcount SET mac = newest",
+    ],
+)
+def test_the_count_is_not_forged_and_a_lost_one_stays_lost(vandalise: str) -> None:
+    """Whoever notes something next does not sign what the vandal wrote."""
+    note(4)
+    tamper("DELETE FROM edna_auditentry WHERE id > 2")
+    tamper(vandalise)
     assert audit.verify() == [3]
+    note(2)
+    assert len(found := audit.verify()) == 1
+    note(1)
+    assert audit.verify() == found
+
+
+def test_a_lost_count_alone_is_found() -> None:
+    note(2)
+    tamper("DELETE FROM edna_auditcount")
+    assert audit.verify() == [3]
+    note(2)
+    assert audit.verify() == [3]
+
+
+def test_an_earlier_end_with_its_count_is_not_found() -> None:
+    """Said in docs/threat-model.md: the log finds it."""
+    note(2)
+    former = AuditCount.objects.values().get()
+    note(2)
+    tamper("DELETE FROM edna_auditentry WHERE id > 2")
+    AuditCount.objects.update(**former)
+    assert audit.verify() == []
+
+
+def test_a_row_that_the_count_does_not_know_stops_nobody() -> None:
+    note(2)
+    twin = AuditEntry.objects.values().get(id=2)
+    AuditEntry(**twin | {"id": 3}).save()
+    assert audit.verify() == [3]
+    note(2)
+    assert [entry.id for entry in audit.entries()] == [5, 4, 3, 2, 1]
+    assert audit.verify() == [3]
+
+
+HIGHEST = 2**63 - 1
+#: MariaDB takes no JSON of more than 32 levels.
+NOT_SO_DEEP = pytest.mark.only_on("sqlite", "postgresql")
+
+
+@pytest.mark.parametrize(
+    "vandalise",
+    [
+        [f"UPDATE edna_auditcount SET count = {HIGHEST}"],
+        [f"UPDATE edna_auditcount SET count = {2**62 - 1}"],
+        [f"UPDATE edna_auditcount SET count = -{HIGHEST}"],
+        [f"UPDATE edna_auditentry SET id = {HIGHEST} WHERE id = 2", "DELETE FROM edna_auditcount"],
+        [f"UPDATE edna_auditentry SET id = {2**62 - 1} WHERE id = 2", "DELETE FROM edna_auditcount"],
+    ],
+)
+def test_no_number_of_a_vandal_is_the_last(vandalise: list[str]) -> None:
+    """Otherwise one statement stops whatever is noted: no job could be paused any more."""
+    note(2)
+    for statement in vandalise:
+        tamper(statement)
+    note(3)
+    assert len(audit.entries()) == 5
+    assert audit.verify() != []
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "null",
+        "[1]",
+        "7",
+        '{"a": ' + "1" * 5_000 + "}",
+        '{"a": [1]}',
+        pytest.param("[" * 900 + "]" * 900, marks=NOT_SO_DEEP),
+    ],
+)
+def test_details_that_cannot_be_read_are_one_entry_that_does_not_verify(written: str) -> None:
+    note(3)
+    tamper("UPDATE edna_auditentry SET details = %s WHERE id = 2", written)
+    assert audit.verify() == [2]
+    assert [entry.details for entry in audit.entries()] == [{}, UNREADABLE, {}]
+    note(1)
+
+
+def as_earlier_releases_did(number: int) -> None:
+    """Entries, and no count of them."""
+    AuditCount.objects.all().delete()
+    before = b""
+    for each in range(1, number + 1):
+        row = AuditRow(each, timezone.now().replace(minute=0, second=0, microsecond=0), "olga", "apply", "", {})
+        (before, *_) = audit._macs(row, before, audit._Kind.UNCOUNTED)
+        AuditEntry(**dataclasses.asdict(dataclasses.replace(row, mac=before))).save()
+
+
+def test_a_trail_of_earlier_releases_verifies_and_is_counted_from_now_on() -> None:
+    as_earlier_releases_did(3)
+    assert audit.verify() == []
+    note(2)
+    assert ([entry.id for entry in audit.entries()], audit.verify()) == ([5, 4, 3, 2, 1], [])
+    tamper("DELETE FROM edna_auditentry WHERE id > 4")
+    assert audit.verify() == [5]
+    note(1)
+    assert audit.verify() == [6]
+
+
+def test_a_process_of_an_earlier_release_that_still_runs_breaks_nothing() -> None:
+    note(1)
+    row = AuditRow(2, timezone.now().replace(minute=0, second=0, microsecond=0), "olga", "apply", "", {})
+    (mac, *_) = audit._macs(row, bytes(AuditEntry.objects.get().mac), audit._Kind.UNCOUNTED)
+    AuditEntry(**dataclasses.asdict(dataclasses.replace(row, mac=mac))).save()
+    note(1)
+    assert ([entry.id for entry in audit.entries()], audit.verify()) == ([3, 2, 1], [])
 
 
 def test_who_has_no_key_of_the_server_cannot_continue_the_trail() -> None:
     note(1)
-    with with_keys(NEW_KEY):
+    with with_server_keys(NEW_KEY):
         note(1)
     assert audit.verify() == [2]
 
 
 def test_older_keys_go_on_verifying() -> None:
     note(1)
-    with with_keys(NEW_KEY, *settings.EDNA["MAC_KEYS"]):
+    with with_server_keys(NEW_KEY, *settings.EDNA["MAC_KEYS"]):
         note(1)
         assert audit.verify() == []
-    with with_keys(NEW_KEY):
+    with with_server_keys(NEW_KEY):
         assert audit.verify() == [1]
 
 
@@ -198,25 +335,12 @@ def test_an_entry_is_neither_changed_nor_deleted() -> None:
 def test_writers_at_once_make_one_chain() -> None:
     note(1)  # whoever writes the very first entry is alone: nothing is there to wait for
     writers, each = 6, 5
-    barrier = threading.Barrier(writers)
-    failures: list[str] = []
 
     def write(writer: int) -> None:
-        try:
-            barrier.wait(30)
-            for number in range(each):
-                transactions.run(lambda number=number: note(1, writer=writer, number=number), using="default")
-        except Exception as error:
-            failures.append(repr(error))
-        finally:
-            connections.close_all()
+        for number in range(each):
+            transactions.run(lambda number=number: note(1, writer=writer, number=number), using="default")
 
-    threads = [threading.Thread(target=write, args=(writer,), daemon=True) for writer in range(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
+    assert at_once(*(functools.partial(write, writer) for writer in range(writers))) == [None] * writers
     assert audit.verify() == []
     noted = audit.entries(most=1_000)
     assert [entry.id for entry in noted] == list(range(writers * each + 1, 0, -1))
@@ -225,24 +349,7 @@ def test_writers_at_once_make_one_chain() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_very_first_writers_at_once_make_one_chain() -> None:
-    barrier = threading.Barrier(4)
-    failures: list[str] = []
-
-    def write() -> None:
-        try:
-            barrier.wait(30)
-            transactions.run(note, using="default")
-        except Exception as error:
-            failures.append(repr(error))
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=write, daemon=True) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
+    assert at_once(*[lambda: transactions.run(note, using="default")] * 4) == [None] * 4
     assert (len(audit.entries()), audit.verify()) == (4, [])
 
 
@@ -250,29 +357,19 @@ def test_the_very_first_writers_at_once_make_one_chain() -> None:
 @pytest.mark.only_on("mysql", "postgresql")
 def test_a_writer_waits_for_the_one_before() -> None:
     note(1)
-    noted, go_on = threading.Event(), threading.Event()
+    noted = threading.Event()
 
     def slow() -> None:
         with transaction.atomic():
             note(1, who="slow")
             noted.set()
-            go_on.wait(30)
-        connections.close_all()
+            until_waiting()
 
     def quick() -> None:
-        noted.wait(30)
+        assert noted.wait(WAIT_SECONDS)
         note(1, who="quick")
-        connections.close_all()
 
-    threads = [threading.Thread(target=work, daemon=True) for work in (slow, quick)]
-    for thread in threads:
-        thread.start()
-    noted.wait(30)
-    threads[1].join(0.3)
-    assert threads[1].is_alive()
-    go_on.set()
-    for thread in threads:
-        thread.join(30)
+    assert at_once(slow, quick) == [None, None]
     assert [entry.details.get("who") for entry in audit.entries()] == ["quick", "slow", None]
     assert audit.verify() == []
 
@@ -297,7 +394,7 @@ def test_who_began_before_others_noted_something_comes_after_them(strictly: bool
         assert len(audit.entries()) == 1
         thread = threading.Thread(target=others, daemon=True)
         thread.start()
-        thread.join(30)
+        thread.join(WAIT_SECONDS)
         note(1, who="slow")
     names = [entry.details.get("who") for entry in audit.entries()]
     assert names == [*([] if refused else ["slow"]), "others", "others", "others", None]

@@ -89,7 +89,7 @@ def one_of_everything(world: Any, owner: Any) -> int:
 
 
 def test_every_type_of_column_survives_removal(world: Any) -> None:
-    """Exactly, on each database: extremes, empty and NULL, JSON null and SQL NULL, any bytes (behaviours 24)."""
+    """Exactly, on each database: extremes, empty and NULL, JSON null and SQL NULL, any bytes (promise 24)."""
     ada = person(world, "ada")
     number = one_of_everything(world, ada.user)
     before = application_dump()
@@ -195,7 +195,7 @@ def test_both_leave_and_return_in_any_order(world: Any) -> None:
 
 
 def test_a_parent_that_is_gone_holds_back_the_replies_below_it_only(world: Any) -> None:
-    """Of a tree, what does not hang below the missing row comes back (behaviours 19)."""
+    """Of a tree, what does not hang below the missing row comes back (promise 19)."""
     ada, bob = person(world, "ada"), person(world, "bob")
     theirs = world.Note.objects.create(author=bob.user, text="root")
     below = world.Note.objects.create(author=ada.user, text="below", reply_to=theirs)
@@ -285,7 +285,7 @@ def test_a_later_row_that_others_refer_to_is_not_deleted(world: Any) -> None:
 
 
 def test_one_pseudoprincipal_for_every_row(world: Any) -> None:
-    """Without group_by no two rows share an owner (behaviours 3); UUID keys are random ones."""
+    """Without group_by no two rows share an owner (promise 3); UUID keys are random ones."""
     ada, bob = person(world, "ada"), person(world, "bob")
     grow(world, ada.user, bob.user)
     before, tables = application_dump(), edna_dump()
@@ -300,11 +300,12 @@ def test_one_pseudoprincipal_for_every_row(world: Any) -> None:
     bob.reveal_everything()
     ada.reveal_everything()
     assert application_dump() == before
-    assert edna_dump() == tables
+    trail = {"edna_auditentry": None, "edna_auditcount": None}  # that an operator did it stays
+    assert edna_dump() | trail == tables | trail
 
 
 def test_three_levels_and_then_everything_goes(world: Any) -> None:
-    """anon, anon, anon, then leave with the key: all of it goes, and comes back in order (behaviours 22)."""
+    """anon, anon, anon, then leave with the key: all of it goes, and comes back in order (promise 22)."""
     ada, bob = person(world, "ada"), person(world, "bob")
     grow(world, ada.user, bob.user)
     before = application_dump()
@@ -318,7 +319,7 @@ def test_three_levels_and_then_everything_goes(world: Any) -> None:
 
 
 def test_few_possible_keys_never_collide(world: Any) -> None:
-    """A principal model with 16-bit keys: thousands of pseudoprincipals find a free one each (behaviours 32)."""
+    """A principal model with 16-bit keys: thousands of pseudoprincipals find a free one each (promise 32)."""
     eve, kim = (registered(world.Villager.objects.create(name=name)) for name in ("eve", "kim"))
     world.Hut.objects.bulk_create(world.Hut(owner=who.user, number=n) for who in (eve, kim) for n in range(2500))
     before = application_dump()
@@ -332,7 +333,7 @@ def test_few_possible_keys_never_collide(world: Any) -> None:
 
 
 def test_natural_and_composite_keys(world: Any) -> None:
-    """A principal known by a text key, rows with a key of two columns, rows without an owner (behaviours 27)."""
+    """A principal known by a text key, rows with a key of two columns, rows without an owner (promise 27)."""
     meg = registered(world.Member.objects.create(code="Meg O'Hara ✓"))
     world.Badge.objects.create(owner=None, title="nobody's")
     world.Badge.objects.create(owner=meg.user, title="gold")
@@ -383,7 +384,7 @@ def test_two_models_of_principals_with_the_same_key_are_two_people(world: Any) -
 
 
 def test_group_by_gives_each_group_an_author_of_its_own() -> None:
-    """One per lecture and student, one for everything, one per row (behaviours 2, 3)."""
+    """One per lecture and student, one for everything, one per row (promises 2, 3)."""
 
     class ByRow(Disguise):
         name = "test.by-row"
@@ -411,7 +412,7 @@ def test_group_by_gives_each_group_an_author_of_its_own() -> None:
 
 
 def test_a_condition_leaves_other_rows_alone() -> None:
-    """A lecture's answers are anonymised, the others' rows are not touched at all (behaviours 1)."""
+    """A lecture's answers are anonymised, the others' rows are not touched at all (promise 1)."""
     one, two = make_course()
     bea = enrol()
     answer_everything(bea)
@@ -455,7 +456,7 @@ def test_signals_and_save_are_not_called() -> None:
 
 
 def test_an_error_in_the_middle_undoes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows and bags change together or not at all (DESIGN 2.1)."""
+    """Rows and bags change together or not at all (nothing lost)."""
     make_course()
     bea = enrol()
     answer_everything(bea)

@@ -6,7 +6,6 @@ import datetime
 import io
 import json
 import logging
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,14 +16,15 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connection, connections
+from django.db import connections
 
 import edna
-from edna.engine import filestorage
+from edna.engine.files import stored_files
 from edna.models import Bag, FileTask
 from edna.operations import expiry
 from tests.faults.steps import killed_at
 from tests.support import Person, application_dump, edna_dump, finds, loot, statements
+from tests.waiting import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -128,7 +128,7 @@ def test_an_image_and_its_size(world: Any, files: Any) -> None:
     assert (portrait.width, portrait.height) == (portrait.image.width, portrait.image.height) == (7, 5)
 
 
-@pytest.mark.parametrize("size", [0, 1, filestorage.PIECE_BYTES, 5 * filestorage.PIECE_BYTES + 17])
+@pytest.mark.parametrize("size", [0, 1, stored_files.PIECE_BYTES, 5 * stored_files.PIECE_BYTES + 17])
 def test_of_any_size_in_pieces(world: Any, files: Any, size: int) -> None:
     ada = person(world)
     content = bytes(range(256)) * (size // 256 + 1)
@@ -136,15 +136,15 @@ def test_of_any_size_in_pieces(world: Any, files: Any, size: int) -> None:
     before = state(files)
     receipt = ada.disguise("world.shred")
     assert files() == {}
-    pieces = -(-size // filestorage.PIECE_BYTES)
+    pieces = -(-size // stored_files.PIECE_BYTES)
     assert Bag.objects.count() == 1 + pieces
-    assert max(len(sealed) for sealed in Bag.objects.values_list("sealed", flat=True)) < filestorage.PIECE_BYTES * 1.13
+    assert max(len(sealed) for sealed in Bag.objects.values_list("sealed", flat=True)) < stored_files.PIECE_BYTES * 1.13
     assert ada.reveal(receipt).complete
     assert state(files) == before
 
 
 def test_pieces_that_do_not_compress_fit_a_bag_each(world: Any, files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filestorage, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(stored_files, "PIECE_BYTES", 1000)
     ada = person(world)
     for number in range(3):
         document(world, ada, bytes(range(250)) * (5 * number + 1), name=f"{number}.bin")
@@ -158,10 +158,10 @@ def test_large_files_need_little_memory(world: Any, files: Any, tmp_path: Path, 
     settings.EDNA = {**settings.EDNA, "COMPRESS": False}
     ada = person(world)
     row = document(world, ada)
-    size = 32 * filestorage.PIECE_BYTES
+    size = 32 * stored_files.PIECE_BYTES
     with open(tmp_path / row.scan.name, "wb") as file:
-        for _ in range(size // filestorage.PIECE_BYTES):
-            file.write(bytes(range(256)) * (filestorage.PIECE_BYTES // 256))
+        for _ in range(size // stored_files.PIECE_BYTES):
+            file.write(bytes(range(256)) * (stored_files.PIECE_BYTES // 256))
     tracemalloc.start()
     receipt = ada.disguise("world.shred")
     assert ada.reveal(receipt).complete
@@ -583,7 +583,7 @@ def test_killed_before_the_file_was_written_and_disguised_again(world: Any, file
 def crashed(work: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     """Do ``work``, and nothing of what would follow its commit."""
     with monkeypatch.context() as patched:
-        patched.setattr("edna.engine.filetasks.finish", lambda *_, **__: edna.FinishedFiles())
+        patched.setattr("edna.engine.files.file_tasks.finish", lambda *_, **__: edna.FinishedFiles())
         return work()
 
 
@@ -727,31 +727,11 @@ def test_two_at_once_do_no_harm(world: Any, files: Any, monkeypatch: pytest.Monk
         document(world, ada, SECRET + bytes([number]), name=f"{number}.pdf")
     before = state(files)
     receipt = crashed(lambda: ada.disguise("world.shred"), monkeypatch)
-    assert sum(done.deleted for done in twice_at_once(edna.finish_files)) == 20
+    assert sum(done.deleted for done in at_once(edna.finish_files, edna.finish_files)) == 20
     assert files() == {}
     crashed(lambda: ada.reveal(receipt), monkeypatch)
-    assert sum(done.written for done in twice_at_once(edna.finish_files)) == 20
+    assert sum(done.written for done in at_once(edna.finish_files, edna.finish_files)) == 20
     assert state(files) == before
-
-
-def twice_at_once(work: Callable[[], Any]) -> list[Any]:
-    results: list[Any] = []
-    barrier = threading.Barrier(2)
-
-    def run_one() -> None:
-        try:
-            barrier.wait()
-            results.append(work())
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run_one) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(results) == 2
-    return results
 
 
 def run(*arguments: str) -> Any:

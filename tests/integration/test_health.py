@@ -12,15 +12,36 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from edna.models import Bag, FileTask, Job, JobItem, JobRunner, LastRun, LegalHold
+from edna.models import Bag, FileTask, Job, JobItem, JobRunner, LastRun, LegalHold, ServerKey
 from edna.operations import figures, health
 from edna.operations.health import RECURRING, Health, Line, Verdict
 from edna.store import runs
-from tests.support import DELETE, enrol_in_course, finds, nothing_changes, secrets_of, statements
+from tests.support import (
+    DELETE,
+    enrol_in_course,
+    finds,
+    know_server_keys,
+    nothing_changes,
+    secrets_of,
+    statements,
+    vouch_for_what_is_there,
+)
 
 pytestmark = pytest.mark.django_db
 
-NAMES = ["runners", "jobs", "schedules", "upkeep", "storage", "holds", "files", "key_pool", "checks", "ledger"]
+NAMES = [
+    "server_key",
+    "runners",
+    "jobs",
+    "schedules",
+    "upkeep",
+    "storage",
+    "holds",
+    "files",
+    "key_pool",
+    "checks",
+    "ledger",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +67,11 @@ def attention(name: str) -> str:
 
 def a_job(**columns: Any) -> Job:
     columns = {"state": "running", "total": 5, **columns}
-    return Job.objects.create(
+    job = Job.objects.create(
         disguise=DELETE, everybody=True, concurrency=1, created_on=timezone.now().date(), **columns
     )
+    vouch_for_what_is_there()
+    return job
 
 
 def test_a_site_that_is_looked_after_is_well() -> None:
@@ -57,6 +80,28 @@ def test_a_site_that_is_looked_after_is_well() -> None:
     assert found.ok, found.lines
     assert [each.name for each in found.lines] == NAMES
     assert all(each.finding.endswith(".") and not each.advice for each in found.lines)
+
+
+class TestServerKey:
+    def test_another_key_than_the_data_s(self, settings: Any) -> None:
+        settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key than the data's"]}
+        with nothing_changes():
+            found = health.health()
+        advised = {each.name: each.advice for each in found.lines if each.advice}
+        assert set(advised) == {"server_key", "checks"}
+        assert "Put the key back" in advised["server_key"]
+        assert "edna.E059" in line("checks").finding
+
+    def test_a_known_key_in_no_list(self) -> None:
+        know_server_keys("a former key of the site")
+        found = health.health()
+        advised = {each.name: each.advice for each in found.lines if each.advice}
+        assert "edna_keys forget" in advised["server_key"]
+        assert "edna.W060" in line("checks").finding
+
+    def test_a_new_key_that_waits_behind(self, settings: Any) -> None:
+        settings.EDNA = {**settings.EDNA, "MAC_KEYS": [*settings.EDNA["MAC_KEYS"], "a new key, behind"]}
+        assert "edna_keys add" in attention("server_key")
 
 
 class TestRunners:
@@ -101,6 +146,14 @@ def test_principals_that_have_failed() -> None:
     JobItem.objects.create(job=job.pk, reference="1", state=1, reason="ConstraintRefused")
     assert "edna_jobs" in attention("jobs")
     assert line("jobs").numbers["failed"] == 1
+
+
+def test_a_job_that_this_site_did_not_note() -> None:
+    job = a_job()
+    JobRunner.objects.create(job=job.pk, name="elsewhere:1", seen_at=timezone.now())
+    Job.objects.update(operator="somebody else")
+    assert "edna_verify" in attention("jobs")
+    assert line("jobs").numbers["forged"] == 1
 
 
 class TestRecurring:
@@ -168,6 +221,8 @@ def bag(*, expires_on: datetime.date | None) -> None:
 class TestChecks:
     def test_those_that_complain_are_named_by_their_number(self, settings: Any) -> None:
         settings.EDNA = {**settings.EDNA, "MAC_KEYS": [], "TYPO": "s3cret"}
+        ServerKey.objects.all().delete()
+        know_server_keys()
         assert "check --tag edna" in attention("checks")
         found = line("checks")
         assert found.numbers["ids"] == "edna.E001 edna.W001"

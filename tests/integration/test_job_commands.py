@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.installed import registering
 from tests.integration.shell import refused
 from tests.integration.test_jobs import Stubborn
 from tests.support import ANONYMISE_LECTURE, DELETE, Student, answer_everything, enrol_many, make_course
+from tests.waiting import WAIT_SECONDS, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = 5
@@ -113,7 +113,7 @@ def test_jobs_are_listed_and_shown(students: list[Student], typed: Any) -> None:
     job = jobs.start(ANONYMISE_LECTURE, params={"lecture": lecture}, operator="olga", rate_per_second=2.5)
     listed = typed("edna_jobs", "list")
     assert str(job.id) in listed.out
-    assert "running" in listed.out
+    assert "waiting for a worker" in listed.out
     [document] = typed("edna_jobs", "--unfinished", "--json").json["jobs"]
     assert document["id"] == job.id
     assert document["left"] == NUMBER
@@ -125,7 +125,7 @@ def test_jobs_are_listed_and_shown(students: list[Student], typed: Any) -> None:
 
 def test_jobs_are_steered(students: list[Student], typed: Any) -> None:
     job = jobs.start(DELETE)
-    for action, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+    for action, state in (("pause", "paused"), ("resume", "waiting for a worker"), ("cancel", "cancelled")):
         ran = typed("edna_jobs", action, job.id, "--operator", "olga")
         assert ran.code == 0
         assert f"{DELETE}: {state}; 0 of 5 disguised" in ran.out
@@ -173,8 +173,8 @@ def test_a_job_is_confirmed(students: list[Student], typed: Any) -> None:
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.django_db(transaction=True)
 def test_a_process_that_is_asked_to_stop_stops_after_the_batch(asked: signal.Signals, students: list[Student]) -> None:
-    """At one principal in three seconds, it would take a quarter of a minute."""
-    job = jobs.start(DELETE, rate_per_second=0.3)
+    """At one principal in five minutes, it would not come to the second."""
+    job = jobs.start(DELETE, rate_per_second=1 / 300)
     name = connections["default"].settings_dict["NAME"]
     code = (
         "import django; from django.conf import settings; django.setup(); from django.db import connections;"
@@ -192,11 +192,9 @@ def test_a_process_that_is_asked_to_stop_stops_after_the_batch(asked: signal.Sig
         text=True,
     )
     try:
-        until = time.monotonic() + 30
-        while not jobs.report(job.id).done and time.monotonic() < until:
-            time.sleep(0.05)
+        eventually(lambda: jobs.report(job.id).done)
         process.send_signal(asked)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=WAIT_SECONDS)
     finally:
         process.kill()
     report = jobs.report(job.id)

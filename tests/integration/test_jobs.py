@@ -337,6 +337,13 @@ def test_what_is_paused_between_the_look_and_the_locks_is_not_done(students: lis
         assert batches.perform(work, most=5, claimed=[], count=lambda *_: None).found == 0
 
 
+def test_what_is_paused_once_nobody_is_left_is_finished(students: list[Student]) -> None:
+    """There would be nothing to resume."""
+    job = jobs.start(DELETE, principals=[students[0].user]).id
+    jobs.run(job, progress=lambda _: jobs.pause(job))  # called once everybody is done
+    assert (jobs.report(job).state, jobs.report(job).left) == (JobState.FINISHED, 0)
+
+
 def test_a_finished_job_is_not_paused_or_cancelled(students: list[Student]) -> None:
     job = finished(jobs.start(DELETE))
     for act in (jobs.pause, jobs.resume, jobs.cancel, jobs.retry):

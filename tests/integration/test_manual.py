@@ -11,7 +11,7 @@ from django.db.models import F
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
-from edna.engine import blobs
+from edna.engine.revealing import blobs
 from edna.errors import (
     ConstraintRefused,
     DatabaseBusy,
@@ -562,12 +562,12 @@ class TestRefusals:
                 runs.append(name)
                 s.modify(answers_of(bea.user)[0], text="[gone]")
 
-        for name in ("changing.modify", "disguise.finish"):
+        for name in ("row_changes.modify", "execute.finish"):
             with monkeypatch.context() as patched, nothing_changes():
-                patched.setattr(f"edna.engine.{name}", deadlock)
+                patched.setattr(f"edna.engine.disguising.{name}", deadlock)
                 with pytest.raises(DatabaseBusy):
                     block()
-        assert runs == ["changing.modify", "disguise.finish"]
+        assert runs == ["row_changes.modify", "execute.finish"]
 
     def test_a_name_needs_a_function(self, bea: Student) -> None:
         with (

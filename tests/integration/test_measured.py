@@ -13,8 +13,8 @@ from django.utils import timezone
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna import signals
-from edna.engine import disguise as disguising
-from edna.engine import measuring
+from edna.engine.books import measurements
+from edna.engine.disguising import execute as disguising
 from edna.errors import BagCorrupt, InvalidParameters, PrincipalNotRegistered, ReceiptMalformed, UnknownDisguise
 from edna.models import Bag
 from edna.records.locator import Locator
@@ -156,7 +156,7 @@ def test_work_that_was_done_again_counts_once(
         return made
 
     monkeypatch.setattr(disguising, "finish", finish)
-    monkeypatch.setattr("edna.engine.transactions.connections", _NotNested())
+    monkeypatch.setattr("edna.db.transactions.connections", _NotNested())
     with commit():
         bea.disguise(DELETE)
     assert len(tries) == 2
@@ -255,7 +255,7 @@ def test_an_operation_in_a_receiver_counts_for_itself(bea: Student, gauge: Gauge
 
 def test_an_operation_inside_another_one_counts_for_itself(bea: Student, gauge: Gauge, commit: Any) -> None:
     """A runner of a job that found nobody to disguise has done nothing, whatever else was done meanwhile."""
-    with commit(), measuring.measuring("batch", ANONYMISE_ALL):
+    with commit(), measurements.measuring("batch", ANONYMISE_ALL):
         bea.disguise(DELETE)
     assert gauge.take() == [told("disguise", DELETE, principals=1, rows=5)]
 
@@ -308,7 +308,7 @@ def test_if_nobody_listens_nothing_is_computed(
     assert not signals.measured.has_listeners()
     assert not logging.getLogger("edna").isEnabledFor(logging.INFO)
     made: list[Any] = []
-    monkeypatch.setattr(measuring, "Measurement", lambda *args: made.append(args))
+    monkeypatch.setattr(measurements, "Measurement", lambda *args: made.append(args))
     with django_capture_on_commit_callbacks() as waiting:
         bea.reveal(bea.disguise(DELETE))
     assert waiting == []
@@ -350,7 +350,7 @@ def test_nothing_that_is_told_says_who(bea: Student, commit: Any) -> None:
 
 def test_a_batch_counts_what_the_engine_commits(bea: Student, gauge: Gauge, commit: Any) -> None:
     """For jobs, which build and execute plans themselves."""
-    with commit(), measuring.measuring("batch", DELETE), transaction.atomic():
+    with commit(), measurements.measuring("batch", DELETE), transaction.atomic():
         plan = edna.plan(DELETE, bea.user)
         disguising.execute(plan, now=timezone.now(), using="default")
     assert gauge.take() == [told("batch", DELETE, principals=1, rows=5)]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from apps.websubmit.models import Lecture
-from edna import rows as raw
-from edna.engine.newkeys import give_keys, without_keys
+from edna.db import rows as raw
+from edna.db.rows import table_of
+from edna.engine.revealing.new_keys import give_keys, without_keys
 from edna.records.diff import DiffBatch, Operation
-from edna.rows import table_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

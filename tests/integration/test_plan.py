@@ -11,19 +11,22 @@ from django.contrib.admin.models import LogEntry
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Keep, Modify, Remove, registry
-from edna.engine.plan import owners_with_rows
-from edna.engine.selection import Selection
+from edna.db.rows import Row
+from edna.engine.planning.plan import owners_with_rows
+from edna.engine.planning.selection import Selection
 from edna.errors import DanglingReferences, SpecError
-from edna.rows import Row
+from edna.models import Bag
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     DELETE,
     Student,
+    answer_everything,
     application_dump,
     enrol,
     enrol_in_course,
     finds,
+    make_course,
     nothing_changes,
     statements,
 )
@@ -92,7 +95,7 @@ def test_with_the_key_the_anonymised_answers_are_planned_too(bea: Student) -> No
         assert {m: n for m, _, n in lines(edna.plan(DELETE, bea.user, unlocked=unlocked))} == {
             "websubmit.answer": 4,
             "admin.logentry": 0,
-            "websubmit.user": 3,
+            "websubmit.user": 1,  # the rows of her pseudoprincipals go, too, and are not hers
         }
     assert ("websubmit.answer", "remove", 0) in lines(edna.plan(DELETE, bea.user))
 
@@ -101,8 +104,22 @@ def test_a_plan_is_plain_data(bea: Student) -> None:
     shown = json.loads(json.dumps(edna.plan(DELETE, bea.user).as_dict()))
     assert shown["disguise"] == DELETE
     assert (shown["rows"], shown["pseudoprincipals"]) == (5, 0)
-    assert {"model": "websubmit.answer", "operation": "remove", "rows": 4} in shown["tables"]
+    assert {"model": "websubmit.answer", "operation": "remove", "rows": 4, "returning": ""} in shown["tables"]
     assert 200 < shown["estimated_bytes"] < 2000
+
+
+@pytest.mark.parametrize("lectures", [1, 100])
+def test_the_estimate_is_near_what_is_sealed(lectures: int) -> None:
+    """With the keys of pseudoprincipals, of which there is one for each lecture, and what padding adds to a small bag."""
+    make_course(lectures=lectures, questions=2)
+    bea = enrol("bea@example.org")
+    answer_everything(bea)
+    for name in (ANONYMISE_ALL, DELETE):
+        before = sum(len(sealed) for sealed in Bag.objects.values_list("sealed", flat=True))
+        estimated = edna.plan(name, bea.user).estimated_bytes
+        bea.disguise(name)
+        sealed = sum(len(sealed) for sealed in Bag.objects.values_list("sealed", flat=True)) - before
+        assert 0.5 < estimated / sealed < 2, (name, estimated, sealed)
 
 
 def test_a_plan_shows_no_data(bea: Student) -> None:

@@ -74,11 +74,14 @@ def test_beyond_the_bound_there_is_no_plan_and_few_rows_are_looked_at(
     assert "LIMIT 3" in counting[0]
 
 
-def test_the_time_goes_by_jobs_with_the_same_disguise(students: list[Student]) -> None:
+def test_the_time_goes_by_jobs_with_the_same_disguise(students: list[Student], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of more than a few people: a short one is all beginning and end."""
     chosen = [students[0].user]
     assert preview.preview(ANONYMISE_ALL, principals=chosen).people_per_second is None
     jobs.run(jobs.start(ANONYMISE_ALL, principals=[students[1].user]).id)
     assert preview.preview(DELETE, principals=chosen).people_per_second is None
+    assert preview.preview(ANONYMISE_ALL, principals=chosen).people_per_second is None
+    monkeypatch.setattr(preview, "_FEWEST_TO_GO_BY", 1)
     made = preview.preview(ANONYMISE_ALL, principals=chosen)
     assert made.people_per_second is not None
     assert made.seconds == pytest.approx(1 / made.people_per_second)

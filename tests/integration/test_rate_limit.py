@@ -111,6 +111,7 @@ DOOR: dict[str, Callable[[Student, edna.Unlocked, Any], Any]] = {
         User.objects.create_user("new@example.org"), password=PASSWORD
     ),
     "change_password": lambda bea, unlocked, receipt: api.change_password(unlocked, identifier="x", password=PASSWORD),
+    "new_recovery_code": lambda bea, unlocked, receipt: api.new_recovery_code(unlocked),
     "rotate": lambda bea, unlocked, receipt: api.rotate(unlocked),
     "disguise": lambda bea, unlocked, receipt: api.disguise(DELETE, bea.user),
     "disguise_all": lambda bea, unlocked, receipt: api.disguise_all(ANONYMISE_ALL),

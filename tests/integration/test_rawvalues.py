@@ -11,9 +11,9 @@ import pytest
 from django.db.models import BooleanField, DateTimeField, IntegerField, TextField, Value
 from django.db.models.functions import Now
 
-from edna import rows as raw
-from edna.engine.rawvalues import default_maker, raw_value
-from edna.rows import table_of
+from edna.db import rows as raw
+from edna.db.rows import table_of
+from edna.engine.forwarding.driver_values import default_maker, raw_value
 
 pytestmark = pytest.mark.django_db
 

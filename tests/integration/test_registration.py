@@ -11,9 +11,12 @@ import pytest
 
 import edna
 from apps.websubmit.models import User
-from edna import SecretKey
-from edna.errors import PrincipalAlreadyRegistered, PrincipalError, WrongCredentials
-from tests.support import DELETE, edna_dump, finds, loot, rows_of, statements
+from edna import SecretKey, conf, store
+from edna.api import Registration
+from edna.custody import password
+from edna.custody.base import SlotSecret, lock_slot
+from edna.errors import PrincipalError, WrongCredentials
+from tests.support import DELETE, edna_dump, finds, know_server_keys, loot, rows_of, statements, vouch_for_what_is_there
 
 pytestmark = pytest.mark.django_db
 
@@ -157,26 +160,205 @@ def test_a_password_can_be_set_later_and_to_the_same_again(user: User) -> None:
     assert len(rows_of("edna_keyslot", ["id"])) == 2
 
 
-def test_a_password_slot_that_is_somebody_elses_is_not_taken_over(user: User) -> None:
-    """The same identifier and password twice: the second person is refused, and the first keeps their way in."""
+def test_a_new_recovery_code_shuts_the_old_one_out(user: User) -> None:
+    """Only the code changes: password and key stay, and there is no slot more than before."""
+    made = edna.register_principal(user, password=PASSWORD)
+    with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
+        code = edna.new_recovery_code(unlocked)
+    with pytest.raises(WrongCredentials):
+        edna.unlock(recovery_code=made.recovery_code)
+    for ways in ({"recovery_code": str(code)}, {"identifier": user.email, "password": PASSWORD}):
+        assert edna.unlock(**ways).public_key == made.public_key
+    assert len(rows_of("edna_keyslot", ["id"])) == 2
+    assert finds(loot(), {"code": code.expose(), "printed": str(code)}) == []
+
+
+def test_a_key_without_slots_gets_a_recovery_code(user: User) -> None:
+    made = edna.register_principals([user])[0]
+    with edna.unlock(secret_key=made.secret_key) as unlocked:
+        code = edna.new_recovery_code(unlocked)
+    assert edna.unlock(recovery_code=code).public_key == made.public_key
+
+
+def test_by_recovery_code_alone_somebody_who_is_away_gets_a_new_password(user: User) -> None:
+    """Without the account and without the old password; under another address, because somebody has theirs."""
+    made = edna.register_principal(user, password=PASSWORD)
+    receipt = edna.disguise(DELETE, user)
+    User.objects.create_user("bea@example.org", "of somebody else")
+    with edna.unlock(recovery_code=made.recovery_code) as unlocked:
+        edna.reveal(receipt, unlocked, overrides={"websubmit.user.email": "new@example.org"})
+        edna.change_password(unlocked, identifier="new@example.org", password="another password")
+    with pytest.raises(WrongCredentials):
+        edna.unlock(identifier="bea@example.org", password=PASSWORD)
+    with edna.unlock(identifier="new@example.org", password="another password") as unlocked:
+        back = edna.principal(unlocked)
+        assert isinstance(back, User)
+        assert (back.pk, back.email) == (user.pk, "new@example.org")
+
+
+def test_who_takes_somebody_elses_identifier_and_password_takes_no_slot_away(user: User) -> None:
+    """Both open, each for their own; nothing tells the second that there is a first."""
     first = edna.register_principal(user, password=PASSWORD)
-    other = edna.register_principal(User.objects.create(email="other@example.org"))
-    before = edna_dump()
-    with edna.unlock(secret_key=other.secret_key) as unlocked, pytest.raises(PrincipalAlreadyRegistered):
+    other = User.objects.create(email="other@example.org")
+    second = edna.register_principal(other)
+    with edna.unlock(secret_key=second.secret_key) as unlocked:
         edna.change_password(unlocked, identifier=user.email, password=PASSWORD)
-    assert edna_dump() == before
-    assert edna.unlock(identifier=user.email, password=PASSWORD).public_key == first.public_key
+    for who, made in ((user, first), (other, second)):
+        assert edna.unlock(identifier=user.email, password=PASSWORD, principal=who).public_key == made.public_key
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "another one"])
+def test_registering_with_a_freed_address_does_not_tell_whether_the_password_is_the_former_owners(
+    user: User, password: str
+) -> None:
+    first = edna.register_principal(user, password=PASSWORD)
+    receipt = edna.disguise(DELETE, user)
+    again = User.objects.create_user("bea@example.org", password)
+    made: list[Registration] = []
+    sent = statements(lambda: made.append(edna.register_principal(again, password=password)))
+    other = User.objects.create_user("carl@example.org", password)
+    assert len(sent) == len(statements(lambda: edna.register_principal(other, password=password)))
+
+    # Who is away comes back by what they always typed, and who is here opens their own.
+    with edna.unlock(identifier="bea@example.org", password=PASSWORD) as unlocked:
+        assert unlocked.public_key == first.public_key
+        assert [each.receipt for each in edna.history(unlocked)] == [receipt]
+    with edna.unlock(identifier="bea@example.org", password=password, principal=again) as unlocked:
+        assert unlocked.public_key == made[0].public_key
+
+
+def test_of_two_who_are_away_the_receipt_says_which_is_meant(user: User) -> None:
+    found = []
+    for _ in range(2):
+        owner = User.objects.create_user("carl@example.org", PASSWORD)
+        made = edna.register_principal(owner, password=PASSWORD)
+        found.append((edna.disguise(DELETE, owner), made.public_key))
+    for receipt, public_key in found:
+        with edna.unlock(identifier="carl@example.org", password=PASSWORD, receipts=[receipt]) as unlocked:
+            assert unlocked.public_key == public_key
+
+
+def test_a_new_password_replaces_ones_own_slot_alone(user: User) -> None:
+    edna.register_principal(user, password=PASSWORD)
+    edna.disguise(DELETE, user)
+    again = User.objects.create_user("bea@example.org", PASSWORD)
+    edna.register_principal(again, password=PASSWORD)
+    with edna.unlock(identifier="bea@example.org", password=PASSWORD, principal=again) as unlocked:
+        edna.change_password(unlocked, identifier="bea@example.org", password="another one")
+    with edna.unlock(identifier="bea@example.org", password=PASSWORD) as unlocked:
+        assert len(edna.history(unlocked)) == 1
 
 
 def test_slots_survive_a_rotation_of_the_server_keys(user: User, settings: Any) -> None:
     made = edna.register_principal(user, password=PASSWORD)
     old = settings.EDNA["MAC_KEYS"]
+    know_server_keys("a key that is newer than the other")
     settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["a key that is newer than the other", *old]}
     assert edna.unlock(identifier=user.email, password=PASSWORD).public_key == made.public_key
     assert edna.unlock(recovery_code=made.recovery_code).public_key == made.public_key
-    settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["a key that is newer than the other"]}
+
+
+def test_a_slot_that_is_used_is_made_anew_with_the_first_server_key(user: User, settings: Any) -> None:
+    """So an older key of the server is less and less needed for slots."""
+    made = edna.register_principal(user, password=PASSWORD)
+    old, new = settings.EDNA["MAC_KEYS"], ["a key that is newer than the other"]
+    ways = ({"identifier": user.email, "password": PASSWORD}, {"recovery_code": made.recovery_code})
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": [*new, *old]}
+    before = edna_dump()
+    for way in ways:
+        edna.unlock(**way).close()  # type: ignore[arg-type]
+    assert edna_dump() == before, "not while the database does not know that key"
+    know_server_keys(*new)
+    vouch_for_what_is_there()
+    for way in ways:
+        settings.EDNA = {**settings.EDNA, "MAC_KEYS": new}
+        with pytest.raises(WrongCredentials):
+            edna.unlock(**way)  # type: ignore[arg-type]
+        settings.EDNA = {**settings.EDNA, "MAC_KEYS": [*new, *old]}
+        edna.unlock(**way).close()  # type: ignore[arg-type]
+        settings.EDNA = {**settings.EDNA, "MAC_KEYS": new}
+        edna.unlock(**way).close()  # type: ignore[arg-type]
+
+
+def with_the_former_salt(user: User) -> Registration:
+    """Registered by an earlier release: the salt of the password slot follows from the identifier alone."""
+    made = edna.register_principal(user)
+    assert made.secret_key is not None
+    (opslimit, memlimit_bytes), *_ = conf.argon2_costs()
+    secret = password.derive(
+        PASSWORD, identifier=user.email, opslimit=opslimit, memlimit_bytes=memlimit_bytes, pepper=None
+    )
+    slot = lock_slot(made.secret_key, slot_secret=secret, kind=password.KIND, pepper=conf.mac_keys()[0])
+    store.add_slots([(slot.slot_id, slot.tag, slot.wrapped)], using="default")
+    return made
+
+
+def test_a_slot_with_the_salt_of_earlier_releases_opens_and_is_made_anew(user: User, derivations: list[Any]) -> None:
+    made = with_the_former_salt(user)
+    before = edna_dump()["edna_keyslot"]
+    for expected in (2, 1):
+        derivations.clear()
+        with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
+            assert unlocked.secret_key == made.secret_key
+        assert len(derivations) == expected
+    assert len(edna_dump()["edna_keyslot"]) == len(before) == 2
+    assert edna_dump()["edna_keyslot"] != before
+    with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
+        edna.change_password(unlocked, identifier=user.email, password="another password")
     with pytest.raises(WrongCredentials):
         edna.unlock(identifier=user.email, password=PASSWORD)
+
+
+def test_such_a_slot_goes_with_a_changed_password_and_a_rotated_key(user: User) -> None:
+    made = with_the_former_salt(user)
+    with edna.unlock(secret_key=made.secret_key) as unlocked:
+        edna.change_password(unlocked, identifier=user.email, password="another password")
+    with pytest.raises(WrongCredentials):
+        edna.unlock(identifier=user.email, password=PASSWORD)
+    edna.unlock(identifier=user.email, password="another password").close()
+
+
+def test_such_a_slot_under_an_older_server_key_opens(user: User, settings: Any, derivations: list[Any]) -> None:
+    made = with_the_former_salt(user)
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["a key that is newer than the other", *settings.EDNA["MAC_KEYS"]]}
+    derivations.clear()
+    with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
+        assert unlocked.secret_key == made.secret_key
+    assert len(derivations) == 2, "one derivation serves all server keys there"
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_wrong_password_costs_the_same_whoever_is_known(
+    user: User, settings: Any, derivations: list[Any], *, keys: int, known: bool
+) -> None:
+    """One derivation for each server key, and one for slots of earlier releases; and as many questions."""
+    if known:
+        edna.register_principal(user, password=PASSWORD)
+    more = [f"one more server key, number {number}" for number in range(keys - 1)]
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": [*settings.EDNA["MAC_KEYS"], *more]}
+    derivations.clear()
+
+    def attempt() -> None:
+        with pytest.raises(WrongCredentials):
+            edna.unlock(identifier=user.email, password="a wrong one")
+
+    assert len(statements(attempt)) == keys + 1
+    assert len(derivations) == keys + 1
+
+
+@pytest.fixture
+def derivations(monkeypatch: Any) -> list[Any]:
+    """What Argon2id was asked for."""
+    asked = []
+    derive = password.derive
+
+    def counted(text: str, **given: Any) -> SlotSecret:
+        asked.append(given)
+        return derive(text, **given)
+
+    monkeypatch.setattr(password, "derive", counted)
+    return asked
 
 
 def test_a_password_opens_what_was_locked_at_a_former_cost(user: User, settings: Any) -> None:
@@ -191,7 +373,6 @@ def test_a_password_opens_what_was_locked_at_a_former_cost(user: User, settings:
 
     with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
         assert unlocked.secret_key == key
-        edna.change_password(unlocked, identifier=user.email, password=PASSWORD)
     settings.EDNA = settings.EDNA | {"ARGON2_FORMER": []}
     edna.unlock(identifier=user.email, password=PASSWORD).close()
 

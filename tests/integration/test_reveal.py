@@ -140,7 +140,7 @@ class TestRemovedRows:
         assert application_dump() == before
 
     def test_a_row_with_the_same_key_is_never_overwritten(self, bea: Student, carl: Student) -> None:
-        """Another row sits at the primary key: that row alone waits, the others come back (behaviours 19, 20)."""
+        """Another row sits at the primary key: that row alone waits, the others come back (promises 19, 20)."""
         victim = answers_of(bea)[1]
         receipt = bea.disguise(DELETE)
         question = Question.objects.create(lecture=victim.question.lecture, number=99, text="New?")
@@ -210,7 +210,7 @@ class TestRemovedRows:
         User.objects.create_user(bea.email)
         outcome = bea.reveal(receipt)
         shown = json.loads(json.dumps(outcome.as_dict()))
-        assert set(shown) == {"restored", "deferred", "held", "complete"}
+        assert set(shown) == {"restored", "deferred", "altered", "dropped", "held", "complete"}
         assert shown["complete"] is False
         user = {"model": USER, "pk": bea.user.pk, "reason": "unique_taken", "field": "email"}
         assert user in shown["held"]
@@ -223,7 +223,7 @@ class TestPartialReveals:
         victim = answers_of(bea)[0]
         receipt = bea.disguise(DELETE)
         victim.question.delete()
-        with nothing_changes(), pytest.raises(RevealRefused, match=r"1 record\(s\)") as caught:
+        with nothing_changes(), pytest.raises(RevealRefused, match=r"^1 row of ") as caught:
             bea.reveal(receipt, allow_partial=False)
         assert caught.value.outcome.held == [Held(ANSWER, victim.pk, Reason.REFERENCE_MISSING, "question")]
         assert bea.reveal(receipt).restored == {USER: 1, ANSWER: 3}
@@ -241,7 +241,7 @@ class TestPartialReveals:
         assert bag_count() == 1
 
     def test_revealing_again_while_the_cause_stands_changes_nothing(self, bea: Student) -> None:
-        """However often it is tried, the record is there afterwards (behaviours 18)."""
+        """However often it is tried, the record is there afterwards (promise 18)."""
         victim = answers_of(bea)[0]
         receipt = bea.disguise(DELETE)
         victim.question.delete()
@@ -318,7 +318,7 @@ class TestChangedRows:
         assert not User.objects.filter(is_anon=True).exists()
 
     def test_the_owner_is_away_when_the_answers_should_come_back(self, bea: Student, receipt: edna.Receipt) -> None:
-        """anonymise, delete, reveal the first: nothing visible happens, and nothing is lost (behaviours 9)."""
+        """anonymise, delete, reveal the first: nothing visible happens, and nothing is lost (promise 9)."""
         leaving = bea.disguise(DELETE)
         outcome = bea.reveal(receipt)
         assert (outcome.restored, outcome.deferred, outcome.held) == ({}, {ANSWER: 4}, [])
@@ -369,7 +369,7 @@ def registered() -> Iterator[Any]:
 
 class TestModifiedRows:
     def test_columns_get_their_values_back(self, bea: Student, registered: Any) -> None:
-        """Of the user's own row too (behaviours 21)."""
+        """Of the user's own row too (promise 21)."""
         registered(Masked)
         before = application_dump()
         receipt = bea.disguise("test.masked")
@@ -475,7 +475,7 @@ def test_bags_sealed_to_an_anonymous_author_become_its_owners(bea: Student, regi
 
 
 class TestReferencesMadeSince:
-    """Rows that came to refer to an anonymous author after the disguise (behaviours 6, 16)."""
+    """Rows that came to refer to an anonymous author after the disguise (promises 6, 16)."""
 
     @pytest.fixture
     def later(self, bea: Student) -> Question:

@@ -15,11 +15,10 @@ from edna import Decorrelate, Disguise, conf, errors, store
 from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import open_sealed, open_small
 from edna.custody.base import slot_tag
-from edna.engine.journal import Everything, read_all
+from edna.engine.bags.reader import Everything, read_all
 from edna.records.bag import BagKind
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
 from tests.faults.post.models import Citizen, Letter
-from tests.faults.test_concurrency import at_once
 from tests.installed import installed, registered, registering
 from tests.support import (
     ANONYMISE_ALL,
@@ -37,6 +36,7 @@ from tests.support import (
     enrol_many,
     finds,
     flipped,
+    know_server_keys,
     loot,
     make_course,
     nothing_changes,
@@ -44,6 +44,7 @@ from tests.support import (
     secrets_of,
     statements,
 )
+from tests.waiting import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -294,6 +295,7 @@ def test_a_capability_from_before_opens_nothing(bea: Student) -> None:
                 lambda: edna.history(unread),
                 lambda: edna.rotate(stale),
                 lambda: edna.change_password(stale, identifier="bea@example.org", password=NEW_PASSWORD),
+                lambda: edna.new_recovery_code(stale),
             ):
                 with pytest.raises(errors.PrincipalNotRegistered):
                     work()
@@ -420,6 +422,7 @@ def test_bags_keep_their_dates_and_get_the_current_mac_key(bea: Student, setting
     receipt = bea.disguise(DELETE)
     [(date,)] = rows_of("edna_bag", ["expires_on"])
     new = "a new key of the server"
+    know_server_keys(new)
     old_keys = settings.EDNA["MAC_KEYS"]
     settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": 4000, "MAC_KEYS": [new, *old_keys]}
     rotated(bea)

@@ -10,10 +10,10 @@ from django.db import IntegrityError, connection, connections, transaction
 
 from apps.hotcrp_sim.models import PaperReview
 from apps.websubmit.models import Answer, Lecture, Question, User
-from edna import rows as raw
-from edna.engine.writing import Writes
+from edna.db import rows as raw
+from edna.db.rows import holding, in_one_statement, table_of
+from edna.engine.disguising.batched_writes import Writes
 from edna.models import Bag
-from edna.rows import holding, in_one_statement, table_of
 from tests.support import enrol_many, make_course, statements
 
 pytestmark = pytest.mark.django_db

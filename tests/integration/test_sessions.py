@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import AnonymousUser, update_last_login
 from django.contrib.auth.signals import user_logged_in, user_logged_out
@@ -16,11 +17,13 @@ from django.contrib.sessions.backends.file import SessionStore
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import transaction
-from django.test import Client, RequestFactory
-from django.urls import reverse
+from django.http import HttpResponse
+from django.test import AsyncClient, Client, RequestFactory
+from django.urls import path, reverse
 
 import edna
 from apps.websubmit.models import Lecture, User
+from edna import conf
 from edna.models import SessionLink
 from edna.visitors import attendance
 from tests.support import DELETE, PASSWORD, Student, enrol, rows_of, statements
@@ -94,9 +97,107 @@ def test_no_session_of_a_removed_principal_logs_anybody_in(
     assert [logged_in(client) for client in (home, work, carls)] == [False, False, True]
 
     assert bea.reveal(receipt).complete
-    # The account is back, with the same key and password. Only a cookie that *is* the session outlives that.
-    assert [logged_in(client) for client in (home, work)] == [engine == "signed_cookies"] * 2
-    assert logged_in(browser(bea))
+    # The account is back, with the same key and password; a cookie that *is* the session cannot be deleted, and is not taken.
+    assert [logged_in(client) for client in (home, work)] == [False, False]
+    again = browser(bea)
+    assert [logged_in(client) for client in (again, again, carls)] == [True, True, True]
+
+
+in_cookies = pytest.mark.parametrize("engine", ["signed_cookies"], indirect=True)
+
+
+@in_cookies
+def test_every_return_ends_the_cookies_of_the_one_before(engine: str, bea: Student) -> None:
+    olds = [browser(bea)]
+    for _ in range(2):
+        assert bea.reveal(bea.disguise(DELETE)).complete
+        assert not any(map(logged_in, olds))
+        olds.append(browser(bea))
+    assert logged_in(olds.pop())
+    assert SessionLink.objects.count() == 1
+
+
+async def whoami(request: Any) -> HttpResponse:
+    """As asynchronous views ask, twice, and as what they call asks."""
+    asked = [(await request.auser()).pk for _ in range(2)]
+    return HttpResponse(" ".join(map(str, [*asked, await sync_to_async(lambda: request.user.pk)()])))
+
+
+urlpatterns = [path("whoami/", whoami)]
+
+
+@every_engine
+def test_an_asynchronous_page_takes_no_session_from_before_a_return(
+    engine: str, bea: Student, carl: Student, settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    """Through the whole stack of middleware, without a change to synchronous code."""
+    clients = [browser(bea), browser(carl)]
+    settings.ROOT_URLCONF = __name__
+
+    def shown(client: Client) -> str:
+        visitor = AsyncClient()
+        visitor.cookies.update(client.cookies)
+        answer = async_to_sync(visitor.get)("/whoami/")
+        client.cookies.update(answer.cookies)
+        return str(answer.content.decode())
+
+    here, theirs = [" ".join([str(student.user.pk)] * 3) for student in (bea, carl)]
+    assert list(map(shown, clients)) == [here, theirs]
+    with django_capture_on_commit_callbacks(execute=True):
+        receipt = bea.disguise(DELETE)
+    assert list(map(shown, clients)) == ["None None None", theirs]
+    assert bea.reveal(receipt).complete
+    assert list(map(shown, clients)) == ["None None None", theirs]
+    settings.ROOT_URLCONF = "config.urls"
+    again = browser(bea)
+    settings.ROOT_URLCONF = __name__
+    assert shown(again) == here
+
+
+@in_cookies
+def test_a_login_in_an_asynchronous_view_is_good_until_the_next_return(
+    engine: str, bea: Student, settings: Any
+) -> None:
+    """`alogin` notes the epoch as `login` does."""
+    settings.ROOT_URLCONF = __name__
+    client = AsyncClient()
+    assert bea.reveal(bea.disguise(DELETE)).complete
+    async_to_sync(client.aforce_login)(User.objects.get(pk=bea.user.pk))
+    here = " ".join([str(bea.user.pk)] * 3)
+    assert async_to_sync(client.get)("/whoami/").content.decode() == here
+    assert bea.reveal(bea.disguise(DELETE)).complete
+    assert async_to_sync(client.get)("/whoami/").content.decode() == "None None None"
+
+
+@in_cookies
+def test_a_refused_cookie_is_emptied(engine: str, bea: Student) -> None:
+    client = browser(bea)
+    bea.reveal(bea.disguise(DELETE))
+    assert not logged_in(client)
+    assert SESSION_KEY not in client.session
+
+
+@in_cookies
+def test_a_rotated_server_key_does_not_let_old_cookies_in(engine: str, bea: Student, settings: Any) -> None:
+    client = browser(bea)
+    bea.reveal(bea.disguise(DELETE))
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key of the server", *conf.mac_keys()]}
+    assert not logged_in(client)
+
+
+@in_database
+def test_a_return_costs_sessions_in_the_database_nothing(engine: str, bea: Student) -> None:
+    assert bea.reveal(bea.disguise(DELETE)).complete
+    assert not SessionLink.objects.exists()
+
+
+@in_cookies
+def test_a_new_key_ends_no_session(engine: str, bea: Student) -> None:
+    """Only a return does."""
+    client = browser(bea)
+    with bea.unlock() as unlocked:
+        edna.rotate(unlocked)
+    assert logged_in(client)
 
 
 @in_database

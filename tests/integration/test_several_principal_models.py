@@ -29,7 +29,7 @@ from django.test import RequestFactory
 import edna
 from apps.websubmit.models import User
 from edna import errors, receivers
-from edna.engine import pseudoprincipals
+from edna.engine.pseudoprincipals import factory
 from edna.middleware import EdnaMiddleware, RequestEdna
 from edna.models import PrincipalEntry
 from edna.visitors import attendance, log_out
@@ -159,15 +159,13 @@ def test_a_pseudoprincipal_of_one_model_is_none_of_the_other(rows: None) -> None
         assert not edna.is_pseudoprincipal(Host.objects.create(pk=guest.pk))
 
 
-def test_the_same_name_and_password_in_two_applications_need_two_identifiers(gus: Person) -> None:
-    """With the same identifier, the second registration is refused; nobody gets a key to what is the other's."""
+def test_of_the_same_name_and_password_in_two_applications_it_is_said_whose_key_is_meant(gus: Person) -> None:
+    """Refusing the second registration would tell that somebody has this name and password."""
     guest, host = Guest.objects.create(), Host.objects.create()
     first = registered_person(guest, identifier="kim", password=PASSWORD)
-    with nothing_changes(), pytest.raises(errors.PrincipalAlreadyRegistered):
-        edna.register_principal(host, identifier="kim", password=PASSWORD)
-    second = registered_person(host, identifier="inn:kim", password=PASSWORD)
-    for person, identifier in ((first, "kim"), (second, "inn:kim")):
-        with edna.unlock(identifier=identifier, password=PASSWORD) as unlocked:
+    second = registered_person(host, identifier="kim", password=PASSWORD)
+    for person in (first, second):
+        with edna.unlock(identifier="kim", password=PASSWORD, principal=person.user) as unlocked:
             assert edna.principal(unlocked) == person.user
 
 
@@ -248,7 +246,7 @@ class TestMentions:
 
     @pytest.fixture
     def same_keys(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pseudoprincipals, "_random_keys", lambda field, count, connection: [-77] * count)
+        monkeypatch.setattr(factory, "_random_keys", lambda field, count, connection: [-77] * count)
 
     @pytest.fixture(autouse=True)
     def by_hand(self) -> Iterator[None]:
@@ -589,7 +587,7 @@ def test_a_story_of_guests_and_hosts(seed: int, monkeypatch: pytest.MonkeyPatch)
     def counted(field: Any, number: int, connection: Any) -> list[int]:
         return list(islice(counters.setdefault(field.model, count(-1, -1)), number))
 
-    monkeypatch.setattr(pseudoprincipals, "_random_keys", counted)
+    monkeypatch.setattr(factory, "_random_keys", counted)
     chance = random.Random(seed)
     story = Inn(chance)
     before, tables = application_dump(), edna_dump()

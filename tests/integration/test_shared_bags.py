@@ -11,15 +11,16 @@ import pytest
 from django.db import connection
 
 import edna
-from edna import conf, errors, store
+from edna import Remove, errors, store
 from edna.crypto.keys import PublicKey
-from edna.engine.bags import seal_shared
-from edna.engine.journal import Opened, read_all
+from edna.engine.bags.reader import Opened, read_all
+from edna.engine.bags.seal import seal_shared
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator, seal_locator
+from edna.store import serverkeys
 from tests.faults.post.models import Citizen, Letter
-from tests.faults.post.specs import Mask
+from tests.faults.post.specs import Leave, Mask
 from tests.installed import installed, registered
 from tests.support import (
     Person,
@@ -178,8 +179,8 @@ def test_a_shared_bag_sealed_anew_by_somebody_who_has_its_locator_is_refused(sce
     bag = shared_bags(scene.dora)[0]
     forged = [replace(batch, rows=[[*row[:-2], "forged", row[-1]] for row in batch.rows]) for batch in bag.diffs]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conf, "mac_keys", lambda: [b"not the server's key at all"])
-        [(index, sealed)] = seal_shared(bag.head, forged, locator=bag.locator)
+        patch.setattr(serverkeys, "signing_key", lambda **_: b"not the server's key at all")
+        [(index, sealed)] = seal_shared(bag.head, forged, locator=bag.locator, using="default")
     genuine = stored(index)
     put(index, sealed)
     with scene.emil.unlock() as unlocked, nothing_changes(), pytest.raises(errors.BagForged):
@@ -197,8 +198,8 @@ def made_up(locator: Locator) -> None:
     now = datetime.datetime.now(datetime.UTC)
     head = Bag(BagKind.SHARED, "", now, "post.citizen", None, {}, connection.vendor, True, (1, 0), ())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conf, "mac_keys", lambda: [b"not the server's key at all"])
-        store.add_bags(seal_shared(head, [batch], locator=locator), expires_on=None, using="default")
+        patch.setattr(serverkeys, "signing_key", lambda **_: b"not the server's key at all")
+        store.add_bags(seal_shared(head, [batch], locator=locator, using="default"), expires_on=None, using="default")
 
 
 @pytest.mark.parametrize("whose", ["their own", "their pseudoprincipal's"])
@@ -235,3 +236,15 @@ def test_a_planted_item_neither_breaks_nor_leaks(scene: Scene, what: str, whose:
             for entry in person.history():
                 person.reveal(entry.receipt)
     assert application_dump()["post_letter"] == scene.before["post_letter"]
+
+
+def test_a_shared_row_comes_back_on_the_terms_of_today(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shared bag names no disguise; whoever of its owners opens it is bound by what is said of its model."""
+    steps = [Remove(Letter, owner=["sender", "recipient"], returning={"text": "[gone]"}), Remove(Citizen)]
+    monkeypatch.setattr(Leave, "transformations", steps)
+    for person in (scene.emil, scene.dora):
+        for entry in person.history():
+            assert person.reveal(entry.receipt).complete
+    texts = {letter.sender_id: letter.text for letter in Letter.objects.all()}
+    assert texts == {scene.dora.user.pk: "[gone]", scene.emil.user.pk: "[gone]", scene.frieda.user.pk: "To Frieda"}
+    assert edna_dump() == scene.tables

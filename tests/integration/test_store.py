@@ -141,12 +141,11 @@ def test_bags_are_found_by_index_only() -> None:
 def test_key_slots_are_found_by_any_candidate_and_replaced_by_tag() -> None:
     """Candidates: one per server key."""
     store.add_slots([(ONE, TWO, b"wrapped" + BINARY)], using=USING)
-    assert store.find_slot([THREE, ONE], using=USING) == (ONE, TWO, b"wrapped" + BINARY)
-    assert store.find_slot([THREE], using=USING) is None
-    with pytest.raises(PrincipalAlreadyRegistered):
-        _nested(lambda: store.add_slots([(ONE, THREE, b"other")], using=USING))
+    assert store.find_slots([THREE, ONE], using=USING) == [(ONE, TWO, b"wrapped" + BINARY)]
+    assert store.find_slots([THREE], using=USING) == []
+    store.add_slots([(ONE, THREE, b"other")], using=USING)
     store.delete_slots_by_tag(TWO, using=USING)
-    assert store.find_slot([ONE], using=USING) is None
+    assert store.find_slots([ONE], using=USING) == [(ONE, THREE, b"other")]
 
 
 def test_sessions_are_found_by_owner() -> None:
@@ -209,7 +208,7 @@ def test_lookups_use_an_index() -> None:
         lambda: store.entries_by_reference("shop.user", ["7"], using=USING),
         lambda: store.entries_by_public_key([ONE], using=USING),
         lambda: store.bags_by_index([ONE], using=USING),
-        lambda: store.find_slot([ONE], using=USING),
+        lambda: store.find_slots([ONE], using=USING),
     ]
     for lookup in lookups:
         [sql] = statements(lookup)

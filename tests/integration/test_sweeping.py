@@ -19,7 +19,7 @@ from tests.support import Person, application_dump, execute, statements
 
 pytestmark = pytest.mark.django_db
 
-NOTHING = {"pseudoprincipals": 0, "detached": 0, "session_links": 0, "job_rows": 0}
+NOTHING = {"pseudoprincipals": 0, "detached": 0, "session_links": 0, "job_rows": 0, "forged": 0}
 
 
 def person(world: Any, handle: str = "ada") -> Person:

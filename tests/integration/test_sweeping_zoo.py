@@ -9,7 +9,7 @@ import pytest
 from django.contrib.contenttypes.models import ContentType
 
 import edna
-from edna.engine import orphans
+from edna.engine.pseudoprincipals import orphans
 from edna.operations import sweeping, verifying
 from tests.support import Person
 from tests.zoo.models import lending, studio, town

@@ -37,6 +37,7 @@ from edna.models import (
     LedgerEntry,
     LegalHold,
     PrincipalEntry,
+    ServerKey,
     SessionLink,
     random_primary_key,
 )
@@ -44,6 +45,7 @@ from edna.operations import audit, bundle, transfer
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
+    Dump,
     answer_everything,
     application_dump,
     edna_dump,
@@ -52,6 +54,7 @@ from tests.support import (
     make_course,
     nothing_changes,
     statements,
+    with_server_keys,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,20 +121,27 @@ def empty() -> None:
         model._base_manager.all()._raw_delete("default")
 
 
+def stored() -> Dump:
+    """Every row of edna's tables, but for what the audit trail says of moving them."""
+    found = edna_dump()
+    trail = AuditEntry._meta.db_table
+    return found | {trail: [row for row in found[trail] if not {"export", "import"} & set(row)]}
+
+
 def test_there_and_back(path: str, tmp_path: Path) -> None:
     """Every row of every table to the byte, by way of another kind of database; and what was disguised comes back."""
     bea, receipt = fill()
-    before, application = edna_dump(), application_dump()
+    before, application = stored(), application_dump()
     there = transfer.export(path)
     assert min(there.tables.values()) > 0
     again, database = str(tmp_path / "again.export"), tmp_path / "other.sqlite3"
     elsewhere(database, "migrate", "edna", "--verbosity=0", "--skip-checks")
     elsewhere(database, "edna_import", path)
     elsewhere(database, "edna_export", again)
-    assert pieces(again) == pieces(path)
     empty()
     transfer.load(again)
-    assert edna_dump() == before
+    assert stored() == before
+    assert [entry.action for entry in audit.entries(most=2)] == ["export", "import"]
     assert audit.verify() == []
     assert bea.reveal(receipt).complete
     bea.reveal_everything()
@@ -146,7 +156,7 @@ def test_it_goes_on_after_an_import(path: str) -> None:
     transfer.load(path)
     audit.note("test", operator="ops")
     newest = AuditEntry.objects.order_by("-id").values_list("id", flat=True)
-    assert list(newest) == [4, 3, 2, 1]
+    assert list(newest) == [5, 4, 3, 2, 1]
     enrol()
 
 
@@ -268,7 +278,7 @@ def test_a_file_of_another_site_is_refused(exported: str) -> None:
 
 def test_a_file_that_was_signed_with_an_older_key_is_taken(path: str) -> None:
     fill()
-    with override_settings(EDNA={**settings.EDNA, "MAC_KEYS": ["an old key of at least 16 bytes"]}):
+    with with_server_keys("an old key of at least 16 bytes"):
         transfer.export(path)
     empty()
     keys = ["a new key of at least 16 bytes", "an old key of at least 16 bytes"]
@@ -306,7 +316,11 @@ def refused(path: str, why: str) -> None:
         transfer.load(path)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.model_name)
+#: Migrating fills the other.
+EMPTY = [model for model in MODELS if model is not ServerKey]
+
+
+@pytest.mark.parametrize("model", EMPTY, ids=lambda model: model._meta.model_name)
 def test_a_database_that_is_in_use_is_refused(path: str, model: Any) -> None:
     fill()
     transfer.export(path)
@@ -325,7 +339,7 @@ def test_a_database_that_is_in_use_is_refused(path: str, model: Any) -> None:
 def test_what_is_written_meanwhile_is_not_in_it(path: str) -> None:
     """All tables are of one moment, although others go on."""
     fill()
-    before = edna_dump()
+    before = stored()
 
     def meanwhile(done: int, total: int) -> None:
         def write() -> None:
@@ -341,7 +355,7 @@ def test_what_is_written_meanwhile_is_not_in_it(path: str) -> None:
     transfer.export(path, progress=meanwhile)
     empty()
     transfer.load(path)
-    assert edna_dump() == before
+    assert stored() == before
 
 
 def test_pages_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,7 +410,7 @@ def test_statements_do_not_depend_on_the_rows_of_a_page(path: str, tmp_path: Pat
 
 def test_commands(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     fill()
-    before = edna_dump()
+    before = stored()
     call_command("edna_export", path, "--json")
     exported = json.loads(capsys.readouterr().out)
     assert exported["file"] == path
@@ -406,7 +420,7 @@ def test_commands(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     read = capsys.readouterr()
     assert json.loads(read.out)["rows"] == exported["rows"]
     assert f"{exported['rows']} of {exported['rows']}" in read.err
-    assert edna_dump() == before
+    assert stored() == before
     with pytest.raises(CommandError, match="There are rows in"):
         call_command("edna_import", path)
     with pytest.raises(CommandError, match="exists already"):

@@ -16,6 +16,7 @@ from django.db import connection
 import edna
 from apps.websubmit.models import Answer, Lecture
 from edna import errors
+from edna.crypto.keys import SecretKey
 from edna.models import AuditEntry, Bag, FileTask, Job, JobItem, KeySlot, LegalHold, PrincipalEntry, Replay
 from edna.operations import audit, verifying
 from edna.operations.findings import KINDS, Severity, Verified
@@ -31,6 +32,7 @@ from tests.support import (
     make_course,
     secrets_of,
     statements,
+    vouch_for_what_is_there,
 )
 
 pytestmark = pytest.mark.django_db
@@ -94,6 +96,9 @@ def _removed() -> int:
     return int(PrincipalEntry.objects.get(reference=None).pk)
 
 
+_TODAY: dict[str, Any] = {"concurrency": 1, "created_on": "2026-01-01"}
+
+
 def _set(table: str, column: str, value: Any, pk: int) -> int:
     mark = MARK if isinstance(value, bytes) else "%s"
     name = connection.ops.quote_name(column)
@@ -103,6 +108,11 @@ def _set(table: str, column: str, value: Any, pk: int) -> int:
 
 def short_key(bea: Student) -> int:
     return _set("edna_principalentry", "public_key", b"short", _entry(bea))
+
+
+def useless_key(bea: Student) -> int:
+    key = bytes(bea.secret_key.public_key)
+    return _set("edna_principalentry", "public_key", key[:31] + bytes((key[31] | 0x80,)), _entry(bea))
 
 
 def cut_list(bea: Student) -> int:
@@ -119,12 +129,28 @@ def dated_entry(bea: Student) -> int:
 
 
 def entry_of_another_model(bea: Student) -> int:
-    return _set("edna_principalentry", "model", "shop.customer", _entry(bea))
+    pk = _set("edna_principalentry", "model", "shop.customer", _entry(bea))
+    vouch_for_what_is_there()
+    return pk
 
 
 def entry_without_row(bea: Student) -> int:
     entry = PrincipalEntry.objects.filter(natural=True).get(pk=_entry(bea))
-    return _set("edna_principalentry", "reference", "999999", entry.pk)
+    pk = _set("edna_principalentry", "reference", "999999", entry.pk)
+    vouch_for_what_is_there()
+    return pk
+
+
+def entry_of_another_key(bea: Student) -> int:
+    return _set("edna_principalentry", "public_key", bytes(SecretKey.generate().public_key), _entry(bea))
+
+
+def untagged_entry(bea: Student) -> int:
+    return _set("edna_principalentry", "tag", None, _entry(bea))
+
+
+def tagged_entry_of_nobody(bea: Student) -> int:
+    return _set("edna_principalentry", "tag", b"t" * 16, _removed())
 
 
 def row_without_entry(bea: Student) -> str:
@@ -199,11 +225,24 @@ def waiting_job(bea: Student) -> int:
         disguise=DELETE, everybody=True, state="running", total=1, concurrency=1, created_on="2026-01-01"
     )
     JobItem.objects.create(job=job.pk, reference=str(bea.user.pk))
+    vouch_for_what_is_there()
     return int(job.pk)
+
+
+def forged_job(bea: Student) -> int:
+    """Nobody is asked to work on it."""
+    return int(Job.objects.create(disguise=DELETE, everybody=True, state="running", total=1, **_TODAY).pk)
+
+
+def forged_item(bea: Student) -> int:
+    job = Job.objects.create(disguise=DELETE, everybody=False, state="paused", total=1, **_TODAY)
+    vouch_for_what_is_there()
+    return int(JobItem.objects.create(job=job.pk, reference=str(bea.user.pk)).pk)
 
 
 def list_of_a_job_that_is_gone(bea: Student) -> None:
     JobItem.objects.create(job=7, reference="1")
+    vouch_for_what_is_there()
 
 
 def orphan(bea: Student) -> int:
@@ -213,9 +252,13 @@ def orphan(bea: Student) -> int:
 
 
 BREAKINGS: dict[Breaking, str] = {
+    useless_key: "entry_key_useless",
     cut_list: "entry_list",
     telling_entry: "entry_detached",
     dated_entry: "entry_dated",
+    tagged_entry_of_nobody: "entry_detached",
+    entry_of_another_key: "entry_tag",
+    untagged_entry: "entry_tag",
     entry_of_another_model: "entry_model",
     entry_without_row: "entry_without_row",
     row_without_entry: "row_without_entry",
@@ -231,6 +274,8 @@ BREAKINGS: dict[Breaking, str] = {
     overdue_bag: "expiry_overdue",
     odd_hold: "hold_misplaced",
     waiting_job: "job_waiting",
+    forged_job: "job",
+    forged_item: "job_item",
     list_of_a_job_that_is_gone: "residue",
     orphan: "orphan",
 }
@@ -267,11 +312,11 @@ def test_a_twin_in_a_table_that_was_restored_without_its_index(bea: Student) -> 
 
 def test_a_file_that_waits_for_more_than_a_day(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks have no time: what waited at an earlier day's run is old."""
-    from edna.engine import filetasks
+    from edna.engine.files import file_tasks
     from edna.store import PendingFile, add_file_tasks
 
     task = PendingFile("a.b.c", "x", 1, b"d" * 32)
-    add_file_tasks([filetasks.replace(task, mac=filetasks._macs(task)[0])], using="default")
+    add_file_tasks([file_tasks.replace(task, mac=file_tasks._macs(task)[0])], using="default")
     assert found_by(verifying.verify()) == {}
     assert found_by(verifying.verify()) == {}
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1, hours=1)
@@ -320,7 +365,13 @@ def test_a_bag_of_the_person_that_is_missing(bea: Student) -> None:
 
 def test_a_server_key_that_is_missing(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key of the server, long enough"]}
-    assert set(found_by(verifying.verify(secret_key=bea.secret_key))) == {"person_damaged", "audit", "replay"}
+    assert set(found_by(verifying.verify(secret_key=bea.secret_key))) == {
+        "server_key",
+        "server_key_missing",
+        "entry_tag",
+        "audit",
+        "replay",
+    }
 
 
 def test_the_command_takes_a_key_and_tells_nothing(

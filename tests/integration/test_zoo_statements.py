@@ -1,4 +1,4 @@
-"""In the whole zoo, the number of statements does not depend on the number of rows (DESIGN 2.7)."""
+"""In the whole zoo, the number of statements does not depend on the number of rows (constant statements)."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_as_many_statements_for_1000_rows_as_for_10(
     """Of every disguise, and of its reveal; two people, one with ten rows of everything and one with a thousand."""
     settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 10_000}
     # What servers take in one packet is another matter: a thousand shared rows are a thousand bags.
-    monkeypatch.setattr("edna.rows.MAX_STATEMENT_BYTES", 15 * 2**20)
+    monkeypatch.setattr("edna.db.rows.MAX_STATEMENT_BYTES", 15 * 2**20)
     make, fill = HABITATS[habitat]
     new = Numbers()
     people = {rows: make(number) for number, rows in enumerate((FEW, MANY))}

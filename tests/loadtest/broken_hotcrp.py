@@ -74,7 +74,7 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 def come_back(request: HttpRequest) -> HttpResponse:
     response = public.come_back(request)
-    if b"<h1>Welcome back</h1>" in response.content and "loses a review" in faults:
+    if b"<h1>Welcome back!</h1>" in response.content and "loses a review" in faults:
         lost = (
             PaperReview.objects.filter(contact__email=known["loser"])
             .order_by("-pk")

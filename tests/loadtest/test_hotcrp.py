@@ -27,6 +27,8 @@ LEAVING = Variant("leaving", disguisers=2)
 CONFERENCE = Variant("the conference is anonymised", what="conference", once=True)
 #: Sixteen are ten reviewers, five authors and the chair.
 USERS = 16
+#: A load is some seconds, and what people do in them is chance: on a busy machine it takes several, until all is done that is asked for.
+MOST_LOADS = 12
 
 
 def on_a_site(what: Any) -> Any:
@@ -137,17 +139,20 @@ class TestPreparing:
 
 @on_a_site
 def test_nothing_is_wrong_with_a_site_that_works(people: People, live_server: Any, tmp_path: Path) -> None:
+    usual = {"list own papers", "read own paper", "list own reviews", "edit a review", "read a paper", "dashboard"}
     before = look(people)
-    told = load(live_server.url, tmp_path, LEAVING)
-    assert (told["wrong"], told["away"]) == ([], 0)
+    done: Counter[str] = Counter()
+    for _ in range(MOST_LOADS):
+        told = load(live_server.url, tmp_path, LEAVING)
+        assert (told["wrong"], told["away"]) == ([], 0)
+        made = list(samples.read(tmp_path / "samples.jsonl.gz"))
+        assert all(sample.status == 200 for sample in made if sample.kind != "around")
+        done.update(sample.name for sample in made)
+        if usual <= done.keys():
+            break
     assert integrity.differences(before, look(people)) == []
-    made = list(samples.read(tmp_path / "samples.jsonl.gz"))
-    assert all(sample.status == 200 for sample in made if sample.kind != "around")
-    done = Counter(sample.name for sample in made)
     assert done["remove account"] == done["restore account"] > 0
-    # Whatever each kind of people does in these seconds by chance, these they all do.
-    for name in ("list own papers", "read own paper", "list own reviews", "edit a review", "read a paper", "dashboard"):
-        assert done[name], name
+    assert usual <= done.keys()
 
 
 @on_a_site
@@ -159,10 +164,7 @@ def test_whatever_is_wrong_is_noticed(people: People, broken: str, tmp_path: Pat
         *("forgets a comment", "forgets a preference", "names somebody who is gone", "loses a review"),
     }
     before = look(people)
-
-    wrong = set(load(broken, tmp_path, LEAVING)["wrong"])
-
-    assert {
+    noticed = {
         "an author reads the name of a reviewer",
         "an author sees a paper of others",
         "a reviewer sees a paper with which there is a conflict",
@@ -170,8 +172,17 @@ def test_whatever_is_wrong_is_noticed(people: People, broken: str, tmp_path: Pat
         "a comment is not on the page",
         "a preference is not on the page",
         "the reviews of somebody who is back are not those of before",
-    } <= wrong
-    assert any(what.startswith("somebody who is away is named: list") for what in wrong)
+    }
+
+    wrong: set[str] = set()
+    for _ in range(MOST_LOADS):
+        wrong |= set(load(broken, tmp_path, LEAVING)["wrong"])
+        named = any(what.startswith("somebody who is away is named: list") for what in wrong)
+        if named and noticed <= wrong:
+            break
+
+    assert noticed <= wrong
+    assert named
     differences = integrity.differences(before, look(people))
     assert any("PaperReview: rows of somebody who came back are lost" in found for found in differences)
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from loadtest import samples
-from tests.workers.crew import eventually
+from tests.waiting import WAIT_SECONDS, eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("mysql")]
 NAME = "websubmit-paced"
@@ -25,7 +25,7 @@ def command(output: Path) -> list[str]:
 
 
 def test_everything_is_restored_and_told(tmp_path: Path) -> None:
-    done = subprocess.run(command(tmp_path), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command(tmp_path), capture_output=True, text=True, timeout=1_800)
     assert done.returncode == 0, done.stdout + done.stderr
     run = tmp_path / NAME
     summary = json.loads((run / "summary.json").read_text())
@@ -49,7 +49,7 @@ def test_a_site_that_is_broken_fails_the_run(tmp_path: Path) -> None:
     broken = "import sys; from loadtest import stage; stage.SETTINGS = 'tests.loadtest.broken_settings'; "
     program = f"{broken} from loadtest.__main__ import main; sys.exit(main())"
     arguments = [sys.executable, "-c", program, *command(tmp_path)[3:]]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=1_800)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "answers with status 500 or above" in done.stderr
     assert "POST edit an answer gave 500" in done.stderr
@@ -64,7 +64,7 @@ def test_nothing_is_left_of_a_load_that_is_broken_off(how: signal.Signals, tmp_p
         if "round 1" in line:
             break
     os.kill(process.pid, how)
-    assert process.wait(60) == (128 + how if how == signal.SIGINT else -how)
+    assert process.wait(WAIT_SECONDS) == (128 + how if how == signal.SIGINT else -how)
     assert_gone(*tmp_path.glob(f"{NAME}/*/order.json"))
 
 

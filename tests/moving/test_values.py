@@ -12,9 +12,9 @@ import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 
-from edna import rows
-from edna.engine import schema
-from edna.engine.vendors import columns_here
+from edna.db import rows
+from edna.engine.forwarding import table_history
+from edna.engine.forwarding.vendors import columns_here
 from tests.installed import installed
 from tests.moving.truth import HOLDER, PIECE, VALUES
 
@@ -113,11 +113,11 @@ def test_what_a_column_does_not_have_is_refused(models: Any, column: str, value:
 
 def test_a_column_is_what_it_was_when_the_record_was_made() -> None:
     """By the migrations of its application, where the tables have changed since."""
-    then = schema.fields_at("contenttypes.contenttype", "0001_initial")
+    then = table_history.fields_at("contenttypes.contenttype", "0001_initial")
     assert "name" in then
     assert "name" not in {field.name for field in ContentType._meta.fields}
-    assert schema.fields_at("auth.permission", "0001_initial")["content_type"].get_internal_type() == "AutoField"
-    assert schema.fields_at("contenttypes.contenttype", schema.newest("contenttypes")) == {}
-    assert schema.fields_at("moving.piece", "") == {}
+    assert table_history.fields_at("auth.permission", "0001_initial")["content_type"].get_internal_type() == "AutoField"
+    assert table_history.fields_at("contenttypes.contenttype", table_history.newest("contenttypes")) == {}
+    assert table_history.fields_at("moving.piece", "") == {}
     with pytest.raises(LookupError):
-        schema.fields_at("contenttypes.nothing", "0001_initial")
+        table_history.fields_at("contenttypes.nothing", "0001_initial")

@@ -11,15 +11,17 @@ from django.conf import settings
 from django.db import connections
 from django.test import Client, override_settings
 
+import edna
 from apps.showcase.tests import walker as walkers
 from apps.websubmit.models import Answer, User
 from edna.operations import jobs
 from tests.operator.conftest import Refusal, Stubborn, address
 from tests.support import DELETE, Student, answer_everything, enrol, enrol_many, make_course
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-WAIT_MILLISECONDS = 20_000
+WAIT_MILLISECONDS = 1_000 * WAIT_SECONDS
 
 
 class Walker(walkers.Walker):
@@ -36,11 +38,6 @@ class Walker(walkers.Walker):
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name).click()
         self.page.wait_for_load_state()
-
-    def sees(self, *texts: str) -> None:
-        """Now, or as soon as the next page is there, or the figures have followed the job."""
-        shown = "texts => texts.every(text => (document.body?.innerText ?? '').includes(text))"
-        self.page.wait_for_function(shown, arg=list(texts), timeout=WAIT_MILLISECONDS)
 
     def log_in(self, user: User) -> None:
         client = Client()
@@ -75,7 +72,7 @@ def runner() -> Iterator[Callable[[int], threading.Event]]:
         gates.append(go_on)
 
         def work() -> None:
-            jobs.run(job, progress=lambda report: go_on.wait(30) and None)
+            jobs.run(job, progress=lambda report: go_on.wait(WAIT_SECONDS) and None)
             connections.close_all()
 
         threads.append(threading.Thread(target=work, daemon=True))
@@ -87,7 +84,7 @@ def runner() -> Iterator[Callable[[int], threading.Event]]:
         for gate in gates:
             gate.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(WAIT_SECONDS)
 
 
 def test_from_the_catalogue_to_a_finished_job_and_its_retry(
@@ -172,6 +169,55 @@ def test_from_a_list_of_users(walker: Walker, students: list[Student]) -> None:
     jobs.run(jobs.reports()[0].id)
     walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
     assert not User.objects.filter(email="bea@example.org").exists()
+
+
+def test_an_operator_is_told_that_they_are_among_everybody_and_stays_logged_in(
+    walker: Walker, students: list[Student]
+) -> None:
+    olga = User.objects.get(email="olga@example.org")
+    (own,) = edna.register_principals([olga])
+    answer_everything(Student(olga, own.secret_key), *(enrol(f"staff-{n}@example.org", is_admin=True) for n in (1, 2)))
+    walker.visit("disguisecatalogue_disguise", DELETE)
+    walker.page.get_by_label("everybody who owns such rows").check()
+    walker.picture("40-everybody")
+    walker.press("Preview")
+    walker.sees("You and 2 other staff accounts are among them, and will be left out.")
+    walker.picture("41-staff-left-out")
+    walker.press("Preview with staff")
+    walker.sees("You and 2 other staff accounts are among them, and will be disguised, too.")
+    walker.picture("42-staff-taken-along")
+    walker.press("Preview without staff")
+    walker.fill(confirmation=DELETE)
+    walker.press("Apply to everybody but staff")
+    walker.page.wait_for_url("**/job/*/", timeout=WAIT_MILLISECONDS)
+    (job,) = jobs.reports()
+    jobs.run(job.id)
+    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    walker.sees("6\nof 6 done")
+    assert walker.errors == []
+
+
+def test_a_page_whose_session_has_ended_says_so_and_leads_to_the_log_in(
+    walker: Walker, students: list[Student]
+) -> None:
+    """Somebody logs out elsewhere, or the job has disguised the operator."""
+    job = jobs.start(DELETE, principals=[students[0].user])
+    for page, args in (("job_job", (job.id,)), ("job_changelist", ())):
+        walker.visit(page, *args)
+        assert "Your session has ended" not in walker.page.locator("#edna").inner_text()
+        cookies = walker.page.context.cookies()
+        walker.page.context.clear_cookies()
+        walker.sees("Your session has ended: you have logged out, or your own account was disguised.")
+        walker.picture(f"30-session-ended-{page}")
+        walker.page.get_by_role("link", name="Log in").click()
+        walker.page.wait_for_url(f"**/login/?next={address(page, *args)}")
+        walker.page.context.add_cookies(cookies)
+    # A server that is away for a moment is another thing, and the page goes on by itself.
+    walker.visit("job_job", job.id)
+    walker.page.route("**/progress/", lambda route: route.abort())
+    walker.sees("The server does not answer just now")
+    walker.picture("31-server-away")
+    assert "Your session has ended" not in walker.page.locator("#edna").inner_text()
 
 
 def test_without_scripts_pages_are_reloaded(

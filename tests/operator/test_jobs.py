@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import override_settings
 
 from edna.admin import words
+from edna.models import Job
 from edna.operations import audit, jobs
 from edna.operations.jobs import JobState
 from tests.operator.conftest import Operator, Refusal, Stubborn, address
@@ -57,7 +58,8 @@ def test_a_running_job_shows_how_far_it_is(operator: Operator, students: list[St
         jobs.run(job, progress=lambda report: jobs.pause(job) if report.done == 3 else None)
         jobs.resume(job)
     text = text_of(operator.get("job_job", job))
-    assert f"{ANONYMISE_ALL} running" in text
+    assert f"{ANONYMISE_ALL} waiting for a worker" in text
+    assert "running" not in text
     assert "3 of 4 done 1 still to do 0 skipped 0 failed" in text
     assert re.search(r"[\d,.]+ per (second|minute) rate", text)
     assert "No process works on it now. Start one: manage.py edna_run" in text
@@ -137,6 +139,45 @@ def test_a_finished_job_shows_counts_duration_failures_by_reason_and_retries(
     assert "Retry" not in text
 
 
+def test_a_job_that_failed_for_all_is_neither_finished_nor_green(
+    operator: Operator, students: list[Student], refusal: type[Refusal]
+) -> None:
+    refusal.key = str(students[0].user.pk)
+    job = jobs.start(Stubborn.name, principals=[students[0].user]).id
+    jobs.run(job)
+    for page in (operator.html("job_job", job), operator.html("job_changelist")):
+        assert '<span class="edna-badge edna-bad">failed</span>' in page
+        assert "edna-good" not in page
+
+
+def test_a_job_is_running_while_somebody_works_on_it(operator: Operator, students: list[Student]) -> None:
+    job = begun(students)
+    assert "edna-good" not in operator.html("job_job", job)
+    shown = []
+    with override_settings(EDNA={**settings.EDNA, "JOB_BATCH": 1}):
+        jobs.run(job, progress=lambda report: shown.append(operator.html("job_job", job)))
+    assert '<span class="edna-badge edna-good">running</span>' in shown[0]
+    assert '<span class="edna-badge edna-good">finished</span>' in operator.html("job_job", job)
+
+
+def test_a_job_that_this_site_did_not_note_is_refused_and_has_no_button(
+    operator: Operator, students: list[Student]
+) -> None:
+    """Whatever it says of itself, in whatever shape."""
+    job = begun(students)
+    for state, params in (("running", {}), ("paused", ["x"]), ("finished", {"a": {"b": 1}}), ("no such", "text")):
+        Job.objects.filter(pk=job).update(state=state, params=params, operator="somebody else")
+        page = operator.get("job_job", job)
+        assert "This site did not note this job" in text_of(page)
+        assert '<span class="edna-badge edna-bad">refused</span>' in page.content.decode()
+        assert address("job_action", job, "cancel").rpartition("/cancel")[0] not in re.findall(
+            r'action="([^"]+)/\w+/"', page.content.decode()
+        )
+        assert "refused" in text_of(operator.get("job_changelist")) or state == "no such"
+    assert operator.post("job_action", job, "resume").status_code == 302
+    assert Job.objects.get(pk=job).state == "no such"
+
+
 def test_reasons_of_edna_come_with_what_to_do() -> None:
     cause, remedy = words.reason("ConstraintRefused")
     assert cause.startswith("The database refused the disguise")
@@ -194,6 +235,7 @@ def test_health_shows_pool_storage_and_what_needs_attention(operator: Operator, 
 
 def test_health_says_when_the_trail_was_tampered_with(operator: Operator, students: list[Student]) -> None:
     begun(students)
+    assert "The only entry verifies." in text_of(operator.get("sitehealth_changelist"))
     begun(students)
     assert "All 2 entries verify." in text_of(operator.get("sitehealth_changelist"))
     with connection.cursor() as cursor:
@@ -206,7 +248,7 @@ def test_health_does_not_read_a_trail_without_end(
 ) -> None:
     begun(students)
     monkeypatch.setattr("edna.admin.health._MOST_VERIFIED", 0)
-    assert "1 entries: too many to verify while you wait" in text_of(operator.get("sitehealth_changelist"))
+    assert "1 entry: too many to verify while you wait" in text_of(operator.get("sitehealth_changelist"))
 
 
 # Audit trail
@@ -238,7 +280,7 @@ def test_the_trail_is_filtered_and_searched(operator: Operator, students: list[S
     assert "olga" not in trail(operator, action__exact="cancel")
     assert "scrub" not in trail(operator, disguise__exact=ANONYMISE_ALL)
     assert "olga" not in trail(operator, q="otto")
-    assert "nobody: a schedule" in trail(operator, action__exact="scrub")
+    assert "not named: a schedule, or code" in trail(operator, action__exact="scrub")
 
 
 def test_an_entry_is_not_changed_from_here(operator: Operator, students: list[Student]) -> None:

@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.websubmit.models import User
 from edna import Disguise, Remove
+from edna.admin import permissions
 from edna.admin.permissions import codename
-from edna.models import Job
+from edna.models import AuditEntry, Bag
 from edna.operations import jobs
 from tests.installed import registering
 from tests.operator.conftest import (
@@ -122,6 +126,18 @@ def test_nothing_is_edited_here_by_anybody(operator: Operator, page: str, path: 
         assert answer.status_code != 302 or "/add/" not in answer.url
 
 
+@pytest.mark.parametrize("path", ["change/", "delete/", "history/"])
+def test_without_the_permission_an_entry_of_the_trail_that_is_there_answers_like_one_that_is_not(
+    operator: Operator, job: int, path: str
+) -> None:
+    there = AuditEntry.objects.latest("id").pk  # the job was started
+    operator.granted.discard(VIEW_TRAIL)
+    for method in (operator.client.get, operator.client.post):
+        for entry in (there, there + 1, "rubbish"):
+            answer = method(f"{address('auditentry_changelist')}{entry}/{path}")
+            assert answer.status_code == 403, (entry, answer.status_code)
+
+
 @pytest.mark.parametrize(
     ("permission", "entry"),
     [
@@ -193,9 +209,25 @@ def test_migrate_makes_a_permission_for_each_disguise() -> None:
 def test_the_permissions_are_those_that_the_documentation_names() -> None:
     call_command("migrate", verbosity=0)
     made = Permission.objects.filter(content_type__app_label="edna").exclude(codename__startswith="apply:")
-    ours = {f"edna.{found.codename}" for found in made if found.content_type.model in ("job", "auditentry")}
-    assert ours == EVERYTHING
-    assert set(Job._meta.default_permissions) == {"view"}
+    assert {f"edna.{found.codename}" for found in made} == EVERYTHING
+
+
+def test_a_site_from_before_loses_the_permissions_that_mean_nothing_and_keeps_the_others() -> None:
+    """They were offered for tables that have no page; whoever was given them can do as much as before."""
+    bags = ContentType.objects.get_for_model(Bag)
+    group = Group.objects.create(name="operators")
+    group.permissions.add(
+        *(Permission.objects.create(codename=f"{verb}_bag", name=verb, content_type=bags) for verb in ("add", "view")),
+        Permission.objects.create(codename="audit_bag", name="the site's own", content_type=bags),
+        Permission.objects.get(content_type__app_label="edna", codename="view_job"),
+    )
+    call_command("migrate", verbosity=0)
+    assert set(group.permissions.values_list("codename", flat=True)) == {"audit_bag", "view_job"}
+    made = Permission.objects.filter(content_type__app_label="edna")
+    assert {found.codename for found in made} >= {permission.removeprefix("edna.") for permission in EVERYTHING}
+    with CaptureQueriesContext(connection) as captured:
+        permissions._make(using="default")
+    assert not [query for query in captured if query["sql"].startswith("DELETE")]
 
 
 def test_a_job_may_be_started_by_who_may_not_look_at_jobs(operator: Operator) -> None:
@@ -203,5 +235,22 @@ def test_a_job_may_be_started_by_who_may_not_look_at_jobs(operator: Operator) ->
     operator.granted.clear()
     operator.granted.add(APPLY)
     answer = operator.apply(ANONYMISE_ALL, bea)
-    assert (answer.status_code, answer.url) == (302, address("disguisecatalogue_changelist"))
     assert jobs.reports()[0].total == 1
+    assert (answer.status_code, answer.url) == (302, address("job_job", jobs.reports()[0].id))
+
+
+def test_who_may_apply_one_disguise_sees_the_jobs_that_they_started_and_no_others(operator: Operator, job: int) -> None:
+    operator.granted.clear()
+    operator.granted.add(f"edna.{codename(ANONYMISE_ALL)}")
+    own = jobs.start(ANONYMISE_ALL, principals=[], operator=operator.user.get_username()).id
+    assert "Jobs" not in operator.html("job_job", own).partition('id="edna"')[0].rpartition("breadcrumbs")[2]
+    assert operator.get("job_progress", own).json()["jobs"][0]["id"] == str(own)
+    assert address("job_job", own) in operator.html("disguisecatalogue_changelist")
+    assert address("job_job", job) not in operator.html("disguisecatalogue_changelist")
+    # Neither those of others, nor whether there are any, nor their own of a disguise that they may not apply any more.
+    other = jobs.start(DELETE, principals=[], operator=operator.user.get_username()).id
+    for number in (job, other, 12345):
+        assert operator.get("job_job", number).status_code == 403
+        assert operator.get("job_progress", number).status_code == 403
+    assert operator.get("job_changelist").status_code == 403
+    assert operator.post("job_action", own, "pause").status_code == 403

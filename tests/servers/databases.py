@@ -63,6 +63,8 @@ def private_postgres(*, parent: Path | None = None, to_be_killed: bool = False) 
         command = [daemon, "-D", f"{directory}/data", "-k", str(directory), "-c", "listen_addresses="]
         # Shared memory in files of its directory: a server that is killed leaves none of it in /dev/shm.
         settings = ["fsync=off", "shared_buffers=256MB", "dynamic_shared_memory_type=mmap"]
+        # Tests say where rows lie and what samples hold: nobody vacuums or analyzes between two of their lines.
+        settings += ["autovacuum=off"]
         if not to_be_killed:
             settings += ["full_page_writes=off", "synchronous_commit=off"]
         for setting in settings:

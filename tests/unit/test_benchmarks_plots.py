@@ -213,3 +213,17 @@ def test_the_drill_down_and_the_curves_are_tables_of_their_own(everything: list[
     assert "in chunks" not in table(everything), "a curve is no operation of the main table"
     assert drilldown([]) == curves([]) == ""
     assert report(everything).count("where the milliseconds go") == 1
+
+
+def test_the_page_and_the_report_say_what_was_measured_quickly(tmp_path: Path) -> None:
+    slowly = [result("delete account", variant, 6.0) for variant in ("edna", "manual")]
+    quickly = [
+        result("delete account", variant, 6.0, app="lobsters", extra={"quick": True}) for variant in ("edna", "manual")
+    ]
+    index = draw([*slowly, *quickly], tmp_path)[-1]
+    said = "Measured with --quick, at a small scale with few samples: lobsters on mariadb, library."
+    assert said in index.read_text()
+    assert said in report([*slowly, *quickly])
+    assert index.read_text().count("few samples (--quick)") == 1
+    assert "--quick" not in draw(slowly, tmp_path)[-1].read_text()
+    assert "--quick" not in report(slowly)

@@ -27,6 +27,7 @@ from apps.websubmit.models import Answer, User
 from benchmarks.driver import Driver
 from benchmarks.principals.crowd import Crowd
 from benchmarks.principals.measuring import Among
+from edna.crypto.keys import PublicKey
 from edna.models import Bag, PrincipalEntry
 
 def of(entry):
@@ -59,6 +60,8 @@ with closing(Driver()) as driver:
         "answers": sorted({Answer.objects.filter(author=person).count() for person in people}),
         "bag rows": Bag.objects.count(),
         "keys": len({bytes(entry.public_key) for entry in entries}),
+        # Raises for what nobody could be registered with.
+        "sealed to": len({PublicKey(bytes(entry.public_key)) for entry in entries}),
         "positive": all(entry.pk > 0 for entry in entries),
     }))
 """
@@ -105,7 +108,7 @@ def test_synthetic_rows_are_as_long_as_real_ones_and_say_as_little(database: str
     assert found["matching"]
     assert found["here"]
     assert found["answers"] == [4]
-    assert found["keys"] == 199
+    assert found["keys"] == found["sealed to"] == 199
     assert found["positive"]
 
 

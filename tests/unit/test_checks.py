@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import django
@@ -35,6 +37,7 @@ from tests.unit.checks_app.models import (
     MoneyThing,
     Nickname,
     NullPin,
+    Officer,
     Person,
     Pin,
     Place,
@@ -53,7 +56,7 @@ from tests.unit.checks_app.models import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-PRINCIPALS = ["Person", "Guest", "UnsignedPerson", "SmallPerson", "MoneyPerson", "Member"]
+PRINCIPALS = ["Person", "Guest", "UnsignedPerson", "SmallPerson", "MoneyPerson", "Member", "Officer"]
 
 Run = Callable[..., list[CheckMessage]]
 
@@ -367,6 +370,85 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(POSTS, Remove(TaggedItem, owner="post")),
         spec(POSTS, Remove(TaggedItem, owner="post__author")),
     ),
+    # Terms of return
+    "terms that are none": ("E121", spec(Remove(Person, returning="nothing")), spec(Remove(Person, returning=None))),
+    "terms for no column": (
+        "E121",
+        spec(Remove(Person, returning={"staff": False})),
+        spec(Remove(Agent, returning={"name": ""})),
+    ),
+    "terms for a key": (
+        "E121",
+        spec(Remove(Seat, owner="person", returning={"row": 1})),
+        spec(Remove(Seat, owner="person", returning={"note": ""})),
+    ),
+    "terms for the owner": (
+        "E121",
+        spec(Remove(Comment, owner="post__author", returning={"post": 1})),
+        spec(Remove(Comment, owner="post__author", returning={"author": 1})),
+    ),
+    "terms for what others refer to": (
+        "E121",
+        spec(Remove(Person, returning={"email": placeholders.random_email()})),
+        spec(Remove(Person, returning={"manager": None})),
+    ),
+    "terms for a file": (
+        "E121",
+        spec(Remove(Officer, returning={"photo": None})),
+        spec(Remove(Officer, returning={"roles": placeholders.derived(lambda roles: roles & 1)})),
+    ),
+    "two terms for one table": (
+        "E121",
+        spec(Remove(Letter, owner="author"), Remove(Letter, owner="author", where=Q(text=""), returning={"text": "-"})),
+        spec(
+            Remove(Letter, owner="author", returning={"text": "-"}),
+            Remove(Letter, owner="author", where=Q(text=""), returning={"text": "-"}),
+        ),
+    ),
+    "terms that do not fit": (
+        "E302",
+        spec(Remove(Officer, returning={"roles": "none"})),
+        spec(Remove(Officer, returning={"roles": 0})),
+    ),
+    "terms that must be unique": (
+        "E301",
+        spec(Remove(Post, owner="author", returning={"slug": "gone"})),
+        spec(Remove(Post, owner="author", returning={"slug": edna.AS_IT_WAS, "body": "gone"})),
+    ),
+    "an account that stays away": ("E122", spec(Remove(Person, returning=edna.NOTHING)), spec(Remove(Person))),
+    "rows of several that stay away": (
+        "E122",
+        spec(Remove(Duel, owner=["challenger", "challenged"], returning=edna.NOTHING)),
+        spec(Remove(Duel, owner="challenger", returning=edna.NOTHING)),
+    ),
+    "rows of several tables that stay away": (
+        "E122",
+        spec(Remove(Shop, owner="owner", returning=edna.NOTHING)),
+        spec(Remove(Shop, owner="owner")),
+    ),
+    "rows that stay away, and are referred to": (
+        "E122",
+        spec(Remove(Wallet, owner="person", returning=edna.NOTHING), Remove(Coin, owner="wallet__person")),
+        spec(
+            Remove(Wallet, owner="person", returning=edna.NOTHING),
+            Remove(Coin, owner="wallet__person", returning=edna.NOTHING),
+        ),
+    ),
+    "rights that come back": (
+        "W123",
+        spec(Remove(Officer, returning={"is_staff": False})),
+        spec(Remove(Officer, returning={"is_staff": False, "roles": edna.AS_IT_WAS})),
+    ),
+    "rights that come back, all of them": (
+        "W123",
+        spec(Remove(Officer)),
+        spec(Remove(Officer, returning=edna.AS_IT_WAS)),
+    ),
+    "groups that come back": (
+        "W123",
+        spec(Remove(Officer.groups.through, owner="officer")),
+        spec(Remove(Officer.groups.through, owner="officer", returning=edna.NOTHING)),
+    ),
     # Columns
     "unique column": (
         "E301",
@@ -519,6 +601,29 @@ def test_generator(
     assert check_id not in ids(silent)
 
 
+@pytest.mark.every_database
+@pytest.mark.only_on("postgresql")
+def test_lists_without_an_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is re-pointed or modified, and of those who may be pseudoprincipals; rows that go are in no list."""
+    found = run(Nobody, spec(Decorrelate(Comment, "author"), Remove(Guest)))
+    without = {one.obj for one in found if one.id == "edna.W061"}
+    assert without >= {Comment, Person}
+    for model in without:
+        monkeypatch.setattr(model._meta, "ordering", ("pk",))
+    assert "W061" not in ids(run_checks(tags=["edna"]))
+
+
+@pytest.mark.every_database
+@pytest.mark.only_on("sqlite3", "mysql")
+def test_where_rows_lie_by_their_keys_no_list_needs_an_order(run: Run) -> None:
+    assert "W061" not in ids(run(Nobody, spec(Decorrelate(Comment, "author"))))
+
+
+@pytest.mark.every_database
+def test_the_sample_site_s_lists_have_an_order() -> None:
+    assert "W061" not in ids(run_checks(tags=["edna"]))
+
+
 def test_generator_is_looked_at_once_and_only_where_it_is_needed(run: Run) -> None:
     step = Decorrelate(Comment, "author")
     assert ids(run(generator(), spec(step), spec(step, name="checks.other"))).count("E312") == 1
@@ -597,6 +702,14 @@ def with_setting(settings: Any, **values: Any) -> list[str]:
         ("E003", {"PRINCIPAL_MODELS": "websubmit.User"}, {"PRINCIPAL_MODELS": []}),
         ("E003", {"PRINCIPAL_MODELS": ["User"]}, {"PRINCIPAL_MODELS": ["websubmit.user"]}),
         ("E003", {"PRINCIPAL_MODELS": ["auth.User"]}, {"PRINCIPAL_MODELS": ["websubmit.User"]}),
+        ("E005", {"STAFF": {"shop.Customer": {"x": 1}}}, {"STAFF": {"Websubmit.User": {"is_admin": True}}}),
+        ("E005", {"STAFF": {"user": {"is_admin": True}}}, {"STAFF": {}}),
+        (
+            "E005",
+            {"STAFF": {"websubmit.User": {"rank": 1}}},
+            {"STAFF": {"websubmit.User": {"email__endswith": "@x.org"}}},
+        ),
+        ("E005", {"STAFF": {"websubmit.User": {"pk": "olga"}}}, {"STAFF": {"websubmit.User": {"pk__in": [1, 2]}}}),
         ("W001", {"MAC_KEYS": []}, {"MAC_KEYS": ["k" * 32]}),
         ("W002", {"PSEUDOPRINCIPAL_KEYS": "sequence"}, {"PSEUDOPRINCIPAL_KEYS": "negative"}),
     ],
@@ -606,6 +719,20 @@ def test_setting(settings: Any, check_id: str, wrong: dict[str, Any], right: dic
     assert check_id in with_setting(settings, **wrong)
     settings.EDNA = before
     assert check_id not in with_setting(settings, **right)
+
+
+@pytest.mark.parametrize("keys", [[""], ["too short"], [None]])
+def test_the_hint_for_a_server_key_has_lines_to_copy(settings: Any, keys: list[Any]) -> None:
+    """As in a project whose settings read a variable that is not set."""
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": keys}
+    hint = next(each.hint for each in run_checks(tags=["edna"]) if each.id == "edna.E002")
+    line = next(line.strip() for line in hint.splitlines() if line.strip().startswith("export "))
+    made = subprocess.run(["sh", "-c", f"{line}; printenv EDNA_MAC_KEY"], capture_output=True, text=True, check=True)
+    assignment = next(line.strip() for line in hint.splitlines() if line.strip().startswith("EDNA = "))
+    module = {"os": SimpleNamespace(environ={"EDNA_MAC_KEY": made.stdout.strip()})}
+    exec(assignment, module)
+    settings.EDNA = module["EDNA"]
+    assert "E002" not in ids(run_checks(tags=["edna"]))
 
 
 def test_setting_that_is_no_dictionary(settings: Any) -> None:
@@ -792,6 +919,53 @@ def test_table_without_transactions() -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE edna_sessionlink ENGINE=InnoDB")
+
+
+# Rights
+
+
+def test_what_is_to_be_written_about_rights_can_be_copied(run: Run) -> None:
+    found = [
+        each.hint
+        for each in run(spec(Remove(Officer.groups.through, owner="officer"), Remove(Officer)))
+        if each.id == "edna.W123"
+    ]
+    assert 'Remove(Officer.groups.through, owner="officer", returning=edna.NOTHING)' in str(found[0])
+    assert 'Remove(Officer, returning={"is_staff": False, "roles": 0})' in str(found[1])
+
+
+def test_terms_of_a_disguise_by_hand(run: Run) -> None:
+    edna.on_reveal("checks.hand", returning={Person: {"staff": False}})(by_hand)
+    assert "E121" in ids(run())
+
+
+# The server's key
+
+
+@pytest.mark.once
+@pytest.mark.django_db
+def test_server_keys(settings: Any) -> None:
+    def said() -> list[CheckMessage]:
+        return run_checks(tags=[Tags.database], databases=["default"])
+
+    def found() -> set[str]:
+        return {"E059", "W060"} & set(ids(said()))
+
+    ours = settings.EDNA["MAC_KEYS"]
+    assert found() == set()
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key than the data's"]}
+    assert found() == {"E059", "W060"}
+    assert "Put the key back" in message(said(), "E059").msg
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key than the data's", *ours]}
+    assert found() == {"E059"}
+    assert "edna_keys add" in message(said(), "E059").msg
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": "unreadable"}
+    assert found() == set()
+    # Before it is migrated there is no table, and it is `migrate` that asks.
+    settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key than the data's"]}
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE edna_serverkey RENAME TO edna_elsewhere")
+    assert found() == set()
 
 
 # All together

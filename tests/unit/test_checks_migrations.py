@@ -12,7 +12,7 @@ from django.db.migrations.recorder import MigrationRecorder
 import edna
 from edna import recordmigrations
 from edna.checks.migrations import check_applied, check_rules
-from edna.engine import schema
+from edna.engine.forwarding import table_history
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_a_rule_for_no_migration() -> None:
 class TestCodeWithoutARule:
     @pytest.fixture(autouse=True)
     def runs_code(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(schema, "unreadable", lambda label: ["0001_initial"] if label == "websubmit" else [])
+        monkeypatch.setattr(table_history, "unreadable", lambda label: ["0001_initial"] if label == "websubmit" else [])
 
     def applied_later(self, **later: int) -> None:
         recorder = MigrationRecorder(connection).migration_qs

@@ -15,6 +15,16 @@ def configured(**values: Any) -> override_settings:
     return override_settings(EDNA=values)
 
 
+@pytest.mark.parametrize(
+    "staff", [["is_staff"], {"shop.Customer": "is_admin"}, {"shop.Customer": {}}, {1: {"a": 1}}, "staff"]
+)
+def test_who_runs_the_site_is_a_filter_for_each_model(staff: object) -> None:
+    with configured(STAFF=staff), pytest.raises(ConfigurationError, match="STAFF"):
+        conf.staff()
+    with configured(STAFF={"Shop.Customer": {"is_admin": True}}):
+        assert conf.staff() == {"shop.customer": {"is_admin": True}}
+
+
 def test_defaults_hold_without_any_setting() -> None:
     """An application that says nothing gets the documented behaviour."""
     with override_settings(AUTH_USER_MODEL="websubmit.User"), configured():

@@ -1,4 +1,4 @@
-"""Keys: secrets that cannot leak by accident (DESIGN 2.8), public keys that protect, one keyed hash."""
+"""Keys: secrets that cannot leak by accident (secrets are a type), public keys that protect, one keyed hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from django.core import signing
 from django.core.serializers.json import DjangoJSONEncoder
 from hypothesis import given
 from hypothesis import strategies as st
-from nacl.bindings import crypto_scalarmult_base
+from nacl.bindings import crypto_box_seal, crypto_box_seal_open, crypto_scalarmult_base
+from nacl.exceptions import CryptoError
 
 from edna.crypto.keys import PublicKey, Secret, SecretKey, derive, fingerprint, generate_key_pairs
 from edna.custody.base import SlotSecret
@@ -256,8 +257,35 @@ P = 2**255 - 19
 )
 def test_a_public_key_that_protects_nothing_is_refused(u: int, top_bit: int) -> None:
     """The points of small order (cr.yp.to/ecdh.html#validate), in both spellings: their shared secret is zero for everybody."""
-    with pytest.raises(KeyMalformed):
+    with pytest.raises(KeyMalformed, match="small order"):
         PublicKey((u | top_bit).to_bytes(32, "little"))
+
+
+def test_what_is_sealed_to_another_spelling_of_a_key_is_lost() -> None:
+    """X25519 takes it for the same point, but a box is bound to the bytes: whoever has the secret key computes the one spelling."""
+    secret_key = SecretKey.generate()
+    other = bytes(secret_key.public_key)[:31] + bytes((bytes(secret_key.public_key)[31] | 0x80,))
+    box = crypto_box_seal(b"what is lost", other)
+    with pytest.raises(CryptoError):
+        crypto_box_seal_open(box, bytes(secret_key.public_key), secret_key.expose())
+
+
+@pytest.mark.parametrize("u", [2**255 + 2, 2**255 + 9, 2**255 + P - 2], ids=hex)
+def test_a_public_key_with_its_top_bit_set_is_refused(u: int) -> None:
+    with pytest.raises(KeyMalformed, match="top bit"):
+        PublicKey(u.to_bytes(32, "little"))
+    assert PublicKey((u - 2**255).to_bytes(32, "little"))
+
+
+@pytest.mark.parametrize("u", range(P + 2, 2**255), ids=lambda u: f"p+{u - P}")
+def test_a_public_key_of_p_or_more_is_refused(u: int) -> None:
+    with pytest.raises(KeyMalformed, match="2\\^255 - 19"):
+        PublicKey(u.to_bytes(32, "little"))
+
+
+@pytest.mark.parametrize("u", [2, 9, 2**248, P - 2, P - 256, 0x7F << 248], ids=hex)
+def test_any_other_public_key_is_taken(u: int) -> None:
+    assert bytes(PublicKey(u.to_bytes(32, "little"))) == u.to_bytes(32, "little")
 
 
 @pytest.mark.parametrize("raw", [b"", bytes(31), bytes(33), "x" * 32, None])

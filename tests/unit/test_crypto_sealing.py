@@ -180,6 +180,6 @@ def test_a_small_box_has_a_fixed_overhead_and_opens_for_its_recipient_only() -> 
 
 
 def test_a_public_key_that_is_accepted_can_be_sealed_to() -> None:
-    """No key passes registration and then fails in the middle of a disguise: high bit set, non-canonical, any bytes."""
-    for raw in (b"\xff" * 32, b"\x02" + bytes(31), b"\xf0" + b"\xff" * 30 + b"\x7f", bytes(31) + b"\x40"):
+    """No key passes registration and then fails in the middle of a disguise: on the curve or on its twist, small or large."""
+    for raw in (b"\x02" + bytes(31), b"\x09" + bytes(31), b"\xeb" + b"\xff" * 30 + b"\x7f", bytes(31) + b"\x40"):
         assert len(seal(b"x", recipients=[PublicKey(raw)])) == sealed_length(1)

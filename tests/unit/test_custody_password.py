@@ -12,11 +12,12 @@ from edna.custody.base import SlotSecret
 from edna.errors import ConfigurationError
 from tests.unit.leaks import assert_error_leaks_nothing
 
+PEPPER = b"a server key of some length"
 CHEAP: dict[str, int] = {"opslimit": 1, "memlimit_bytes": 8 * 1024 * 1024}
 
 
 def secret_of(text: str = "correct horse", identifier: str = "bea@example.org", **costs: Any) -> SlotSecret:
-    return password.derive(text, identifier=identifier, **(CHEAP | costs))
+    return password.derive(text, identifier=identifier, **({"pepper": PEPPER} | CHEAP | costs))
 
 
 @pytest.mark.parametrize(
@@ -57,9 +58,16 @@ def test_any_other_password_gives_another_secret(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"identifier": "carl@example.org"}, {"opslimit": 2}, {"memlimit_bytes": 9 * 1024 * 1024}]
+    "changes",
+    [
+        {"identifier": "carl@example.org"},
+        {"opslimit": 2},
+        {"memlimit_bytes": 9 * 1024 * 1024},
+        {"pepper": b"another key of the server"},
+        {"pepper": None},
+    ],
 )
-def test_another_identifier_or_cost_gives_another_secret(changes: dict[str, Any]) -> None:
+def test_another_identifier_cost_or_server_key_gives_another_secret(changes: dict[str, Any]) -> None:
     """Equal passwords of two people have nothing in common."""
     assert secret_of(**changes) != secret_of()
 
@@ -78,6 +86,21 @@ def test_costs_that_argon2_does_not_take_are_a_configuration_error_that_shows_no
     assert_error_leaks_nothing(caught.value, b"a secret password", b"bea@example.org")
 
 
+def test_without_the_server_key_the_slow_part_cannot_be_done_ahead_of_time(monkeypatch: Any) -> None:
+    """The salt of Argon2id follows from the identifier and the server's key, not from the identifier alone."""
+    salts = []
+
+    def stretched(size: int, secret: bytes, salt: bytes, *costs: int) -> bytes:
+        salts.append(salt)
+        return bytes(size)
+
+    monkeypatch.setattr(password, "crypto_pwhash_alg", stretched)
+    for identifier, pepper in (("bea", PEPPER), ("bea", PEPPER * 2), ("carl", PEPPER), ("bea", None), ("bea", PEPPER)):
+        secret_of(identifier=identifier, pepper=pepper)
+    assert [len(salt) for salt in salts] == [16] * 5
+    assert (len(set(salts)), salts[0]) == (4, salts[-1])
+
+
 def test_text_that_is_not_valid_unicode_is_taken_and_not_shown() -> None:
     """A lone surrogate in a password must not end in an exception that carries the password."""
     assert secret_of("pass\ud800word") != secret_of("pass\ud801word")
@@ -88,4 +111,4 @@ def test_nothing_of_the_input_can_be_passed_by_position() -> None:
     """Identifier and password cannot be confused."""
     kinds = [parameter.kind for parameter in inspect.signature(password.derive).parameters.values()]
 
-    assert kinds[1:] == [inspect.Parameter.KEYWORD_ONLY] * 3
+    assert kinds[1:] == [inspect.Parameter.KEYWORD_ONLY] * 4

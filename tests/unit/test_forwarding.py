@@ -18,13 +18,13 @@ from django.db.migrations.graph import MigrationGraph
 
 import edna
 from edna import recordmigrations
-from edna.engine import forwarding, rawvalues, schema
-from edna.engine.conflicts import Reason
-from edna.engine.forwarding import Forwarded, bring_forward
+from edna.db.rows import table_of
+from edna.engine.forwarding import driver_values, table_history, walk
+from edna.engine.forwarding.walk import Forwarded, bring_forward
+from edna.engine.graph.outcome import Reason
 from edna.errors import SpecError
 from edna.records.diff import DiffBatch, Operation
 from edna.records.sealedrecord import SealedRecord
-from edna.rows import table_of
 
 REMOVE, MODIFY, DECORRELATE = Operation.REMOVE, Operation.MODIFY, Operation.DECORRELATE
 
@@ -50,7 +50,7 @@ class Site:
         self.nodes: dict[tuple[str, str], migrations.Migration] = {}
         self.on_disk: dict[tuple[str, str], migrations.Migration] = {}
         self.newest: dict[str, str] = {}
-        monkeypatch.setattr(forwarding, "table_by_label", self._table)
+        monkeypatch.setattr(walk, "table_by_label", self._table)
         self.history()
 
     def _table(self, label: str) -> Any:
@@ -74,9 +74,9 @@ class Site:
             for parent in node.dependencies:
                 graph.add_dependency(node, key, parent)
         loader = type("Loader", (), {"graph": graph, "disk_migrations": self.on_disk})()
-        self.monkeypatch.setattr(schema, "_loader", lambda: loader)
-        schema._newest.cache_clear()
-        schema.history.cache_clear()
+        self.monkeypatch.setattr(table_history, "_loader", lambda: loader)
+        table_history._newest.cache_clear()
+        table_history.history.cache_clear()
 
     def today(self, *tables: type[models.Model]) -> None:
         self.tables |= {table._meta.label_lower: table for table in tables}
@@ -91,8 +91,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     made.migration("0001_initial")
     yield made
     monkeypatch.undo()
-    schema._newest.cache_clear()
-    schema.history.cache_clear()
+    table_history._newest.cache_clear()
+    table_history.history.cache_clear()
     for key in recordmigrations.named():
         if key[0] in ("shop", "blog"):
             recordmigrations.unregister(*key)
@@ -448,7 +448,7 @@ class TestRules:
 
         [row] = only(site.forward(removed([1, "One"]))).rows
         field = models.DateTimeField()
-        assert row == [1, '{"en": "One"}', rawvalues.raw_value(field, moment, using="default"), b"x"]
+        assert row == [1, '{"en": "One"}', driver_values.raw_value(field, moment, using="default"), b"x"]
 
     def test_nothing_is_kept_only_if_the_rule_says_so(self, site: Site, caplog: pytest.LogCaptureFixture) -> None:
         site.migration("0002", migrations.RunPython(nothing))
@@ -633,7 +633,7 @@ class TestReadingMigrations:
     """What `engine.schema` makes of them."""
 
     def steps(self, *operations: Any) -> list[Any]:
-        return list(schema._flat(operations))
+        return list(table_history._flat(operations))
 
     def test_code_that_names_its_models(self) -> None:
         def named(apps: Any, schema_editor: Any) -> None:
@@ -661,15 +661,15 @@ class TestReadingMigrations:
         operation = Own("Post", "title")
         [first, second] = self.steps(operation)
         assert first is operation
-        assert isinstance(second, schema.Opaque)
+        assert isinstance(second, table_history.Opaque)
 
     def test_what_is_known(self, site: Site) -> None:
         site.migration("0002_squashed", replaces=[("shop", "0002")])
         site.migration("0003", migrations.RunPython(nothing))
-        assert [schema.known("shop", name) for name in ("0001_initial", "0002", "0004")] == [True, True, False]
-        assert schema.unreadable("shop") == ["0003"]
-        assert schema.newest("nowhere") == ""
-        assert schema.history("nowhere").end == 0
+        assert [table_history.known("shop", name) for name in ("0001_initial", "0002", "0004")] == [True, True, False]
+        assert table_history.unreadable("shop") == ["0003"]
+        assert table_history.newest("nowhere") == ""
+        assert table_history.history("nowhere").end == 0
 
     def test_a_record_that_is_sent_to_and_fro_arrives(self, site: Site) -> None:
         """Two rules that send it to each other's application, where it goes on from where it has been."""

@@ -30,7 +30,7 @@ def test_random_text_respects_the_column(length: int, limit: int | None) -> None
 
 
 def test_random_text_is_unique_and_says_so() -> None:
-    """Per row (behaviours 25): 26 characters of 32 are 130 bits."""
+    """Per row (promise 25): 26 characters of 32 are 130 bits."""
     assert len(set(drawn(placeholders.random_string(), models.CharField(max_length=64)))) == DRAWS
     assert placeholders.random_string().unique
     assert placeholders.random_string(length=26).unique

@@ -32,6 +32,14 @@ def test_a_batch_comes_back_as_it_was() -> None:
         assert SecretKey(row[2].expose()).public_key == row[1] == row[2].public_key
 
 
+def test_what_no_list_leads_to_stands_beside_the_voices() -> None:
+    """And a batch that has noted nothing looks as it always did."""
+    noted = SpeaksForBatch("auth.user", ROWS, (b"1" * 32, b"2" * 32))
+    assert SpeaksForBatch.from_payload(decode(encode(noted.to_payload()))) == noted
+    assert len(BATCH.to_payload()) == 2
+    assert SpeaksForBatch.from_payload(decode(encode(BATCH.to_payload()))).unlisted == ()
+
+
 def test_plain_tuples_are_taken() -> None:
     """A caller need not know the row type."""
     assert SpeaksForBatch("auth.user", [tuple(row) for row in ROWS]).to_payload() == BATCH.to_payload()
@@ -44,6 +52,11 @@ def test_plain_tuples_are_taken() -> None:
         ["auth.user"],
         [1, []],
         ["auth.user", {}],
+        ["auth.user", [], []],
+        ["auth.user", [], None],
+        ["auth.user", [], [b"i" * 31]],
+        ["auth.user", [], [b"i" * 32, "i" * 32]],
+        ["auth.user", [], [b"i" * 32], []],
         ["auth.user", [[1, PUBLIC]]],
         ["auth.user", [[1, PUBLIC, SECRET]]],
         ["auth.user", [[1, PUBLIC, SECRET, 0, 0]]],

@@ -119,7 +119,7 @@ def test_every_value_comes_back_exactly(value: Any) -> None:
         {1: "one", None: "none", (1, (2, "x")): "tuple"},
     ],
 )
-def test_a_value_of_behaviour_24_comes_back_exactly(value: Any) -> None:
+def test_a_value_comes_back_exactly(value: Any) -> None:
     """Spelled out, so that a reader sees what is promised."""
     assert exactly(decode(encode([value]))) == exactly([value])
 
@@ -218,6 +218,40 @@ def test_what_is_nested_too_deeply_is_refused_before_it_is_written() -> None:
 
     assert depths[500]
     assert not depths[100_000]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [(2**61 - 1) << shift for shift in range(64, 129)],
+        [uuid.UUID(int=number * (2**61 - 1)) for number in range(65)],
+        [Decimal(number * (2**61 - 1)) for number in range(65)],
+        [(number,) for number in range(65)],
+        [float(2**number) for number in range(65)],
+    ],
+)
+@pytest.mark.parametrize("wrapped", [lambda v: v, lambda v: [1, (v,)], lambda v: {"a": {"b": v}}])
+def test_a_dictionary_that_is_slow_to_build_is_refused_on_both_sides(keys: list[Any], wrapped: Any) -> None:
+    """Hashes of these can be chosen: a reader would compare each key with all before it. Sixty-four are nothing, and are taken."""
+    few = wrapped(dict.fromkeys(keys[1:], b"private neighbour"))
+    assert exactly(decode(encode(few))) == exactly(decode(encode(decode(encode(few)))))
+    many = dict.fromkeys(keys, b"private neighbour")
+    with pytest.raises(ValueNotEncodable) as refused:
+        encode(wrapped(many))
+    assert_error_leaks_nothing(refused.value, b"private neighbour")
+    written = b"\xde\x00\x41" + b"".join(encode(key) + encode(value) for key, value in many.items())
+    with pytest.raises(BagCorrupt) as caught:
+        decode(b"\x91" + written)
+    assert_error_leaks_nothing(caught.value, b"private neighbour")
+
+
+def test_text_bytes_and_numbers_of_64_bits_may_be_keys_as_many_as_there_are() -> None:
+    """Hashes of texts and bytes cannot be chosen, and of 64-bit numbers few have the same."""
+    value: dict[Any, Any] = {number * (2**61 - 1): None for number in range(-4, 9)}
+    value |= {kind(number): number for number in range(1000) for kind in (int, str)}
+    value |= {bytes([number]): number for number in range(256)}
+    value |= {Decimal(f"{number}.5"): number for number in range(63)} | {None: None}
+    assert decode(encode(value)) == value
 
 
 @given(data=st.binary(max_size=200))

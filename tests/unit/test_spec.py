@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from apps.websubmit.models import Answer, Question, User
 from edna import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove, placeholders
-from edna.engine.selection import Selection
+from edna.engine.planning.selection import Selection
 from edna.errors import InvalidParameters, SpecError
 from edna.spec import model_field, parsed_params, validated_name, validated_params
 

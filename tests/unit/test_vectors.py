@@ -58,7 +58,11 @@ def bag_as_list(bag: Bag) -> list[Any]:
         ]
     else:
         batches = [
-            [b.model, [[pk, bytes(public), secret.expose(), owner] for pk, public, secret, owner in b.rows]]
+            [
+                b.model,
+                [[pk, bytes(public), secret.expose(), owner] for pk, public, secret, owner in b.rows],
+                *([list(b.unlisted)] if b.unlisted else []),
+            ]
             for b in bag.batches
         ]
     head = [int(bag.kind), bag.disguise, bag.applied_at, bag.principal_model, bag.principal, bag.params]
@@ -98,7 +102,12 @@ def run_slot(given: dict[str, Any], slot_secret: SlotSecret, kind: str) -> Any:
 
 def run_password_slot(given: dict[str, Any]) -> Any:
     costs = {name: given[name] for name in ("opslimit", "memlimit_bytes")}
-    slot_secret = password.derive(given["password"], identifier=given["identifier"], **costs)
+    peppers = [bytes.fromhex(pepper) for pepper in given["peppers"]]
+    for pepper in (peppers[0], None, *peppers[1:]):
+        slot_secret = password.derive(given["password"], identifier=given["identifier"], pepper=pepper, **costs)
+        candidates = candidate_ids(slot_secret, peppers=[pepper] if pepper else peppers)
+        if bytes.fromhex(given["slot_id"]) in candidates:
+            break
     return run_slot(given, slot_secret, password.KIND)
 
 

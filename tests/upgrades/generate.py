@@ -24,6 +24,7 @@ COMMITS = {
     "format-1.0": "bdc38da",  # bags of ten items, lists of locators, shared bags, files, the log of updates
     "format-1.1": "a5a7cbd",  # disguises in chunks
     "format-1.2": "bd62aa9",  # the erasure ledger, files of exports
+    "format-1.3": "59d4a2c",  # salts of password slots that depend on the server's key, tags, known keys of the server
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {
@@ -61,7 +62,9 @@ def generate(name: str) -> None:
             root.mkdir()
             archive = subprocess.run(["git", "archive", COMMITS[name]], cwd=ROOT, capture_output=True, check=True)
             subprocess.run(["tar", "-x", "-C", str(root)], input=archive.stdout, check=True)
-            shutil.copytree(HERE, root / "tests" / "upgrades", ignore=shutil.ignore_patterns("fixtures"))
+            shutil.copytree(
+                HERE, root / "tests" / "upgrades", ignore=shutil.ignore_patterns("fixtures"), dirs_exist_ok=True
+            )
         else:
             root = ROOT
         ledger = name >= "format-1.2"

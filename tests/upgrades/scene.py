@@ -41,9 +41,10 @@ FORMATS = {
     "suite": ("edna.crypto.sealing", "SUITE"),
     "stanza": ("edna.crypto.sealing", "STANZA_X25519"),
     "slot": ("edna.custody.base", "VERSION"),
+    "salt of password slots": ("edna.custody.password", "SALT"),
     "locator item": ("edna.records.locator", "SEALED_LOCATOR_BYTES"),
     "receipt": ("edna.records.locator", "_PREFIX"),
-    "log of updates": ("edna.engine.replaying", "_VERSION"),
+    "log of updates": ("edna.engine.forwarding.replay_log", "_VERSION"),
     "ledger": ("edna.records.ledgernote", "_VERSION"),
     "export": ("edna.operations.bundle", "FORMAT"),
 }
@@ -55,7 +56,7 @@ def formats() -> dict[str, Any]:
     for name, (module, constant) in FORMATS.items():
         try:
             found[name] = getattr(importlib.import_module(module), constant)
-        except ImportError:
+        except (ImportError, AttributeError):
             continue
     operations = importlib.import_module("edna.records.diff").Operation
     found["operations"] = sorted((each.name, int(each)) for each in operations)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from edna.custody import password
+from edna.custody.base import candidate_ids
 from tests.upgrades.generate import COMMITS, FIXTURES, ROOT, run
 
 STORED = sorted(FIXTURES.glob("*.json"))
@@ -21,6 +23,22 @@ def test_everything_comes_back_to_the_byte(fixture: Path, tmp_path: Path) -> Non
     ledger = json.loads(fixture.read_text()).get("ledger", False)
     done = run(ROOT, tmp_path, "check", fixture, ledger=ledger)
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("fixture", STORED, ids=lambda path: path.stem)
+def test_the_fixtures_have_slots_with_either_salt(fixture: Path) -> None:
+    """Up to 1.2 the salt follows from the identifier alone; after, from the server's key too. The test above opens both."""
+    document = json.loads(fixture.read_text())
+    key = b"the MAC key of the tests of upgrades"
+    slots = "".join(line for line in document["sql"] if line.startswith('INSERT INTO "edna_keyslot"'))
+    for name, person in document["people"].items():
+        found = []
+        for pepper in (None, key):
+            secret = password.derive(
+                person["password"], identifier=name, opslimit=1, memlimit_bytes=8 * 1024 * 1024, pepper=pepper
+            )
+            found.append(candidate_ids(secret, peppers=[key])[0].hex().upper() in slots)
+        assert found == ([True, False] if fixture.stem <= "format-1.2" else [False, True])
 
 
 @pytest.mark.slow

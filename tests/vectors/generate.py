@@ -232,6 +232,11 @@ VALUES: dict[str, Any] = {
     "list-nested": [[], [None, [1, "a"]], list(range(16))],
     "dict": {"b": 1, "a": {"": None}, "empty": {}},
 }
+#: Apart from those that the bag of every type holds.
+LARGE_VALUES: dict[str, Any] = {
+    "dict-of-many-numbers": {number - 40: number for number in range(80)},
+    "dict-of-64-uuids": {uuid.UUID(int=number): number for number in range(64)},
+}
 BAD_VALUES: dict[str, bytes] = {
     "empty": b"",
     "trailing-byte": pack(1) + b"\0",
@@ -251,9 +256,15 @@ BAD_VALUES: dict[str, bytes] = {
     "timedelta-not-canonical": extension(5, b"0:86400:0"),
     "uuid-short": extension(6, bytes(15)),
     "big-int-that-fits-64-bits": extension(7, bytes(9)),
+    "big-int-that-is-the-64-bit-minimum": extension(7, (-(2**63)).to_bytes(9, "big", signed=True)),
+    "big-int-that-is-the-unsigned-64-bit-maximum": extension(7, (2**64 - 1).to_bytes(9, "big", signed=True)),
     "big-int-not-minimal": extension(7, b"\0" + (2**70).to_bytes(10, "big")),
     "dict-repeats-a-key": b"\x82" + (pack("a") + pack(1)) * 2,
     "dict-key-is-a-dict": b"\x81\x80\xc0",
+    # All of them leave the same remainder modulo 2**61 - 1: a table of them is slow to build.
+    "dict-of-65-large-numbers": b"\xde\0\x41"
+    + b"".join(pack((2**61 - 1) << shift) + b"\xc0" for shift in range(64, 129)),
+    "dict-of-65-uuids": b"\xde\0\x41" + b"".join(pack(uuid.UUID(int=number)) + b"\xc0" for number in range(65)),
 }
 
 
@@ -395,6 +406,7 @@ def bag_cases() -> dict[str, Case]:
     here, there = index(1, 0), index(1, 1)
     good = container(content(diff, at=here))
     stanza, body = 7 + 3, 7 + 83
+    noted = [*SPEAKS_FOR_BATCHES[0], [index(1, 0, SHARED_LOCATOR), index(2, 0, SHARED_LOCATOR)]]
     assert zlib.decompress(DEFLATED) == pack(bag(1, DIFF_BATCHES * 3)), "renew DEFLATED with zlib.compress(payload, 1)"
 
     def valid(sealed: bytes, payload: Any, description: str, **changes: Any) -> Case:
@@ -430,6 +442,12 @@ def bag_cases() -> dict[str, Case]:
         "bag-no-batches": valid(container(content(pack(empty), at=here)), empty, "an empty bag"),
         "bag-speaks-for": valid(
             container(content(speaks_for, at=index(2, 0))), bag(2, SPEAKS_FOR_BATCHES), "speaks-for records", kind=2
+        ),
+        "bag-speaks-for-unlisted": valid(
+            container(content(pack(bag(2, [noted])), at=index(2, 0))),
+            bag(2, [noted]),
+            "speaks-for records, and the indexes of two bags that no list leads to",
+            kind=2,
         ),
         "bag-later-segment": valid(
             container(content(pack(last), at=index(1, 2**32 - 1))),
@@ -660,6 +678,18 @@ def bag_cases() -> dict[str, Case]:
             "a speaks-for record that does not say whom it stands for",
             kind=2,
         ),
+        "bag-speaks-for-unlisted-none": defect(
+            container(content(pack(bag(2, [[*SPEAKS_FOR_BATCHES[0], []]])), at=index(2, 0))),
+            "BagCorrupt",
+            "speaks-for records with an empty list of bags that no list leads to: a writer leaves it out",
+            kind=2,
+        ),
+        "bag-speaks-for-unlisted-short": defect(
+            container(content(pack(bag(2, [[*SPEAKS_FOR_BATCHES[0], [bytes(31)]]])), at=index(2, 0))),
+            "BagCorrupt",
+            "speaks-for records with an index of 31 bytes",
+            kind=2,
+        ),
         "bag-local-time": defect(
             container(
                 content(pack([*bag(1, [])[:2], datetime.datetime(2024, 1, 1, tzinfo=INDIA), *bag(1, [])[3:]]), at=here)
@@ -717,6 +747,14 @@ def small_cases() -> dict[str, Case]:
     password = sodium.crypto_pwhash_alg(
         32, "pässword".encode(), password_salt, 1, 8 * 2**20, sodium.crypto_pwhash_ALG_ARGON2ID13
     )
+
+    def peppered(pepper: bytes) -> bytes:
+        key = blake2b(pepper, purpose=b"edna.pepper.1")
+        salt = blake2b(b"bea@example.org", purpose=b"edna.slot.salt.2", key=key, size=16)
+        return sodium.crypto_pwhash_alg(
+            32, "pässword".encode(), salt, 1, 8 * 2**20, sodium.crypto_pwhash_ALG_ARGON2ID13
+        )
+
     from_code = blake2b(code, purpose=b"edna.recovery.1")
     key_text = "edna-secret-key-1:" + base32(BEA.secret + blake2b(BEA.secret, purpose=b"edna.secretkey.1", size=4))
     peppers = {"peppers": [PEPPER.hex(), OLD_PEPPER.hex()]}
@@ -838,9 +876,19 @@ def small_cases() -> dict[str, Case]:
         "public-key-of-small-order": case(
             "public_key", "anybody could open what is sealed to it", "01" + "00" * 31, error="KeyMalformed"
         ),
+        "public-key-with-its-top-bit-set": case(
+            "public_key", "another spelling of Bea's", _top_bit(BEA.public).hex(), error="KeyMalformed"
+        ),
+        "public-key-of-p-and-two": case(
+            "public_key", "another spelling of 2", "ef" + "ff" * 30 + "7f", error="KeyMalformed"
+        ),
+        "public-key-greatest-below-the-top-bit": case(
+            "public_key", "2^255 - 1", "ff" * 31 + "7f", error="KeyMalformed"
+        ),
+        "public-key-greatest": case("public_key", "p - 2", "eb" + "ff" * 30 + "7f", "eb" + "ff" * 30 + "7f"),
         "slot-password": case(
             "password_slot",
-            "identifier and password to slot; neither case, spaces nor Unicode form of the identifier matter",
+            "identifier and password to slot, with the salt of earlier releases; case, spaces and Unicode form do not matter",
             {
                 "identifier": " Bea@EXAMPLE.org ",
                 "password": "pa\u0308ssword",
@@ -853,7 +901,7 @@ def small_cases() -> dict[str, Case]:
         ),
         "slot-password-older-pepper": case(
             "password_slot",
-            "locked before the server key was changed",
+            "locked before the server key was changed, with the salt of earlier releases",
             {
                 "identifier": "bea@example.org",
                 "password": "p\u00e4ssword",
@@ -863,6 +911,32 @@ def small_cases() -> dict[str, Case]:
                 **peppers,
             },
             {"slot_secret": password.hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-password-peppered-salt": case(
+            "password_slot",
+            "the salt depends on the server key, too; case, spaces and Unicode form do not matter",
+            {
+                "identifier": " Bea@EXAMPLE.org ",
+                "password": "pa\u0308ssword",
+                "opslimit": 1,
+                "memlimit_bytes": 8 * 2**20,
+                **slot(peppered(PEPPER), "password"),
+                **peppers,
+            },
+            {"slot_secret": peppered(PEPPER).hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-password-peppered-salt-older-pepper": case(
+            "password_slot",
+            "salt, id and wrapping key from the server key of then",
+            {
+                "identifier": "bea@example.org",
+                "password": "p\u00e4ssword",
+                "opslimit": 1,
+                "memlimit_bytes": 8 * 2**20,
+                **slot(peppered(OLD_PEPPER), "password", OLD_PEPPER),
+                **peppers,
+            },
+            {"slot_secret": peppered(OLD_PEPPER).hex(), "secret_key": BEA.secret.hex()},
         ),
         "slot-password-wrong": case(
             "password_slot",
@@ -914,6 +988,10 @@ def small_cases() -> dict[str, Case]:
     }
 
 
+def _top_bit(key: bytes) -> bytes:
+    return key[:31] + bytes((key[31] | 0x80,))
+
+
 def _swapped(text: str, at: int) -> str:
     """Two neighbouring characters, different ones, changed places."""
     while text[at] == text[at + 1]:
@@ -923,7 +1001,7 @@ def _swapped(text: str, at: int) -> str:
 
 def value_cases() -> dict[str, Case]:
     cases: dict[str, Case] = {}
-    for name, value in VALUES.items():
+    for name, value in (VALUES | LARGE_VALUES).items():
         cases[f"value-{name}"] = {"operation": "decode_value", "input": pack(value).hex(), "expect": tagged(value)}
     for name, data in BAD_VALUES.items():
         # A hundred thousand times the same byte is said, not written out.

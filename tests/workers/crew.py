@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,6 @@ from typing import Any
 from tests.servers import Server
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_SECONDS = 120
-
-
-def eventually(condition: Callable[[], Any], *, within: float = WAIT_SECONDS) -> Any:
-    """What the condition finally says; that it does so at some time is all that is promised."""
-    deadline = time.monotonic() + within
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {within} seconds"
-        time.sleep(0.05)
-    return found
 
 
 def environment(*, database: str, broker: str, batch: int) -> dict[str, str]:

@@ -6,7 +6,6 @@ Names, addresses and primary keys have a beginning of their own, so that one sea
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -140,18 +139,19 @@ class Writing:
         several(TagFilter, 0.1, "tag", self.tags)
 
 
-def rows_by_owner() -> dict[int, Counter[str]]:
-    """For each member, how many records a disguise makes of their rows, by model: what their history must count."""
-    found: dict[int, Counter[str]] = {}
+def rows_by_owner() -> dict[int, dict[str, int]]:
+    """For each member, how many rows of each model a disguise takes along, each of them once: what their history must count."""
+    found: dict[int, dict[str, set[object]]] = {}
+
+    def note(model: type[Model], owners: Iterable[tuple[object, int]]) -> None:
+        for key, owner in owners:
+            found.setdefault(owner, {}).setdefault(model._meta.label_lower, set()).add(key)
+
     columns = [*DECORRELATED, *((model, "user") for model in REMOVED if model is not User), (User, "id")]
-    columns += [(Hat, "granted_by_user")]
-    for model, name in columns:
-        label = model._meta.label_lower
-        for owner in model._base_manager.values_list(_column(model, name), flat=True):
-            found.setdefault(owner, Counter())[label] += 1
-    for owner in Comment.objects.exclude(hat=None).values_list("hat__user", flat=True):
-        found[owner][Comment._meta.label_lower] += 1  # it loses its hat, as well as its author
-    return found
+    for model, name in [*columns, (Hat, "granted_by_user")]:
+        note(model, model._base_manager.values_list("pk", _column(model, name)))
+    note(Comment, Comment.objects.exclude(hat=None).values_list("pk", "hat__user"))  # they lose their hats
+    return {owner: {label: len(keys) for label, keys in models.items()} for owner, models in found.items()}
 
 
 def owner_cells() -> list[int]:

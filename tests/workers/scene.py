@@ -19,8 +19,8 @@ from apps.lobsters_sim.models import Comment, Hat, User
 from edna.operations import jobs
 from edna.operations.jobs import JobReport, JobState
 from tests.support import Dump, Person, application_dump
+from tests.waiting import eventually
 from tests.workers import members
-from tests.workers.crew import eventually
 
 REVEAL_SECONDS = 3_000
 HAT, COMMENT = Hat._meta.label_lower, Comment._meta.label_lower

@@ -34,7 +34,7 @@ def test_killed_ten_times_everybody_is_disguised_once_and_comes_back(
             print(f"\n[{time.monotonic() - began:5.0f} s] {what}", end="", flush=True)
 
     scene = Scene(PEOPLE)
-    say(f"{PEOPLE} members, {sum(each.total() for each in scene.rows.values())} rows")
+    say(f"{PEOPLE} members, {sum(sum(each.values()) for each in scene.rows.values())} rows")
     crew.batch = 50
     crew.hire(3)
     job = scene.start(concurrency=4)

@@ -16,8 +16,9 @@ from edna.operations import jobs
 from edna.operations.jobs import JobState
 from tests.servers import Server
 from tests.support import ANONYMISE_ALL, answer_everything, application_dump, enrol_many, finds, make_course
+from tests.waiting import eventually
 from tests.workers import members
-from tests.workers.crew import Crew, Listener, arguments_in, eventually
+from tests.workers.crew import Crew, Listener, arguments_in
 from tests.workers.scene import Scene, finished, halfway, report
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("mysql", "postgresql")]

@@ -91,6 +91,8 @@ class Habitat(RuleBasedStateMachine):
         self.inhabitants: dict[Any, Inhabitant] = {}
         self.settle()
         self.clean = edna_dump()
+        #: Disguises of everybody: the audit trail notes each, and nothing that people do themselves.
+        self.acts = 0
 
     def settle(self) -> None:
         """The people, who come first."""
@@ -349,6 +351,7 @@ class Habitat(RuleBasedStateMachine):
         persons = [self.oracle.person_of(key) for key in owners]
         receipts = self.survive(lambda: list(map(str, edna.disguise_all(cls.name, params=params))), crash)
         if receipts is not None:
+            self.acts += bool(receipts)
             note(
                 f"everybody disguises, receipts {len(self.oracle.order)}...: {cls.name} {list(zip(owners, persons, strict=True))}"
             )
@@ -591,7 +594,8 @@ class Habitat(RuleBasedStateMachine):
 
     def clean_now(self) -> dict[str, int]:
         """How many rows edna's tables have when nothing is disguised."""
-        return {table: len(rows) for table, rows in self.clean.items()}
+        noted = {"edna_auditentry": self.acts, "edna_auditcount": int(self.acts > 0)}
+        return {table: len(rows) + noted.get(table, 0) for table, rows in self.clean.items()}
 
     def compare_with_the_twin(self) -> None:
         """Byte for byte what the same writes make of an application that never disguised anything."""

@@ -19,7 +19,7 @@ from django.test.utils import override_settings
 
 import edna
 from edna import recordmigrations
-from edna.engine import schema
+from edna.engine.forwarding import table_history
 from tests.zoo.models import shop
 
 LAST: Final = 2
@@ -27,7 +27,7 @@ LAST: Final = 2
 CHANGED: Final[dict[int, tuple[type[Model], ...]]] = {1: (shop.Slot,), 2: (shop.Slot, shop.Quote)}
 NAMES: Final = ("0001_initial", "0002_shout_in_slots", "0003_shout_louder")
 
-_USUAL: Final = schema._loader
+_USUAL: Final = table_history._loader
 _FILE: Final = """
 from django.db import migrations
 
@@ -60,7 +60,7 @@ def history() -> Iterator[None]:
         for name in NAMES:
             recordmigrations._rules.pop(("zoo", name), None)
         sys.path.remove(directory)
-        schema._loader = _USUAL
+        table_history._loader = _USUAL
         _forget()
 
 
@@ -80,11 +80,11 @@ def _loader(stage: int) -> MigrationLoader:
 
 
 def _forget() -> None:
-    schema._newest.cache_clear()
-    schema.history.cache_clear()
+    table_history._newest.cache_clear()
+    table_history.history.cache_clear()
 
 
 def go_to(stage: int) -> None:
     """From now on, the zoo's newest migration is this one."""
-    schema._loader = lambda: _loader(stage)  # type: ignore[assignment]
+    table_history._loader = lambda: _loader(stage)  # type: ignore[assignment]
     _forget()

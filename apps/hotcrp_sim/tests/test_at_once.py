@@ -10,8 +10,7 @@ from django.db import connections, transaction
 from apps.hotcrp_sim import reviews
 from apps.hotcrp_sim.models import FOR_AUTHORS, ContactInfo, Paper, PaperComment, PaperReview
 from apps.showcase.tests.meeting import met
-from tests.faults.test_busy import until_waiting
-from tests.faults.test_concurrency import WAIT_SECONDS, at_once
+from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 
 from .people import make_site
 

@@ -206,6 +206,7 @@ def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
     walker.press("Reclaim, show my name again")
     walker.sees("It is yours again")
     walker.picture("44-reclaimed")
+    assert walker.page.reload().request.method == "GET"
     assert PaperReview.objects.get(tfields__contains="Reversed, and").contact == site.rae.user
     walker.log_in("rae@example.org")
     walker.go("paper", site.reversible.pk)

@@ -8,24 +8,27 @@ from typing import Any
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.core import mail
+from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
 import edna
+from apps.hotcrp_sim import mails, words
 from apps.hotcrp_sim import models as m
-from apps.hotcrp_sim import words
 from apps.hotcrp_sim.auth import identifier
 from apps.hotcrp_sim.papers import Query
 from apps.hotcrp_sim.reviews import letter
 from apps.hotcrp_sim.urls import urlpatterns
+from apps.showcase.friendly import count_each
+from apps.showcase.tests.counting import counted_alike
 
-from .conftest import PASSWORD, dump, thief
+from .conftest import ANONYMIZE, PASSWORD, REMOVE, dump, thief
 from .people import Site, Visitor, add_review, enter, make_site, text_of
 
 pytestmark = pytest.mark.django_db
 
-PUBLIC = ("home", "login", "register", "return", "disguised", "finish")
-MEMBERS = ("papers", "account", "change-password", "make-key", "remove")
+PUBLIC = ("home", "login", "register", "return", "recover", "disguised", "finish")
+MEMBERS = ("papers", "account", "change-password", "recovery-code", "make-key", "remove")
 COMMITTEE = ("preferences", "conflicts", "pc")
 CHAIRS = ("dashboard", "people", "anonymise")
 OF_A_PAPER = ("paper", "review", "comment", "assign", "unassign")
@@ -402,7 +405,7 @@ RUBBISH = ("", "\0", "²", "-1", "9" * 50, "é" * 20_000, "{'a': []}", "edna1:x"
 def test_rubbish_in_forms_is_refused_politely(value: str, site: Site) -> None:
     """No field of any form breaks a page, and nothing that it breaks is changed."""
     fields = [
-        "email password recovery_code receipt new_email new_password again first_name last_name affiliation confirmation",
+        "email password recovery_code receipt new_email mail_code new_password again first_name last_name affiliation confirmation",
         "review reviewer paper do page text audience sure everything mail next q draft submit",
         *REVIEW,
         *(f"{name}_{site.quiet.pk}" for name in ("preference", "expertise")),
@@ -460,7 +463,7 @@ def test_account_made_without_a_key_can_make_one(db: None) -> None:
     assert "not your password" in text_of(dora.post("make-key", password="wrong"))
     assert "recovery_code" in dora.post("make-key", password=PASSWORD).context
     assert "ready" in text_of(dora.get("account"))
-    assert "There is a key" in text_of(dora.post("make-key", password=PASSWORD))
+    assert dora.post("make-key", password=PASSWORD).headers["Location"] == reverse("hotcrp:recovery-code")
 
 
 def test_change_password_opens_the_key_too(rae: Visitor) -> None:
@@ -483,7 +486,7 @@ def test_change_password_without_a_password_for_the_key(db: None) -> None:
 
 
 def test_removing_shows_a_receipt_once_and_mails_it(site: Site) -> None:
-    assert "4 names taken off reviews" in text_of(site.rae.get("remove"))
+    assert "names taken off 4 reviews" in text_of(site.rae.get("remove"))
     answer = site.rae.post("remove", password=PASSWORD)
     receipt = answer.context["receipt"]
     assert receipt in text_of(answer)
@@ -542,7 +545,7 @@ def test_removing_without_a_mail_server(rae: Visitor, monkeypatch: pytest.Monkey
     ],
 )
 def test_return_refuses(data: dict[str, str], message: str, rae: Visitor) -> None:
-    assert message in text_of(rae.post("return", **data))
+    assert message in text_of(Client().post(reverse("hotcrp:return"), data))
 
 
 def test_return_with_a_recovery_code_and_only_once(rae: Visitor) -> None:
@@ -558,8 +561,12 @@ def test_return_under_another_address_when_ones_own_is_taken(rae: Visitor, clien
     assert "somebody else has an account with it now" in taken
     assert "new_email" in taken
     refused = rae.post("return", recovery_code=rae.recovery_code, new_email="raenew@example.org")
-    assert "give your password, too" in text_of(refused)
-    assert "Welcome back" in text_of(rae.post("return", **rae.key(new_email="RaeNew@example.org")))
+    assert "This field is required" in text_of(refused)
+    assert "Welcome back" in text_of(
+        rae.post(
+            "return", **rae.key(new_email="RaeNew@example.org", mail_code=mails.address_code("raenew@example.org"))
+        )
+    )
     data = {"email": "raenew@example.org", "password": PASSWORD}
     assert client.post(reverse("hotcrp:login"), data).status_code == 302
     with edna.unlock(identifier=identifier("raenew@example.org"), password=PASSWORD):
@@ -571,7 +578,7 @@ def test_return_under_another_address_when_ones_own_is_taken(rae: Visitor, clien
 
 def test_anonymise_previews_confirms_and_mails_everybody(site: Site) -> None:
     page = text_of(site.chair.get("anonymise"))
-    assert re.search(r"\d+ names taken off reviews", page)
+    assert re.search(r"names taken off \d+ reviews", page)
     assert "personal details taken out of 4 accounts" in page
     refused = site.chair.post("anonymise", confirmation="yes")
     assert "Type exactly" in text_of(refused)
@@ -735,8 +742,14 @@ def test_reclaim_with_another_address_when_ones_own_is_taken(site: Site, client:
     taken = text_of(site.rae.post("reclaim", **site.rae.key()))
     assert "somebody else has an account with it now" in taken
     assert "new_email" in taken
+    refused = site.rae.post("reclaim", **site.rae.key(new_email="rae2@example.org"))
+    assert "mailed a code to rae2@example.org" in text_of(refused)
     assert site.rae.get("pc").status_code == 403  # without her address she has no office
-    assert "It is yours again" in text_of(site.rae.post("reclaim", **site.rae.key(new_email="rae2@example.org")))
+    assert "It is yours again" in text_of(
+        site.rae.post(
+            "reclaim", **site.rae.key(new_email="rae2@example.org", mail_code=mails.address_code("rae2@example.org"))
+        )
+    )
     assert site.rae.get("pc").status_code == 200
     client.post(reverse("hotcrp:login"), {"email": "rae2@example.org", "password": PASSWORD})
     assert "Rae Example" in text_of(client.get(reverse("hotcrp:account")))
@@ -788,3 +801,42 @@ def test_every_error_of_edna_is_explained() -> None:
         assert "internal words" not in sentence
         assert "{" not in sentence
         assert sentence.endswith(".")
+
+
+@pytest.mark.once
+def test_plan_history_outcome_commands_and_pages_count_each_row_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rae reviews, comments, has preferences, and asked somebody else for a review."""
+
+    def bring_back(receipt: edna.Receipt) -> list[str]:
+        answer = Client().post(reverse("hotcrp:return"), site.rae.key(receipt=str(receipt)))
+        lines: list[str] = answer.context["restored"]
+        return lines
+
+    counts = counted_alike(
+        REMOVE,
+        site.rae.user,
+        site.rae.recovery_code,
+        monkeypatch=monkeypatch,
+        bring_back=bring_back,
+        previewed=lambda: site.rae.get("remove").context["preview"],
+        listed=lambda _: Client().post(reverse("hotcrp:disguised"), site.rae.key()).context["removed"].counts,
+    )
+    mine = m.PaperReview.objects.filter(Q(contact=site.rae.user) | Q(requested_by=site.rae.user)).count()
+    assert (counts["hotcrp_sim.contactinfo"], counts["hotcrp_sim.paperreview"]) == (1, mine)
+
+
+@pytest.mark.once
+def test_a_conference_anonymised_twice_counts_each_row_once(site: Site) -> None:
+    """The second time it is the rows of placeholders. To their owner it is one thing, and each row is one."""
+    with site.rae.unlock() as unlocked:
+        counts = edna.plan(ANONYMIZE, site.rae.user).counts
+        site.anonymise()
+        site.anonymise()
+        assert len(edna.history(unlocked)) > 1
+    listed = Client().post(reverse("hotcrp:disguised"), site.rae.key()).context["anonymised"].counts
+    assert sorted(listed) == sorted(count_each(counts))
+    answer = site.rae.post("reclaim", **site.rae.key())
+    assert sorted(answer.context["restored"]) == sorted(count_each(counts))
+    assert answer.context["held"] == answer.context["deferred"] == []

@@ -14,7 +14,7 @@ from django.utils.html import escape
 
 import edna
 from apps.hotcrp_sim import models as m
-from apps.hotcrp_sim.policy import Conference
+from apps.hotcrp_sim.policy import Conference, Viewer, eligible_reviewers, papers_for
 from apps.hotcrp_sim.words import FOREIGN
 from apps.websubmit.models import User
 
@@ -283,6 +283,18 @@ def test_anonymising_opens_nothing_to_anybody(site: Site) -> None:
     shown = "".join(text_of(site.chair.get(name)) for name in ("dashboard", "pc", "people", "conflicts", "preferences"))
     for text in ("Verdict", "Rae", "Cleo", "Reversible", "Lazy"):
         assert text not in shown
+
+
+def test_a_page_that_was_begun_before_shows_nothing_that_is_asked_for_afterwards(site: Site) -> None:
+    """The conference was open a moment ago, and the conflict is a placeholder's now: both are asked at once, or not at all."""
+    before, conference = [Viewer(visitor.user) for visitor in site.everybody], Conference.now()
+    offers = eligible_reviewers(site.reversible)
+    assert offers.exists()
+    site.anonymise()
+    assert not conference.closed
+    assert [viewer.pc for viewer in before].count(True) > 1
+    assert [list(papers_for(viewer)) for viewer in before] == [[]] * len(before)
+    assert not offers.all().exists(), "of nobody can it be told whether they may review"
 
 
 def test_each_gets_back_what_they_had_and_no_more(site: Site) -> None:

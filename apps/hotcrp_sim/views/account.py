@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth import logout, update_session_auth_hash
-from django.db import transaction
+from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_variables
 
 import edna
-from apps.showcase.forms import ChangePasswordForm, PasswordForm
+from apps.showcase.forms import LeaveForm
 
 from .. import keys, mails, words
 from ..auth import identifier
-from ..forms import RemoveForm
 from ..names import roles_of
 from ..policy import Viewer
 from .guards import confidential, member, show
+from .waysback import WAYS_BACK
 
 
 @member
@@ -35,17 +34,20 @@ def account(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 @confidential
 @sensitive_variables()
 def make_key(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """A key for an account that was made without one (from the command line, say)."""
-    form = PasswordForm(viewer.user, request.POST or None)
-    if form.is_valid():
-        try:
-            registration = edna.register_principal(
-                viewer.user, password=form.cleaned_data["password"], identifier=identifier(viewer.user.email)
-            )
-            return show(request, "recovery_code.html", {"recovery_code": str(registration.recovery_code)})
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
-    return show(request, "make_key.html", {"form": form})
+    return WAYS_BACK.make_key(request, viewer.user)
+
+
+@member
+@confidential
+@sensitive_variables()
+def recovery_code(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    if viewer.nameless:
+        # As for a password: what opens the key goes with the address that is under disguise.
+        messages.warning(request, "Take your name back first; then you can make a new recovery code.")
+        return redirect("hotcrp:account")
+    if not edna.is_registered(viewer.user):
+        return redirect("hotcrp:make-key")
+    return WAYS_BACK.recovery_code(request, viewer.user)
 
 
 @member
@@ -57,37 +59,7 @@ def change_password(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         # The key's password goes with the address that is under disguise; without it the two would part.
         messages.warning(request, "Take your name back first; then you can change the password.")
         return redirect("hotcrp:account")
-    user = viewer.user
-    form = ChangePasswordForm(user, request.POST or None)
-    if form.is_valid():
-        password = form.cleaned_data["new_password"]
-        try:
-            with transaction.atomic():
-                user.set_password(password)
-                user.save(update_fields=["password"])
-                opens_key = _change_key_password(request, user.email, form.cleaned_data["password"], password)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
-        else:
-            update_session_auth_hash(request, user)
-            messages.success(request, "Your password is changed. Your recovery code stays the same.")
-            if not opens_key:
-                messages.warning(
-                    request, "Your key was not opened by your old password, so the new one does not open it either."
-                )
-            return redirect("hotcrp:account")
-    return show(request, "change_password.html", {"form": form})
-
-
-@sensitive_variables()
-def _change_key_password(request: HttpRequest, email: str, old: str, new: str) -> bool:
-    """Let the new password open the key, if the old one did: a key made from the command line has no password at all."""
-    try:
-        unlocked = request.edna.unlock(identifier=identifier(email), password=old)
-    except edna.errors.WrongCredentials:
-        return False
-    edna.change_password(unlocked, identifier=identifier(email), password=new)
-    return True
+    return WAYS_BACK.change_password(request, viewer.user)
 
 
 @member
@@ -98,10 +70,11 @@ def remove(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     if viewer.nameless:
         return redirect("hotcrp:finish")
     user = viewer.user
-    form, busy = RemoveForm(user, request.POST or None), False
+    form, busy = LeaveForm(user, request.POST or None), False
     if form.is_valid():
+        credentials = form.credentials(identifier(user.email))
         try:
-            unlocked = request.edna.unlock(**_credentials(user.email, form.cleaned_data)) if _wants_key(form) else None
+            unlocked = request.edna.unlock(**credentials) if credentials else None
             receipt = edna.disguise(keys.REMOVE, user, unlocked=unlocked)
         except edna.errors.EdnaError as error:
             busy = isinstance(error, edna.errors.TooBusy)
@@ -117,13 +90,3 @@ def remove(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         except edna.errors.EdnaError as error:
             context["problem"] = words.WORDS.explain(error)
     return show(request, "remove.html", context)
-
-
-def _wants_key(form: RemoveForm) -> bool:
-    return bool(form.cleaned_data["everything"] or form.cleaned_data["recovery_code"])
-
-
-def _credentials(email: str, data: dict[str, str]) -> dict[str, str]:
-    if data["recovery_code"]:
-        return {"recovery_code": data["recovery_code"]}
-    return {"identifier": identifier(email), "password": data["password"]}

@@ -92,7 +92,7 @@ def _progress() -> list[dict[str, Any]]:
 
 def _behind(viewer: Viewer, conference: Conference) -> list[dict[str, Any]]:
     """Papers with the fewest submitted reviews, without those that the chair may not see or wrote."""
-    found = papers_for(viewer, conference).filter(time_submitted__gt=0, time_withdrawn=0, is_author=False)
+    found = papers_for(viewer).filter(time_submitted__gt=0, time_withdrawn=0, is_author=False)
     papers = [
         paper for paper in found.only("paper_id", "title", "blind") if Sight(paper, viewer, conference).administers
     ]
@@ -140,7 +140,7 @@ def anonymise(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         # Read before: afterwards nobody knows any more who was who.
         addresses = _addresses()
         try:
-            receipts = edna.disguise_all(keys.ANONYMISE)
+            receipts = edna.disguise_all(keys.ANONYMISE, operator=request.user.get_username())
         except edna.errors.EdnaError as error:
             form.add_error(None, words.WORDS.explain(error))
         else:

@@ -37,10 +37,7 @@ _KINDS = {AUTHOR: "you are an author", CONTACT_AUTHOR: "you are an author", COLL
 @posts_atomically
 def preferences(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """A table of the papers that one might review."""
-    conference = Conference.now()
-    allowed = papers_for(viewer, conference).filter(
-        is_author=False, is_conflicted=False, time_submitted__gt=0, time_withdrawn=0
-    )
+    allowed = papers_for(viewer).filter(is_author=False, is_conflicted=False, time_submitted__gt=0, time_withdrawn=0)
     sent = request.POST if request.method == "POST" else request.GET
     page = Paginator(allowed.only("paper_id", "title").order_by("pk"), PAGE).get_page(sent.get("page"))
     # The list, not the page: a saved preference must be one about a paper that was shown as theirs to have one about.
@@ -54,7 +51,7 @@ def preferences(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         _save(viewer.user, known, form.entered())
         messages.success(request, "Your preferences are saved.")
         return redirect(f"{reverse('hotcrp:preferences')}?page={page.number}")
-    context = {"rows": form.rows(), "form": form, "page": page, "query": "", "closed": conference.closed}
+    context = {"rows": form.rows(), "form": form, "page": page, "query": "", "closed": Conference.now().closed}
     return show(request, "preferences.html", context)
 
 
@@ -88,17 +85,16 @@ def _save(
 @posts_atomically
 def conflicts(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """See, declare and take back one's conflicts. Of the papers in conflict, one sees the number and the title."""
-    conference = Conference.now()
     form = PaperForm(request.POST or None)
     if form.is_valid():
         number = form.cleaned_data["paper"]
         if request.POST.get("do") == "undeclare":
             _undeclare(request, viewer, number)
             return redirect("hotcrp:conflicts")
-        if _declare(request, viewer, number, conference):
+        if _declare(request, viewer, number):
             return redirect("hotcrp:conflicts")
         form.add_error("paper", "There is no paper of this number with which you could declare a conflict.")
-    context = {"conflicts": _conflicts(viewer), "form": form, "closed": conference.closed}
+    context = {"conflicts": _conflicts(viewer), "form": form, "closed": Conference.now().closed}
     return show(request, "conflicts.html", context)
 
 
@@ -123,11 +119,11 @@ def _reviewed(papers: list[int]) -> set[int]:
     return set(rows.values_list("paper_id", flat=True))
 
 
-def _declare(request: HttpRequest, viewer: Viewer, number: int, conference: Conference) -> bool:
+def _declare(request: HttpRequest, viewer: Viewer, number: int) -> bool:
     """Whether there is such a paper, for them. A conflict takes away rights and gives none, so it may be declared at any time."""
     # Locked, as an assignment is: whoever declares a conflict first is not asked for a review.
     Paper.objects.select_for_update().filter(pk=number).first()
-    if not papers_for(viewer, conference).filter(pk=number, is_conflicted=False).exists():
+    if not papers_for(viewer).filter(pk=number, is_conflicted=False).exists():
         return False
     PaperConflict.objects.create(paper_id=number, contact=viewer.user, conflict_type=COLLABORATOR)
     note(request, "Conflict declared", paper=number)

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import logout
+from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_POST
 
 import edna
 from apps.showcase.friendly import is_taken
+from apps.showcase.waysback import NeedsField
 
 from .. import keys, mails, words
 from .. import reviews as reviews_
@@ -26,6 +28,7 @@ from ..forms import BringBackForm, ChosenReviewForm, FinishForm, KeyForm, OpenFo
 from ..models import REVIEW_TEXTS, ContactInfo, PaperConflict, PaperReview
 from ..policy import Conference, is_nameless
 from .guards import confidential, show
+from .waysback import prove_address
 
 #: Reviews that the page has forms for.
 EDITABLE_AT_ONCE = 50
@@ -142,14 +145,20 @@ def reclaim(request: HttpRequest) -> HttpResponse:
             if keys.account_of(unlocked) is None:
                 form.add_error(None, FIRST_COME_BACK)
             else:
+                prove_address(form)
                 receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]
                 outcome = keys.reveal_all(receipts, unlocked, **form.address())
                 if not is_taken(outcome.held, "hotcrp_sim.contactinfo", "email"):
                     return show(request, "reclaimed.html", words.WORDS.outcome(outcome))
-                form = BringBackForm(request.POST, address_taken=True)
+                form = BringBackForm(request.POST, asked=form.fields_for_a_name())
                 form.add_error(None, words.TAKEN)
+        except NeedsField as needed:
+            form = BringBackForm(request.POST, asked=[needed.field])
+            form.add_error(None, str(needed))
         except edna.errors.EdnaError as error:
             form.add_error(None, words.WORDS.explain(error))
+        except ValidationError as error:
+            form.add_error(None, error.messages)
     return show(request, "reclaim.html", {"form": form})
 
 

@@ -52,7 +52,7 @@ def papers(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 def _seen(viewer: Viewer, pk: int, *, details: bool = False) -> tuple[Any, Sight]:
     """The paper, if the viewer may look at it; otherwise it does not exist."""
     conference = Conference.now()
-    allowed = papers_for(viewer, conference)
+    allowed = papers_for(viewer)
     found = get_object_or_404(papers_.with_details(allowed) if details else allowed, pk=pk)
     return found, Sight(found, viewer, conference)
 

@@ -13,24 +13,20 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 import edna
-from apps.showcase.friendly import is_taken
 
-from .. import keys, mails, words
+from .. import mails, words
 from ..accounts import open_account
 from ..auth import identifier
-from ..forms import LoginForm, NewAccountForm, RegisterForm, ReturnForm
+from ..forms import LoginForm, NewAccountForm, RegisterForm
 from ..models import ContactInfo, PaperReview
 from ..names import roles_of
 from ..policy import Conference, Viewer
 from .guards import BACKEND, confidential, show
+from .waysback import WAYS_BACK
 
 _REGISTRATION = "hotcrp.registration"
 #: How long the link of a registration is good for.
 _A_DAY = 24 * 60 * 60
-NOTHING_REMOVED = (
-    "Your key is right, but no removed account belongs to it: it is here already. If it has lost its name because the conference was "
-    "anonymised, look at “What is disguised”."
-)
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -100,6 +96,10 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404 from error
     form = NewAccountForm(request.POST or None)
     if ContactInfo.objects.filter(email=email).exists():
+        viewer = Viewer.of(request)
+        if viewer is not None and viewer.user.email == email:
+            # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
+            return redirect("hotcrp:recovery-code")
         messages.info(request, "There is an account with this e-mail address. Log in.")
         return redirect("hotcrp:login")
     if form.is_valid():
@@ -117,8 +117,7 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
             form.add_error(None, "There is an account with this e-mail address already. Log in instead.")
         else:
             login(request, user, backend=BACKEND)
-            context = {"recovery_code": str(registration.recovery_code), "new_account": True}
-            return show(request, "recovery_code.html", context)
+            return WAYS_BACK.show_code(request, registration.recovery_code, new_account=True)
     return show(request, "register_confirm.html", {"form": form, "email": email})
 
 
@@ -126,30 +125,11 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_variables()
 def come_back(request: HttpRequest) -> HttpResponse:
     """Bring a removed account back. The receipt is looked up with the key if it was not given."""
-    form = ReturnForm(request.POST or None)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            receipt = _removal(unlocked, form.cleaned_data["receipt"])
-            if receipt is None:
-                form.add_error(None, NOTHING_REMOVED)
-            elif receipt.disguise != keys.REMOVE:
-                form.add_error(None, words.FOREIGN)
-            else:
-                outcome = keys.reveal_all([receipt], unlocked, **form.address())
-                if not is_taken(outcome.held, "hotcrp_sim.contactinfo", "email"):
-                    return show(request, "returned.html", words.WORDS.outcome(outcome))
-                form = ReturnForm(request.POST, address_taken=True)
-                form.add_error(None, words.TAKEN)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
-    return show(request, "return.html", {"form": form})
+    return WAYS_BACK.come_back(request)
 
 
-def _removal(unlocked: edna.Unlocked, text: str) -> edna.Receipt | None:
-    """The given receipt, or that of the removal of this key's account; None if the account is here."""
-    if text:
-        return edna.Receipt.parse(text)
-    if keys.account_of(unlocked) is not None:
-        return None
-    return keys.history(unlocked, keys.REMOVE)[0].receipt
+@confidential
+@sensitive_variables()
+def recover(request: HttpRequest) -> HttpResponse:
+    """Set a new password by recovery code, for an account that is here or away."""
+    return WAYS_BACK.recover(request)

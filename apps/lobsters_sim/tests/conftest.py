@@ -35,6 +35,7 @@ from apps.lobsters_sim.models import (
 )
 from apps.lobsters_sim.voting import place, vote_for_comment, vote_for_story
 from apps.lobsters_sim.writing import post_comment, submit_story
+from apps.showcase.tests.tables import rows_of
 
 PASSWORD = "a long walk home"
 BACKEND = "apps.lobsters_sim.auth.LobstersBackend"
@@ -166,17 +167,17 @@ def site(tags: dict[str, Tag], bea: Person, carl: Person, mod: Person) -> Site:
     return Site(**names, **named)  # type: ignore[arg-type]
 
 
-def _select(model: Any) -> list[tuple[Any, ...]]:
+def _select(model: Any, *, last_login: bool = True) -> list[tuple[Any, ...]]:
     table = connection.ops.quote_name(model._meta.db_table)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {table}")
-        return sorted(cursor.fetchall(), key=repr)
+        return sorted(rows_of(cursor, last_login=last_login), key=repr)
 
 
 def dump() -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the application's tables, as the database has them."""
+    """Every row of the application's tables, as the database has them; but when people logged in last."""
     models = apps.get_app_config("lobsters_sim").get_models(include_auto_created=True)
-    return {model._meta.db_table: _select(model) for model in models}
+    return {model._meta.db_table: _select(model, last_login=False) for model in models}
 
 
 def thief() -> str:

@@ -58,7 +58,8 @@ def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, car
     recovery_code = walker.page.locator(".code").inner_text()
     assert re.fullmatch(r"(\w{4}-){6}\w{4}", recovery_code)
     walker.picture("04-recovery-code")
-    walker.page.get_by_role("link", name=re.compile("go to the front page")).click()
+    walker.page.get_by_label("I have kept it").check()
+    walker.press("Go on")
 
     # Submit
     walker.follow("Submit")
@@ -159,6 +160,7 @@ def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, car
     walker.fill(password=PASSWORD)
     walker.press("Put my name back")
     walker.picture("48-reclaimed")
+    assert walker.page.reload().request.method == "GET"
     assert Story.objects.get(title="Kettles compared at last").user.username == "dora"
 
     # Delete, good-bye

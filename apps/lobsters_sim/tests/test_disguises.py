@@ -12,6 +12,9 @@ from django.contrib.auth import authenticate
 from django.core.checks import run_checks
 from django.db import connection
 from django.db.models import Q
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
 import edna
 from apps.lobsters_sim.auth import LobstersBackend
@@ -35,9 +38,10 @@ from apps.lobsters_sim.models import (
     User,
     Vote,
 )
+from apps.showcase.tests.counting import counted_alike
 from tests.support import application_dump, edna_dump, finds, loot, statements
 
-from .conftest import PASSWORD, Person, Site
+from .conftest import BACKEND, PASSWORD, Person, Site
 from .owners import counts, somebody
 
 pytestmark = pytest.mark.django_db
@@ -116,6 +120,11 @@ def test_revealing_leaves_every_row_as_it_was(
     receipt = edna.disguise(disguise, person.user, params=params)
     outcome = take_back(person, receipt)
     assert outcome.complete
+    if outcome.altered:
+        # Who was a moderator is so only once somebody says it again.
+        assert outcome.altered == {"lobsters_sim.user": {"is_moderator": 1}}
+        assert not User.objects.get(pk=person.user.pk).is_moderator
+        User.objects.filter(pk=person.user.pk).update(is_moderator=True)
     assert application_dump() == before
     assert edna_dump() == tables
 
@@ -360,7 +369,51 @@ def test_a_plan_reads_each_table_once_although_several_steps_mean_its_rows(site:
     ]
     written = Message.objects.filter(author_user=bea.user.pk).count()
     received = Message.objects.filter(recipient_user=bea.user.pk).count()
-    assert of_messages == [written, received]
+    assert of_messages == [written + received]
     assert (
         written + received == Message.objects.filter(Q(author_user=bea.user.pk) | Q(recipient_user=bea.user.pk)).count()
     )
+
+
+def test_who_is_banned_by_name_while_away_returns_banned(bea: Person) -> None:
+    """Nobody can tell whose bag is whose; what a moderator knows of the account is enough."""
+    receipt = edna.disguise("lobsters.delete-account", bea.user)
+    banned_at = timezone.now()
+    assert not edna.replay(User, where={"username": bea.user.username}, set={"deleted_at": banned_at})
+    assert take_back(bea, receipt).complete
+    assert not User.objects.get(pk=bea.user.pk).is_active
+    assert authenticate(lobsters_username=bea.user.username, password=PASSWORD) is None
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", [DELETE, DECAY])
+@pytest.mark.parametrize("topic_first", [False, True])
+def test_plan_history_outcome_commands_and_pages_count_each_row_once(
+    site: Site, bea: Person, name: str, topic_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on top of a topic that she has left, whose pseudoprincipals go with the account; so do the pages."""
+
+    def bring_back(receipt: edna.Receipt) -> list[str]:
+        code = {"recovery_code": bea.recovery_code, "receipt": str(receipt)}
+        lines: list[str] = Client().post(reverse("lobsters:return"), code).context["restored"]
+        return lines
+
+    def previewed() -> list[str]:
+        bea.client.force_login(bea.user, backend=BACKEND)
+        lines: list[str] = bea.client.get(reverse("lobsters:delete")).context["preview"]
+        return lines
+
+    with edna.unlock(recovery_code=bea.recovery_code) as unlocked:
+        if topic_first:
+            edna.disguise(TOPIC, bea.user, params={"tag": "starwars"})
+        stories = Story.objects.filter(user__in=[bea.user.pk, *edna.speaks_for(unlocked, User)]).count()
+    counts = counted_alike(
+        name,
+        bea.user,
+        bea.recovery_code,
+        monkeypatch=monkeypatch,
+        bring_back=bring_back,
+        previewed=previewed if name == DELETE else None,
+        with_key=topic_first,
+    )
+    assert (counts["lobsters_sim.user"], counts["lobsters_sim.story"]) == (1, stories)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
+from django.contrib.auth import authenticate, login, logout
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,15 +12,13 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 import edna
-from apps.showcase.forms import ChangePasswordForm, PasswordForm
 
 from ..friendly import WORDS
 from ..keyforms import EmailForm, LoginForm, RegisterForm
 from ..keys import identifier
 from ..models import User
 from .guards import back, confidential, member, member_of, viewer_of, wanted_next
-
-BACKEND = "apps.lobsters_sim.auth.LobstersBackend"
+from .waysback import BACKEND, WAYS_BACK
 
 
 @confidential
@@ -52,7 +50,8 @@ def log_out(request: HttpRequest) -> HttpResponse:
 def register(request: HttpRequest) -> HttpResponse:
     """Make an account and its key. The answer to the form is the one page that ever shows the recovery code."""
     if viewer_of(request) is not None:
-        return redirect("lobsters:front")
+        # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
+        return redirect("lobsters:recovery-code" if request.method == "POST" else "lobsters:front")
     form = RegisterForm(request.POST or None)
     if form.is_valid():
         data = form.cleaned_data
@@ -67,9 +66,7 @@ def register(request: HttpRequest) -> HttpResponse:
             form.add_error("username", "Somebody has this user name already.")
         else:
             login(request, user, backend=BACKEND)
-            request.edna.mark()
-            context = {"recovery_code": str(registration.recovery_code), "new_account": True}
-            return render(request, "lobsters/recovery_code.html", context)
+            return WAYS_BACK.show_code(request, registration.recovery_code, new_account=True)
     return render(request, "lobsters/register.html", {"form": form})
 
 
@@ -89,55 +86,20 @@ def account(request: HttpRequest) -> HttpResponse:
 @confidential
 @sensitive_variables()
 def make_key(request: HttpRequest) -> HttpResponse:
-    """A key for an account that was made without one (from the command line, say)."""
-    user = member_of(request)
-    form = PasswordForm(user, request.POST or None)
-    if form.is_valid():
-        password = form.cleaned_data["password"]
-        try:
-            registration = edna.register_principal(user, password=password, identifier=identifier(user.username))
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-        else:
-            request.edna.mark()
-            return render(request, "lobsters/recovery_code.html", {"recovery_code": str(registration.recovery_code)})
-    return render(request, "lobsters/make_key.html", {"form": form})
+    return WAYS_BACK.make_key(request, member_of(request))
+
+
+@member
+@confidential
+@sensitive_variables()
+def recovery_code(request: HttpRequest) -> HttpResponse:
+    if not edna.is_registered(member_of(request)):
+        return redirect("lobsters:make-key")
+    return WAYS_BACK.recovery_code(request, member_of(request))
 
 
 @member
 @confidential
 @sensitive_variables()
 def change_password(request: HttpRequest) -> HttpResponse:
-    """A new password for the login and for the key, or for neither."""
-    user = member_of(request)
-    form = ChangePasswordForm(user, request.POST or None)
-    if form.is_valid():
-        password = form.cleaned_data["new_password"]
-        try:
-            with transaction.atomic():
-                user.set_password(password)
-                user.save(update_fields=["password"])
-                opens_key = _change_key_password(request, form.cleaned_data["password"], password)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-        else:
-            update_session_auth_hash(request, user)
-            messages.success(request, "Your password is changed. Your recovery code stays the same.")
-            if not opens_key:
-                messages.warning(
-                    request, "Your key was not opened by your old password, so the new one does not open it either."
-                )
-            return redirect("lobsters:account")
-    return render(request, "lobsters/change_password.html", {"form": form})
-
-
-@sensitive_variables()
-def _change_key_password(request: HttpRequest, old: str, new: str) -> bool:
-    """Let the new password open the key, if the old one did: a key made from the command line has no password at all."""
-    name = identifier(member_of(request).username)
-    try:
-        unlocked = request.edna.unlock(identifier=name, password=old)
-    except edna.errors.WrongCredentials:
-        return False
-    edna.change_password(unlocked, identifier=name, password=new)
-    return True
+    return WAYS_BACK.change_password(request, member_of(request))

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import logout
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
@@ -25,11 +26,10 @@ from ..mails import mail_receipt
 from ..models import Comment, Story, Tag, User
 from ..writing import edit_comment, edit_story
 from .guards import confidential, member, member_of, posted_name, viewer_of
+from .waysback import WAYS_BACK
 
 #: How much of what is disguised is listed for editing; the latest.
 LISTED = 100
-
-ALREADY_HERE = "Your key is right, but its account is here. Just log in."
 
 
 @member
@@ -77,23 +77,14 @@ def _goodbye(request: HttpRequest, receipt: edna.Receipt, address: str, **more: 
 @sensitive_variables()
 def come_back(request: HttpRequest) -> HttpResponse:
     """Bring an account back that was deleted or put away. The receipt is looked up with the key if it was not given."""
-    form = ReturnForm(request.POST or None)
-    if form.is_valid():
-        data = form.cleaned_data
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            receipt = _departure(data["receipt"], unlocked)
-            if receipt is None:
-                form.add_error(None, ALREADY_HERE)
-            else:
-                renamed = {"new_username": data.get("new_username", ""), "password": data["password"]}
-                outcome = keys.bring_back(receipt, unlocked, **renamed)
-                if not name_is_taken(outcome):
-                    return render(request, "lobsters/returned.html", WORDS.outcome(outcome))
-                form = _asking_for_a_name(request)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-    return render(request, "lobsters/return.html", {"form": form})
+    return WAYS_BACK.come_back(request)
+
+
+@confidential
+@sensitive_variables()
+def recover(request: HttpRequest) -> HttpResponse:
+    """Set a new password by recovery code, for an account that is here or away."""
+    return WAYS_BACK.recover(request)
 
 
 @confidential
@@ -102,41 +93,29 @@ def finish(request: HttpRequest) -> HttpResponse:
     """Delete an account that was put away because nobody used it. Here a receipt must be of that."""
     form = ReturnForm(request.POST or None)
     if form.is_valid():
-        data = form.cleaned_data
         try:
             unlocked = request.edna.unlock(**form.credentials())
-            receipt = _departure(data["receipt"], unlocked)
+            receipt = WAYS_BACK.departure(unlocked, form.receipt_text())
             if receipt is None:
-                form.add_error(None, ALREADY_HERE)
+                form.add_error(None, WAYS_BACK.already_here)
             elif receipt.disguise != keys.DECAY:
                 form.add_error(None, "Your account is deleted already. There is nothing left to do.")
             else:
-                renamed = {"new_username": data.get("new_username", ""), "password": data["password"]}
-                outcome, user, deletion = keys.finish(receipt, unlocked, **renamed)
+                outcome, user, deletion = keys.finish(
+                    receipt, unlocked, new_username=form.name(), password=form.password()
+                )
                 if user is not None and deletion is not None:
                     return _goodbye(request, deletion, user.email, finished=True)
                 if name_is_taken(outcome):
-                    form = _asking_for_a_name(request)
+                    form = ReturnForm(request.POST, asked=form.fields_for_a_name())
+                    form.add_error(None, TAKEN)
                 else:
                     form.add_error(None, "This cannot be done as things are. Nothing was changed.")
         except edna.errors.EdnaError as error:
             form.add_error(None, WORDS.explain(error))
+        except ValidationError as error:
+            form.add_error(None, error.messages)
     return render(request, "lobsters/finish.html", {"form": form})
-
-
-def _departure(given: str, unlocked: edna.Unlocked) -> edna.Receipt | None:
-    if not given:
-        return keys.departure(unlocked)
-    receipt = keys.own_receipt(given)
-    if receipt.disguise not in keys.AWAY:
-        raise edna.errors.ReceiptUnknown("This receipt brings no account back.")
-    return receipt
-
-
-def _asking_for_a_name(request: HttpRequest) -> ReturnForm:
-    form = ReturnForm(request.POST, name_taken=True)
-    form.add_error(None, TAKEN)
-    return form
 
 
 @member
@@ -176,7 +155,7 @@ def disguised(request: HttpRequest) -> HttpResponse:
         try:
             unlocked = request.edna.unlock(**form.credentials())
             context = {
-                "history": describe(keys.own_history(unlocked)),
+                "history": describe(keys.KEYS.own_history(unlocked)),
                 "away": edna.principal(unlocked) is None,
                 "reclaim_form": KeyForm(viewer, auto_id="id_reclaim_%s"),
                 **_items(edna.speaks_for(unlocked, User)),
@@ -210,7 +189,7 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
-            outcome = edna.reveal(keys.own_receipt(form.cleaned_data["receipt"]), unlocked)
+            outcome = edna.reveal(keys.KEYS.own_receipt(form.cleaned_data["receipt"]), unlocked)
             if name_is_taken(outcome):
                 return redirect("lobsters:return")
             return render(request, "lobsters/reclaimed.html", WORDS.outcome(outcome))

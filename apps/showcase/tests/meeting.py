@@ -9,8 +9,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db import connections, transaction
 
-from tests.faults.test_busy import until_waiting
-from tests.faults.test_concurrency import WAIT_SECONDS, at_once
+from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 
 
 def met(page: Callable[[], Any], *, first: Any, then: Any) -> int:

@@ -23,6 +23,7 @@ from apps.lobsters_sim.keys import identifier as lobsters_identifier
 from apps.lobsters_sim.models import SavedStory, Story
 from apps.lobsters_sim.models import User as Member
 from apps.showcase import applications
+from apps.showcase.tests.tables import rows_of
 from apps.websubmit.models import Answer, Lecture, Question
 from apps.websubmit.models import User as Student
 
@@ -111,7 +112,7 @@ def beas() -> dict[str, Bea]:
 
 
 def rows(labels: set[str]) -> dict[str, list[Any]]:
-    """What the tables of these applications hold, as the database has it."""
+    """What the tables of these applications hold, as the database has it; but when people logged in last."""
     tables = [
         model._meta.db_table
         for application in applications.ALL
@@ -122,7 +123,7 @@ def rows(labels: set[str]) -> dict[str, list[Any]]:
     with connection.cursor() as cursor:
         for table in tables:
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
-            found[table] = sorted(cursor.fetchall(), key=repr)
+            found[table] = sorted(rows_of(cursor, last_login=False), key=repr)
     return found
 
 

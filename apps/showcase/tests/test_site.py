@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from typing import Any
 
 import pytest
@@ -135,3 +136,21 @@ def test_staff_see_people_of_every_application_and_can_neither_add_nor_delete_an
     assert client.get(reverse(f"{prefix}_delete", args=[somebody.pk])).status_code == 403
     client.post(reverse(f"{prefix}_change", args=[somebody.pk]), {"is_active": "on"})
     assert not LogEntry.objects.exists()
+
+
+def test_a_refused_page_is_a_line_in_the_log_and_no_traceback(
+    db: None, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What breaks keeps its traceback."""
+    console = next(each for each in logging.getLogger("django").handlers if type(each) is logging.StreamHandler)
+    monkeypatch.setattr(console, "stream", io.StringIO())
+    student = User.objects.create_user("bea@example.org", "a long walk home")
+    client.force_login(student, backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(reverse("websubmit:staff-lectures")).status_code == 403
+    assert console.stream.getvalue() == "Forbidden (Permission denied): /websubmit/staff/lectures/\n"
+    client.raise_request_exception = False
+    monkeypatch.setattr("apps.websubmit.views.staff.Lecture", None)
+    student.is_admin = True
+    student.save()
+    assert client.get(reverse("websubmit:staff-lectures")).status_code == 500
+    assert "Traceback" in console.stream.getvalue()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 SENTENCE = "Nothing was changed; please try again in {} seconds."
 LEAVING = {
-    "websubmit": ("delete", {"confirmation": EMAIL, "password": PASSWORD}),
+    "websubmit": ("delete", {"password": PASSWORD, "everything": "on"}),
     "lobsters": ("delete", {"password": PASSWORD, "disowned": "on"}),
     "hotcrp": ("remove", {"password": PASSWORD}),
 }

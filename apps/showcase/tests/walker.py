@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.urls import reverse
 
-WIDE, NARROW, HIGH = 1100, 375, 760
+from tests.waiting import eventually
+
+WIDE, NARROW, HIGH = 1280, 375, 760
+
+#: Words that begin on one line and end on another. What is longer than any word, a receipt say, may be broken.
+BROKEN_WORDS = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), broken = [], range = document.createRange();
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (text.parentElement.closest("script, style, textarea, select, option, .hidden")) continue;
+    for (const {0: word, index} of text.data.matchAll(/[\\p{L}\\p{N}’']+/gu)) {
+      if (word.length > 20) continue;
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      const tops = [...range.getClientRects()].filter(box => box.width > 0).map(box => box.top);
+      if (Math.max(...tops) - Math.min(...tops) > 4) broken.push(word);
+    }
+  }
+  return broken;
+}"""
+#: Tables of which a telephone shows only the left part: the headings of their columns.
+CUT_TABLES = """() => [...document.querySelectorAll(".scroll")]
+  .filter(box => box.scrollWidth > box.clientWidth + 1)
+  .map(box => [...box.querySelectorAll("thead th")].map(heading => heading.textContent).join(" "))"""
+#: Boxes of a line that is broken: an inline border is then open on both sides.
+OPEN_BOXES = """() => [...document.querySelectorAll(".hat, .badge, .tag")]
+  .filter(box => box.getClientRects().length > 1).map(box => box.textContent)"""
+#: Levels of the headings, in their order.
+HEADINGS = "() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(heading => +heading.tagName[1])"
 
 
 class Walker:
@@ -35,19 +64,28 @@ class Walker:
             self.page.locator(f"[name={name}]:visible").fill(value)
 
     def sees(self, *texts: str) -> None:
-        shown = self.page.locator("body").inner_text()
-        assert [text for text in texts if text not in shown] == []
+        """Now, or as soon as the next page is there, or a script has said so."""
+        for text in texts:
+            eventually(lambda text=text: text in self.page.locator("body").inner_text(), what=f"the page says “{text}”")
 
     def picture(self, name: str) -> None:
+        self.page.wait_for_load_state()
         for suffix, width, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", NARROW, "light")):
             self.page.set_viewport_size({"width": width, "height": HIGH})
             self.page.emulate_media(color_scheme=scheme)
             assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
                 f"{name} is wider than {width} px"
             )
+            broken = self.page.evaluate(BROKEN_WORDS)
+            assert broken == [], f"{name}: words are broken at {width} px"
+            assert self.page.evaluate(CUT_TABLES) == [], f"{name}: a table is cut at {width} px"
+            assert self.page.evaluate(OPEN_BOXES) == [], f"{name}: a box is open at {width} px"
             self.page.screenshot(path=self.pictures / f"{name}{suffix}.png", full_page=True)
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size({"width": WIDE, "height": HIGH})
+        levels = self.page.evaluate(HEADINGS)
+        jumps = [(above, below) for above, below in pairwise([0, *levels]) if below > above + 1]
+        assert (levels.count(1), jumps) == (1, []), f"{name}: headings {levels}"
         fields = "[...document.querySelectorAll('input:not([type=hidden]), textarea, select')]"
         assert self.page.evaluate(f"{fields}.filter(e => !(e.labels.length || e.ariaLabel)).length") == 0, (
             f"{name}: an unlabelled field"

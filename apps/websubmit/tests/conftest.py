@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 
 import edna
+from apps.showcase.tests.tables import rows_of
 from apps.websubmit.models import Answer, Lecture, Question, User
 
 PASSWORD = "a long walk home"
@@ -82,20 +83,20 @@ def answered(course: list[Lecture], bea: Person, carl: Person) -> list[Lecture]:
     return course
 
 
-def _select(model: Any) -> list[tuple[Any, ...]]:
+def _select(model: Any, *, last_login: bool = True) -> list[tuple[Any, ...]]:
     table, *key = (
         connection.ops.quote_name(name)
         for name in (model._meta.db_table, *(column.column for column in model._meta.pk_fields))
     )
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key)}")
-        return cursor.fetchall()
+        return rows_of(cursor, last_login=last_login)
 
 
 def dump() -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the application's tables, as the database has them."""
+    """Every row of the application's tables, as the database has them; but when people logged in last."""
     models = [*apps.get_app_config("websubmit").get_models(include_auto_created=True), apps.get_model("admin.LogEntry")]
-    return {model._meta.db_table: _select(model) for model in models}
+    return {model._meta.db_table: _select(model, last_login=False) for model in models}
 
 
 def thief() -> str:

@@ -39,13 +39,15 @@ PAGES: dict[str, dict[str, str]] = {
     "register": {"email": "new@example.org", **NEW},
     "login": {"username": "bea@example.org", "password": PASSWORD, "next": "/"},
     "return": {"email": "bea@example.org", **KEY, "receipt": "edna1:", "new_email": "new@example.org"},
+    "recover": {"recovery_code": "", **NEW, "new_email": "new@example.org"},
     "lecture": {"question_1": "Better.", "question_2": "Worse."},
     "anonymised": {"lecture": "1", **KEY},
     "anonymised-edit": {**COUNTS, **ROW, **KEY},
     "reclaim": {"receipt": "edna1:", **KEY},
     "make-key": {"password": PASSWORD},
     "change-password": {"password": PASSWORD, **NEW},
-    "delete": {"confirmation": "bea@example.org", **KEY},
+    "delete": KEY,
+    "recovery-code": {"password": PASSWORD},
     "staff-lectures": {"label": "Paging"},
     "staff-lecture": {"label": "Paging", "text": "Why?"},
     "staff-question": {"text": "Why?"},
@@ -64,7 +66,7 @@ def address(page: str) -> str:
 
 
 def client_for(page: str, bea: Person, staff: Person) -> Client:
-    if page in ("register", "login", "return"):
+    if page in ("register", "login", "return", "recover"):
         return Client()
     return staff.client if page.startswith("staff-") else bea.client
 

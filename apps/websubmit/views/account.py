@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from django.contrib import messages
-from django.contrib.auth import logout, update_session_auth_hash
+from django.contrib.auth import logout
 from django.core.mail import send_mail
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -15,11 +13,11 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 
 import edna
-from apps.showcase.forms import ChangePasswordForm, PasswordForm
 
 from ..forms import DeleteForm
 from ..friendly import explain, preview
 from .guards import confidential, member
+from .waysback import WAYS_BACK
 
 logger = logging.getLogger(__name__)
 
@@ -33,53 +31,23 @@ def account(request: HttpRequest) -> HttpResponse:
 @confidential
 @sensitive_variables()
 def make_key(request: HttpRequest) -> HttpResponse:
-    """A key for an account that was made without one (from the command line, say)."""
-    form = PasswordForm(request.user, request.POST or None)
-    if form.is_valid():
-        try:
-            registration = edna.register_principal(request.user, password=form.cleaned_data["password"])
-            return render(request, "websubmit/recovery_code.html", {"recovery_code": str(registration.recovery_code)})
-        except edna.errors.EdnaError as error:
-            form.add_error(None, explain(error))
-    return render(request, "websubmit/make_key.html", {"form": form})
+    return WAYS_BACK.make_key(request, request.user)
+
+
+@member
+@confidential
+@sensitive_variables()
+def recovery_code(request: HttpRequest) -> HttpResponse:
+    if not edna.is_registered(request.user):
+        return redirect("websubmit:make-key")
+    return WAYS_BACK.recovery_code(request, request.user)
 
 
 @member
 @confidential
 @sensitive_variables()
 def change_password(request: HttpRequest) -> HttpResponse:
-    """A new password for the login and for the key, or for neither."""
-    user = request.user
-    form = ChangePasswordForm(user, request.POST or None)
-    if form.is_valid():
-        password = form.cleaned_data["new_password"]
-        try:
-            with transaction.atomic():
-                user.set_password(password)
-                user.save(update_fields=["password"])
-                opens_key = _change_key_password(request, form.cleaned_data["password"], password)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, explain(error))
-        else:
-            update_session_auth_hash(request, user)
-            messages.success(request, "Your password is changed. Your recovery code stays the same.")
-            if not opens_key:
-                messages.warning(
-                    request, "Your key was not opened by your old password, so the new one does not open it either."
-                )
-            return redirect("websubmit:account")
-    return render(request, "websubmit/change_password.html", {"form": form})
-
-
-@sensitive_variables()
-def _change_key_password(request: HttpRequest, old: str, new: str) -> bool:
-    """Let the new password open the key, if the old one did: a key made from the command line has no password at all."""
-    try:
-        unlocked = request.edna.unlock(password=old)
-    except edna.errors.WrongCredentials:
-        return False
-    edna.change_password(unlocked, identifier=request.user.email, password=new)
-    return True
+    return WAYS_BACK.change_password(request, request.user)
 
 
 @member
@@ -90,7 +58,7 @@ def delete(request: HttpRequest) -> HttpResponse:
     user = request.user
     form, busy = DeleteForm(user, request.POST or None), False
     if form.is_valid():
-        credentials = form.credentials()
+        credentials = form.credentials(user.email)
         try:
             unlocked = request.edna.unlock(**credentials) if credentials else None
             receipt = edna.disguise("websubmit.delete-account", user, unlocked=unlocked)

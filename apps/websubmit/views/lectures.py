@@ -18,7 +18,7 @@ import edna
 from ..answers import has_anonymous_answers, save_answers, texts_by_question
 from ..forms import AnonymisedAnswerForm, KeyForm, LectureAnswersForm, OpenForm, ReclaimForm
 from ..friendly import describe, describe_outcome, explain
-from ..keys import own_history, own_receipt
+from ..keys import KEYS
 from ..models import Answer, Lecture, Question, User
 from .guards import confidential, member
 
@@ -84,7 +84,7 @@ def anonymised(request: HttpRequest) -> HttpResponse:
                 "formset": AnswerFormSet(initial=initial),
                 "more": len(found) > EDITABLE_AT_ONCE,
                 "lecture": chosen,
-                "history": describe(own_history(unlocked)),
+                "history": describe(KEYS.own_history(unlocked)),
                 "save_form": KeyForm(auto_id="id_save_%s"),
                 "reclaim_form": KeyForm(auto_id="id_reclaim_%s"),
             }
@@ -149,7 +149,7 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     form = ReclaimForm(request.POST)
     if form.is_valid():
         try:
-            receipt = own_receipt(form.cleaned_data["receipt"])
+            receipt = KEYS.own_receipt(form.cleaned_data["receipt"])
             outcome = edna.reveal(receipt, request.edna.unlock(**form.credentials()))
             return render(request, "websubmit/reclaimed.html", describe_outcome(outcome))
         except edna.errors.EdnaError as error:

@@ -119,7 +119,7 @@ def _anonymise(request: HttpRequest, name: str, params: dict[str, int], what: st
     form = ConfirmForm(phrase, request.POST or None)
     if form.is_valid():
         try:
-            edna.disguise_all(name, params=params)
+            edna.disguise_all(name, params=params, operator=request.user.get_username())
             messages.success(request, f"Done: the answers to {what} are anonymous now.")
             return redirect("websubmit:staff-anonymise")
         except edna.errors.EdnaError as error:

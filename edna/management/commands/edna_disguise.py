@@ -16,13 +16,13 @@ from edna.management.base import (
     add_disguise_arguments,
     find_principal,
     new_private_file,
+    operator_of,
     params_of,
     remove_if_empty,
     usage,
     write_through,
 )
-from edna.management.commands.edna_jobs import operator
-from edna.management.commands.edna_plan import describe, make_plan
+from edna.management.commands.edna_plan import describe, make_plan, staff_left_out
 from edna.management.working import Stop, sum_up, work_on
 from edna.operations import jobs
 
@@ -30,6 +30,7 @@ Result = TypeVar("Result")
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Apply a disguise to one person or to everybody, after showing what it would do and asking.\n\nPrints the "
         "receipt: give it to the person. With their key (which only they have) it brings the data back."
@@ -63,6 +64,8 @@ class Command(EdnaCommand):
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
         if options["job"] and (not options["everyone"] or options["receipts"]):
             raise usage("--job goes with --all, and without --receipts: a job hands out none.")
+        if options["include_staff"] and not options["everyone"]:
+            raise usage("--include-staff goes with --all; one person is disguised whoever they are.")
         name = options["name"]
         disguise = registry.get(name)
         params = params_of(name, options["param"])
@@ -87,7 +90,7 @@ class Command(EdnaCommand):
         if options["yes"]:
             return
         plan, principal = make_plan(options)
-        self.say(f"{describe(plan, principal)}\n")
+        self.say(f"{describe(plan, principal)}{staff_left_out(options)}\n")
         self.stderr.write("Go on? Type yes: ", str, ending="")
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() != "yes":
@@ -105,7 +108,7 @@ class Command(EdnaCommand):
                 self.stdout.write(str(receipt))
             self.stdout.flush()
 
-        self._deliver(lambda: api.disguise(name, principal, params=params), hand_over)
+        self._deliver(lambda: api.disguise(name, principal, params=params, operator=operator_of(options)), hand_over)
         if not options["json"]:
             self.say("Done. Above is the receipt: give it to the person it is about, and to nobody else.")
 
@@ -119,7 +122,13 @@ class Command(EdnaCommand):
 
         try:
             receipts = self._deliver(
-                lambda: api.disguise_all(name, params=params, progress=self.show_progress),
+                lambda: api.disguise_all(
+                    name,
+                    params=params,
+                    staff=options["include_staff"],
+                    progress=self.show_progress,
+                    operator=operator_of(options),
+                ),
                 hand_over,
                 early=file is not None,
             )
@@ -133,7 +142,7 @@ class Command(EdnaCommand):
             self.stdout.write(f"{name}: disguised {len(receipts)} principals." + (f" Receipts: {path}" if path else ""))
 
     def _job(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
-        job = jobs.start(name, params=params, operator=operator())
+        job = jobs.start(name, params=params, operator=operator_of(options), staff=options["include_staff"])
         self.say(f"Job {job.id}. If this is interrupted, manage.py edna_run {job.id} goes on.")
         with Stop() as stop:
             report = work_on(self, job.id, stop=stop)

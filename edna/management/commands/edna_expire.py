@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna.management.base import EdnaCommand, table
+from edna.management.base import EdnaCommand, operator_of, table
 from edna.operations import expiry
 from edna.operations.expiry import Bucket
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         'Erase, for good, the bags whose day has come (EDNA["RETENTION_DAYS"]), and what is left of principals who were removed as '
         "long ago. What a legal hold is on stays (manage.py edna_hold).\n\nIn small transactions, while the site goes on. Run it "
@@ -30,7 +31,7 @@ class Command(EdnaCommand):
         if options["dry_run"]:
             self._show(options)
             return
-        done = expiry.expire(progress=None if options["json"] else self.show_progress)
+        done = expiry.expire(progress=None if options["json"] else self.show_progress, operator=operator_of(options))
         if options["json"]:
             self.print_json(done.as_dict())
             return

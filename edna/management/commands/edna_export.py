@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna.management.base import EdnaCommand
+from edna.management.base import EdnaCommand, operator_of
 from edna.operations import transfer
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Write all of edna's tables to a new file, to move them to another database.\n\nThe file is readable by you only, and holds "
         "what the tables hold: sealed bags, and whose public key is whose.\nIt opens nothing without the MAC_KEYS of this site."
@@ -23,7 +24,9 @@ class Command(EdnaCommand):
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        done = transfer.export(options["file"], using=options["database"], progress=self.show_progress)
+        done = transfer.export(
+            options["file"], using=options["database"], progress=self.show_progress, operator=operator_of(options)
+        )
         if options["json"]:
             self.print_json({"file": options["file"], "rows": done.rows, "tables": done.tables})
         else:

@@ -13,7 +13,8 @@ REASONS: Final = {
     "name_taken": "another file has its name by now; move that away",
     "field_unknown": "the project has no such file field any more",
     "storage_failed": "the storage does not answer, or refuses",
-    "forged": "this site has not noted it: somebody wrote it into the database; look into that, and delete the row",
+    "forged": "this site has not noted it under a key of MAC_KEYS: put a missing key back; otherwise somebody wrote it into the database: "
+    "look into that, and delete the row",
     "bag_unreadable": "its sealed content is damaged; restore the bag from a backup",
 }
 

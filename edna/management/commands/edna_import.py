@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna.management.base import EdnaCommand
+from edna.management.base import EdnaCommand, operator_of
 from edna.operations import transfer
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Fill edna's tables, which must be empty, with what edna_export wrote: all or nothing.\n\nThe file is verified first. The site "
         "needs the MAC_KEYS of the one that wrote it, and the application's own rows (loaddata)."
@@ -23,7 +24,9 @@ class Command(EdnaCommand):
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        done = transfer.load(options["file"], using=options["database"], progress=self.show_progress)
+        done = transfer.load(
+            options["file"], using=options["database"], progress=self.show_progress, operator=operator_of(options)
+        )
         if options["json"]:
             self.print_json({"file": options["file"], "rows": done.rows, "tables": done.tables})
         else:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
-from edna.management.base import EdnaCommand, table, usage
+from edna.management.base import EdnaCommand, operator_of, table, usage
 from edna.management.working import duration, pace, sum_up
 from edna.operations import jobs
 from edna.operations.jobs import JobReport
+from edna.operations.wording import count
 
 _STEERING: Final[dict[str, Callable[..., JobReport]]] = {
     "pause": jobs.pause,
@@ -23,6 +22,7 @@ _STEERING: Final[dict[str, Callable[..., JobReport]]] = {
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "List jobs, show one, or pause, resume, cancel or retry one.\n\nA paused job stops after the batches at hand. Cancelling forgets "
         "who is still to do; what is done stays, and each person can reveal it. Retrying is for those who failed."
@@ -39,9 +39,6 @@ class Command(EdnaCommand):
         )
         parser.add_argument("job", metavar="JOB", nargs="?", type=int, help="The number of the job, for all but list.")
         parser.add_argument("--unfinished", action="store_true", help="With list: only jobs that run or are paused.")
-        parser.add_argument(
-            "--operator", default=None, help="Who you are, for the audit trail; your name on this machine unless given."
-        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
@@ -52,7 +49,7 @@ class Command(EdnaCommand):
             self._list(jobs.reports(unfinished=options["unfinished"]), as_json=options["json"])
             return
         steer = _STEERING.get(action)
-        report = steer(job, operator=options["operator"] or operator()) if steer else jobs.report(job)
+        report = steer(job, operator=operator_of(options)) if steer else jobs.report(job)
         if options["json"]:
             self.print_json(report.as_dict())
         elif action == "show":
@@ -65,18 +62,11 @@ class Command(EdnaCommand):
             self.print_json({"jobs": [report.as_dict() for report in reports]})
             return
         rows = [
-            (each.id, each.disguise, each.state, each.done, each.skipped, each.failed, each.left, each.runners)
+            (each.id, each.disguise, each.standing, each.done, each.skipped, each.failed, each.left, each.runners)
             for each in reports
         ]
         head = ("job", "disguise", "state", "done", "skipped", "failed", "left", "at work")
         self.stdout.write(table(head, rows) if rows else "There is no job.")
-
-
-def operator() -> str:
-    """Who types this."""
-    with suppress(OSError, KeyError, ImportError):
-        return getpass.getuser()
-    return ""
 
 
 def describe(report: JobReport) -> str:
@@ -84,6 +74,7 @@ def describe(report: JobReport) -> str:
         ("disguise", report.disguise),
         *((f"  {name}", value) for name, value in report.params.items()),
         ("for", "everybody" if report.everybody else "a selection"),
+        *([("left out", count(report.left_out, "staff account"))] if report.left_out else []),
         ("schedule", report.schedule or "-"),
         ("started by", report.operator or "-"),
         ("started on", report.created_on),
@@ -93,6 +84,6 @@ def describe(report: JobReport) -> str:
         ("limit", f"{report.limit_per_second:g} a second" if report.limit_per_second else "none"),
         ("pace", pace(report) or "-"),
     ]
-    lines += [(f"failed: {reason}", count) for reason, count in sorted(report.failures.items())]
+    lines += [(f"failed: {reason}", number) for reason, number in sorted(report.failures.items())]
     width = max(len(name) for name, _ in lines)
     return sum_up(report) + "\n" + "\n".join(f"  {name.ljust(width)}  {value}" for name, value in lines)

@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from edna.management.base import PARTIAL, EdnaCommand, table, usage
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, table, usage
 from edna.operations import ledger
 from edna.operations.ledger import Reapplied
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Keep the erasure ledger apart from the backups, and use it after one was restored.\n\nWhoever was disguised after a backup "
         'is in plain sight again once it is restored. With EDNA["LEDGER"] on, edna keeps\na row for each disguise that names nobody; '
@@ -37,7 +38,6 @@ class Command(EdnaCommand):
             help="To write: a new file. To reapply: a file that `write` made. To prune: the month of the oldest backup that is kept.",
         )
         parser.add_argument("--dry-run", action="store_true", help="With reapply: only say how many it would be.")
-        parser.add_argument("--operator", default="", help="Who you are, for the audit trail.")
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
@@ -45,12 +45,12 @@ class Command(EdnaCommand):
         if options["dry_run"] and action != "reapply":
             raise usage("--dry-run goes with reapply.")
         if action == "write":
-            rows = ledger.write(subject, progress=self.show_progress)
+            rows = ledger.write(subject, progress=self.show_progress, operator=operator_of(options))
             self._tell(options, {"file": subject, "rows": rows}, f"Wrote {rows} rows to {subject}.")
         elif action == "prune":
             if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", subject):
                 raise usage("prune takes a month, such as 2026-05.")
-            rows = ledger.prune(before=subject, operator=options["operator"])
+            rows = ledger.prune(before=subject, operator=operator_of(options))
             self._tell(options, {"pruned": rows}, f"Deleted {rows} rows of disguises from before {subject}.")
         else:
             self._reapply(options)
@@ -59,7 +59,7 @@ class Command(EdnaCommand):
         done = ledger.reapply(
             options["subject"],
             dry_run=options["dry_run"],
-            operator=options["operator"],
+            operator=operator_of(options),
             progress=self.show_progress,
         )
         document = {

@@ -7,7 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from edna import api, registry
-from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table
+from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table, usage
+from edna.operations import preview
+from edna.operations.wording import count
 
 
 class Command(EdnaCommand):
@@ -27,27 +29,36 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json({"principal": principal, **plan.as_dict()})
             return
-        self.stdout.write(f"{describe(plan, principal)}\n\nNothing was changed.")
+        self.stdout.write(f"{describe(plan, principal)}{staff_left_out(options)}\n\nNothing was changed.")
 
 
 def make_plan(options: dict[str, Any]) -> tuple[api.Plan, str | None]:
     """The plan that the options ask for, and the primary key of whom it is about (None: everybody)."""
     name, params = options["name"], params_of(options["name"], options["param"])
     if options["everyone"]:
-        return api.plan_all(name, params=params), None
+        return api.plan_all(name, params=params, staff=options["include_staff"]), None
+    if options["include_staff"]:
+        raise usage("--include-staff goes with --all; one person is disguised whoever they are.")
     principal = find_principal(registry.principal_model_for(registry.get(name)), options["principal"])
     return api.plan(name, principal, params=params), str(principal.pk)
 
 
 def describe(plan: api.Plan, principal: str | None) -> str:
     whom = "everybody" if principal is None else f"{plan.principal_model._meta.label} {principal}"
-    rows = [(line.model, line.operation, f"{line.rows:,}") for line in plan.tables]
-    text = f"{plan.disguise.name} for {whom}, {_count(plan.rows, 'row')}:\n\n"
-    text += table(("table", "operation", "rows"), rows)
+    rows = [(line.model, line.operation, f"{line.rows:,}", line.returning) for line in plan.tables]
+    text = f"{plan.disguise.name} for {whom}, {count(plan.rows, 'row')}:\n\n"
+    if any(line.returning for line in plan.tables):
+        text += table(("table", "operation", "rows", "comes back"), rows)
+    else:
+        text += table(("table", "operation", "rows"), [row[:3] for row in rows])
     if made := plan.pseudoprincipals:
-        text += f"\n  with {_count(made, 'new pseudoprincipal')} as {'owner' if made == 1 else 'owners'}"
-    return f"{text}\n  about {_count(plan.estimated_bytes, 'byte')} to be sealed"
+        text += f"\n  with {count(made, 'new pseudoprincipal')} as {'owner' if made == 1 else 'owners'}"
+    return f"{text}\n  about {count(plan.estimated_bytes, 'byte')} to be sealed"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def staff_left_out(options: dict[str, Any]) -> str:
+    """A line about those who run the site, and own such rows, and are not meant by --all."""
+    if not options["everyone"] or options["include_staff"]:
+        return ""
+    number = preview.staff_among_everybody(options["name"], params=params_of(options["name"], options["param"]))
+    return f"\n  without {count(number, 'staff account')} (--include-staff)" if number else ""

@@ -19,12 +19,22 @@ from django.utils import timezone
 
 from edna import api, registry
 from edna.errors import PrincipalAlreadyRegistered, PrincipalError
-from edna.management.base import EdnaCommand, find_principal, new_private_file, remove_if_empty, usage, write_through
+from edna.management.base import (
+    EdnaCommand,
+    find_principal,
+    new_private_file,
+    operator_of,
+    remove_if_empty,
+    usage,
+    write_through,
+)
+from edna.operations import audit
 
 _BATCH: Final = 500
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Give a key to users who have none, so that their data can be disguised: for a project that adopts edna with "
         "users in it.\n\nThe keys are made here, shown or written once, and kept nowhere else. Whoever holds a user's "
@@ -69,6 +79,7 @@ class Command(EdnaCommand):
         # Shown before the commit: a key that was registered and not seen by anybody would be lost.
         with transaction.atomic(using=router.db_for_write(model)):
             made = api.register_principal(principal)
+            audit.note("register", operator=operator_of(options), principals=1)
             assert made.secret_key is not None
             document = {
                 "model": model._meta.label_lower,
@@ -94,7 +105,7 @@ class Command(EdnaCommand):
                 for model in models:
                     total, done = model._base_manager.using(router.db_for_write(model)).count(), 0
                     for batch in _batches(model):
-                        made = self._register(model, batch, file)
+                        made = self._register(model, batch, file, operator=operator_of(options))
                         registered, present, done = registered + made, present + len(batch) - made, done + len(batch)
                         self.show_progress(done, max(done, total))
         finally:
@@ -115,7 +126,7 @@ class Command(EdnaCommand):
             self.stdout.write(f"Their keys are in {path}: hand each to its user, then delete the file.")
 
     @staticmethod
-    def _register(model: type[Model], batch: Sequence[Model], file: Any) -> int:
+    def _register(model: type[Model], batch: Sequence[Model], file: Any, *, operator: str) -> int:
         """Register those of ``batch`` who have no key. A key is in the file before it counts."""
         with transaction.atomic(using=router.db_for_write(model)):
             try:
@@ -134,6 +145,8 @@ class Command(EdnaCommand):
                 }
                 lines.append(json.dumps(document) + "\n")
             write_through(file, "".join(lines))
+            if made:
+                audit.note("register", operator=operator, principals=len(made))
         return len(made)
 
 

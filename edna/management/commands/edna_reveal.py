@@ -12,7 +12,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from edna import api
 from edna.errors import RevealRefused
-from edna.management.base import PARTIAL, EdnaCommand, pair, read_stdin, table, usage
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
+from edna.operations import audit
+from edna.operations.wording import count
 from edna.spec import model_field
 
 REASONS: Final = {
@@ -30,6 +32,7 @@ REASONS: Final = {
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Bring back what a disguise hid. Takes the receipt, and the key of the person it was issued to.\n\nNothing "
         "that was changed since is overwritten: what cannot be restored now stays sealed, is listed with the reason, "
@@ -102,11 +105,12 @@ class Command(EdnaCommand):
                     # What was restored until then has been undone.
                     self._report(receipt, api.Outcome(held=refused.outcome.held), options)
                 raise
+        audit.note("reveal", operator=operator_of(options), disguise=receipt.disguise)
         self._report(receipt, outcome, options)
         if not outcome.complete:
             raise CommandError(
-                f"{len(outcome.held)} record(s) could not be revealed now and stay sealed; use the receipt again when "
-                "nothing is in their way.",
+                f"{count(outcome.rows_held, 'row')} could not be revealed now and stay sealed; use the receipt again when "
+                "nothing is in the way.",
                 returncode=PARTIAL,
             )
 
@@ -121,6 +125,14 @@ class Command(EdnaCommand):
         if outcome.deferred:
             deferred = table(("table", "rows"), sorted(outcome.deferred.items()))
             self.stdout.write(f"Comes back with another disguise of the same person:\n{deferred}")
+        if outcome.altered:
+            altered = [
+                (model, name, n) for model, counts in sorted(outcome.altered.items()) for name, n in counts.items()
+            ]
+            self.stdout.write(f"Set anew, as the disguise says:\n{table(('table', 'column', 'rows'), altered)}")
+        if outcome.dropped:
+            dropped = table(("table", "rows"), sorted(outcome.dropped.items()))
+            self.stdout.write(f"Do not come back, as the disguise says:\n{dropped}")
         if outcome.held:
             rows = [(held.model, held.pk, in_words(held)) for held in outcome.held]
             self.stdout.write(f"Held:\n{table(('table', 'row', 'why'), rows)}")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from edna.management.base import PARTIAL, EdnaCommand, table
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
 from edna.operations.scrubbing import Scrubbed, scrub
 
 REASONS: Final = {
@@ -19,6 +19,7 @@ REASONS: Final = {
 
 
 class Command(EdnaCommand):
+    noted = True
     help = (
         "Write edna's tables anew, and what disguises have written in the application's, so that where rows lie and which transaction "
         "wrote them no longer tells which belong together. Changes no value. Run it every night or week: while a table is being "
@@ -37,7 +38,7 @@ class Command(EdnaCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         rebuild = not options["keep_application_tables"]
-        done = scrub(rebuild_application=rebuild, operator="", progress=self.show_progress)
+        done = scrub(rebuild_application=rebuild, operator=operator_of(options), progress=self.show_progress)
         if options["json"]:
             self.print_json(done.as_dict())
         else:

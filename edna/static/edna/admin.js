@@ -25,6 +25,11 @@
     if (!places.size) { return; }
     section.querySelectorAll(".edna-reload").forEach(function (link) { link.hidden = true; });
 
+    function say(what) {
+      section.classList.toggle("edna-stale", what !== "");
+      section.querySelectorAll("[data-trouble]").forEach(function (note) { note.hidden = note.dataset.trouble !== what; });
+    }
+
     function show(place, job) {
       place.querySelectorAll("[data-figure]").forEach(function (element) {
         if (element.dataset.figure === "bar") { element.value = job.percent; return; }
@@ -36,7 +41,9 @@
     async function follow() {
       let wait = document.hidden ? SLOW_POLL : POLL;
       try {
-        const answer = await fetch(section.dataset.live, { headers: { Accept: "application/json" }, redirect: "error" });
+        const answer = await fetch(section.dataset.live, { headers: { Accept: "application/json" }, redirect: "manual" });
+        // The only place this address ever sends anybody to is the page to log in. Asking again would change nothing.
+        if (answer.type === "opaqueredirect") { say("ended"); return; }
         if (answer.status === 403 || answer.status === 404) { window.location.reload(); return; }
         if (!answer.ok) { throw new Error(); }
         const jobs = (await answer.json()).jobs;
@@ -46,10 +53,10 @@
         });
         known.forEach(function (job) { show(places.get(job.id), job); });
         if (changed) { window.location.reload(); return; }
-        section.classList.remove("edna-stale");
+        say("");
       } catch (error) {
-        // The server is away for a moment, or somebody has logged out: what is shown may be old.
-        section.classList.add("edna-stale");
+        // The server is away for a moment: what is shown may be old.
+        say("away");
         wait = SLOW_POLL;
       }
       window.setTimeout(follow, wait);

@@ -16,6 +16,7 @@ class Guest(models.Model):
 
     class Meta:
         app_label = "inn"
+        ordering = ("pk",)
 
 
 class Regular(Guest):
@@ -23,6 +24,7 @@ class Regular(Guest):
 
     class Meta:
         app_label = "inn"
+        ordering = ("pk",)
         proxy = True
 
 
@@ -36,6 +38,7 @@ class Host(models.Model):
 
     class Meta:
         app_label = "inn"
+        ordering = ("pk",)
 
 
 class Stay(models.Model):
@@ -48,6 +51,7 @@ class Stay(models.Model):
 
     class Meta:
         app_label = "inn"
+        ordering = ("pk",)
 
 
 class Meal(models.Model):
@@ -58,6 +62,7 @@ class Meal(models.Model):
 
     class Meta:
         app_label = "inn"
+        ordering = ("pk",)
 
 
 class Letter(models.Model):
@@ -69,6 +74,7 @@ class Letter(models.Model):
 
     class Meta:
         app_label = "inn"
+        ordering = ("pk",)
 
 
 MODELS = (Guest, Host, Stay, Meal, Letter)

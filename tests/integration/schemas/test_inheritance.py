@@ -10,6 +10,7 @@ from django.db.models import Q
 
 import edna
 from edna import Decorrelate, Held, Keep, Modify, Reason, Remove, placeholders
+from edna.checks import returning
 from edna.errors import DanglingReferences
 from tests.support import Student, application_dump, edna_dump, statements
 
@@ -379,3 +380,46 @@ def test_keep_is_not_needed_for_parent_links(schemas: Any, enrolled: Enrol, spec
     assert cat.reveal(receipt).complete
     assert application_dump() == before
     assert not any(isinstance(step, Keep) for step in edna.registry.get(name).transformations)
+
+
+class TestTerms:
+    """What does not come back as it was: columns of either table, and whole objects."""
+
+    def test_columns_of_parent_and_child(self, zoo: Any, ada: Student, spec: Any) -> None:
+        name = spec(
+            "birds",
+            Remove(zoo.Bird, owner="keeper", returning={"wingspan": 0, "chip": None}),
+            Remove(zoo.Sighting, owner="animal__bird__keeper"),
+        )
+        outcome = ada.reveal(ada.disguise(name))
+        assert outcome.complete
+        assert set(zoo.Bird.objects.filter(keeper=ada.user).values_list("wingspan", "chip")) == {(0, None)}
+        assert not zoo.Bird.objects.exclude(keeper=ada.user).filter(wingspan=0).exists()
+        assert outcome.altered["schemas.bird"] == {"wingspan": 2}
+
+    def test_of_a_principal_of_two_tables(self, zoo: Any, ada: Student, spec: Any) -> None:
+        name = spec("leave", Remove(zoo.Keeper, returning={"name": "returned"}), *leaving(zoo)[1:])
+        outcome = ada.reveal(ada.disguise(name))
+        assert outcome.complete
+        warden = zoo.Warden.objects.get(pk=ada.user.pk)
+        assert (warden.name, warden.badge) == ("returned", "007")
+
+    def test_of_a_column_in_a_child_of_the_principal(
+        self, zoo: Any, ada: Student, bob: Student, spec: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The child's row goes and returns with the principal's, and may hold the rights."""
+        monkeypatch.setattr(returning, "_SETS_OF_RIGHTS", {"badge"})
+        unsaid = spec("unsaid", *leaving(zoo))
+        name = spec("leave", Remove(zoo.Keeper, returning={"badge": placeholders.random_string()}), *leaving(zoo)[1:])
+        found = {each: returning.check_returning(edna.registry.get(each)) for each in (unsaid, name)}
+        assert [message.id for message in found[unsaid]] == ["edna.W123"]
+        assert """returning={"badge": ''}""" in str(found[unsaid][0].hint)
+        assert [message.id for message in found[name]] == ["edna.W303"], "the column is short, and can be set"
+        outcome = ada.reveal(ada.disguise(name))
+        assert outcome.complete
+        assert outcome.altered == {"schemas.warden": {"badge": 1}}
+        back = zoo.Warden.objects.get(pk=ada.user.pk)
+        assert back.name == "Ada"
+        assert back.badge not in ("", "007")
+        assert bob.reveal(bob.disguise(name)).complete, "who has no row there has none afterwards"
+        assert zoo.Warden.objects.count() == 1

@@ -10,9 +10,9 @@ from django.db import connection
 
 import edna
 from edna import Decorrelate, Held, Keep, Modify, Reason, Remove, placeholders
-from edna.engine.fitting import refuses_at_once
+from edna.db.rows import table_of
+from edna.engine.revealing.constraints import refuses_at_once
 from edna.errors import DanglingReferences
-from edna.rows import table_of
 from tests.support import Student, application_dump, edna_dump
 
 pytestmark = pytest.mark.django_db

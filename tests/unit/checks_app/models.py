@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import Group
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
@@ -155,6 +156,15 @@ class Duel(Table):
     pk = models.CompositePrimaryKey("challenger", "challenged")
     challenger = models.ForeignKey(Person, models.CASCADE, related_name="+")
     challenged = models.ForeignKey(Person, models.CASCADE, related_name="+")
+
+
+class Officer(Table):
+    """A principal with rights."""
+
+    is_staff = models.BooleanField(default=False)
+    roles = models.IntegerField(default=0)
+    photo = models.FileField(null=True)
+    groups = models.ManyToManyField(Group)
 
 
 class Agent(Person):

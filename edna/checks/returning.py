@@ -1,0 +1,194 @@
+"""Checks of the terms on which removed rows come back: can they be kept, and are rights left to come back unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from django.contrib.auth.models import Group, Permission
+from django.core.checks import CheckMessage, Error, Warning
+from django.db.models import BooleanField, Field, FileField, ForeignKey, Model
+
+from edna import coverage
+from edna.checks.columns import check_columns
+from edna.checks.settings import principal_models
+from edna.checks.steps import column_of, is_table, name_of, refers_to_principal, written
+from edna.coverage import column_of_object, relations_to, tables_of_object
+from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
+
+#: What Django's own users have, and names that nobody gives to anything else.
+_RIGHTS: Final = {"is_staff", "is_superuser", "is_admin", "is_administrator", "is_moderator", "is_operator"}
+#: Of any type: bits, a word, a list, a reference.
+_SETS_OF_RIGHTS: Final = {"role", "roles", "permissions", "privileges"}
+
+
+def check_returning(disguise: type[Disguise]) -> list[CheckMessage]:
+    removals = [step for step in disguise.removals() if is_table(step.model)]
+    found: list[CheckMessage] = []
+    for step in removals:
+        if isinstance(step.returning, Mapping):
+            found += _values(disguise, step)
+        elif step.returning is NOTHING:
+            found += _nothing(disguise, step, removals)
+        elif step.returning not in (None, AS_IT_WAS):
+            found.append(
+                Error(
+                    f"{written(step)}: its `returning` is {step.returning!r}, so nothing of it comes back by a reveal.",
+                    hint='Write returning={"is_staff": False}, edna.NOTHING or edna.AS_IT_WAS.',
+                    obj=name_of(disguise),
+                    id="edna.E121",
+                )
+            )
+    return [*found, *_contradictions(disguise, removals), *_unsaid(disguise, removals)]
+
+
+def _values(disguise: type[Disguise], step: Remove) -> Iterator[CheckMessage]:
+    obj, what = name_of(disguise), f"{written(step)}, returning"
+    placeholders = step.values_on_return
+    columns: dict[Field[Any, Any], Any] = {}
+    for name in step.returning if isinstance(step.returning, Mapping) else ():
+        column = column_of_object(step.model, name)
+        field = column_of(column.model, name) if column is not None else None
+        problem = "is no column that could be set" if field is None else _problem(step, field)
+        if problem:
+            yield Error(
+                f"{what}: {step.model._meta.label}.{name} {problem}, so the rows cannot come back.",
+                hint=f"Name other columns of {step.model._meta.label}, or leave it out.",
+                obj=obj,
+                id="edna.E121",
+            )
+        elif field is not None and name in placeholders:
+            columns[field] = placeholders[name]
+    for model in dict.fromkeys(field.model for field in columns):
+        own = {field: draw for field, draw in columns.items() if field.model is model}
+        yield from check_columns(model, own, what=what, obj=obj, fails="a reveal would hold the rows")
+
+
+def _problem(step: Remove, field: Field[Any, Any]) -> str | None:
+    if field.primary_key or field in getattr(field.model._meta, "pk_fields", ()):
+        return "is a part of the primary key"
+    if field.name in {owner.partition("__")[0] for owner in step.owners}:
+        return "says whose the row is"
+    if isinstance(field, FileField):
+        return "names a file, which is sealed beside the row"
+    if any(relation.field.target_field == field for relation in relations_to(field.model)):
+        return "is what foreign keys find the row by"
+    return None
+
+
+def _nothing(disguise: type[Disguise], step: Remove, removals: Iterable[Remove]) -> Iterator[CheckMessage]:
+    """Rows that stay away must be nobody's need."""
+    model = step.model._meta.concrete_model or step.model
+    staying = {each.model._meta.concrete_model for each in removals if each.returning is NOTHING}
+    needed = [
+        relation.label
+        for relation in relations_to(model)
+        if relation.model not in staying and not coverage.kept(disguise, relation.model, relation.field.name)
+    ]
+    principals = {principal._meta.concrete_model for principal in principal_models()}
+    problem = None
+    if principals & set(tables_of_object(model)):
+        problem = "it is the account itself, which a reveal is to bring back"
+    elif len(step.owners) > 1:
+        problem = "its rows have several owners, and one of them would lose what another one brings back"
+    elif len(tables_of_object(model)) > 1:
+        problem = "its rows lie in several tables (multi-table inheritance)"
+    elif any(isinstance(field, FileField) for field in model._meta.local_fields):
+        problem = "its rows have files, which are sealed beside them"
+    elif needed:
+        problem = f"{', '.join(needed)} refers to its rows, and would be held for ever"
+    if problem:
+        yield Error(
+            f"{written(step)} cannot stay away for good (returning=edna.NOTHING): {problem}.",
+            hint="Let it come back, with other values in the columns that matter: returning={...}.",
+            obj=name_of(disguise),
+            id="edna.E122",
+        )
+
+
+def _contradictions(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[CheckMessage]:
+    """A record does not say which of two steps made it."""
+    said: dict[type[Model], list[Remove]] = {}
+    for step in removals:
+        said.setdefault(step.model._meta.concrete_model or step.model, []).append(step)
+    for model, steps in said.items():
+        terms = [step.returning for step in steps]
+        if any(each != terms[0] for each in terms):
+            yield Error(
+                f"Several steps remove {model._meta.label}, on different terms of return: which of them holds for a row that "
+                "comes back cannot be told.",
+                hint="Give each Remove of this model the same `returning`.",
+                obj=name_of(disguise),
+                id="edna.E121",
+            )
+
+
+def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[CheckMessage]:
+    """Rights that come back, and nobody has said that they should."""
+    for step in removals:
+        if step.returning in (AS_IT_WAS, NOTHING):
+            continue
+        said = step.returning if isinstance(step.returning, Mapping) else {}
+        rights = [field for field in _rights_of(step.model) if field.name not in said]
+        if rights:
+            names = ", ".join(field.name for field in rights)
+            values = ", ".join(f'"{field.name}": {_without(field)!r}' for field in rights)
+            yield Warning(
+                f"{written(step)}: {names} of {step.model._meta.label} look{'s' if len(rights) == 1 else ''} like rights, and nothing "
+                "says how they come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
+                hint=f"Write Remove({step.model.__name__}, returning={{{values}}}); with edna.AS_IT_WAS for a value if it is "
+                "meant to come back.",
+                obj=name_of(disguise),
+                id="edna.W123",
+            )
+        elif not said and _grants(step.model):
+            owner = "".join(f', owner="{name}"' for name in step.owners)
+            yield Warning(
+                f"{written(step)}: its rows of {step.model._meta.label} give people groups or permissions, and nothing says how they "
+                "come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
+                hint=f"Write Remove({_expression(step.model)}{owner}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant "
+                "to come back.",
+                obj=name_of(disguise),
+                id="edna.W123",
+            )
+
+
+def _rights_of(model: type[Model]) -> list[Field[Any, Any]]:
+    """Columns of a principal's own row, in whichever table, that look like rights."""
+    principals = {principal._meta.concrete_model for principal in principal_models()}
+    concrete = model._meta.concrete_model or model
+    if not principals & {concrete, *(parent._meta.concrete_model for parent in model._meta.get_parent_list())}:
+        return []
+    return [
+        field
+        for field in dict.fromkeys(
+            field for table in tables_of_object(concrete) for field in table._meta.local_concrete_fields
+        )
+        if (field.name in _RIGHTS and isinstance(field, BooleanField)) or field.name in _SETS_OF_RIGHTS
+    ]
+
+
+def _grants(model: type[Model]) -> bool:
+    """Rows that tie a principal to one of Django's groups or permissions."""
+    related = [field.related_model for field in model._meta.local_fields if isinstance(field, ForeignKey)]
+    return any(each in (Group, Permission) for each in related) and any(
+        refers_to_principal(field) for field in model._meta.local_fields
+    )
+
+
+def _without(field: Field[Any, Any]) -> Any:
+    """A value that gives no right, as far as the column's type tells."""
+    if isinstance(field, BooleanField):
+        return False
+    if field.null:
+        return None
+    return 0 if "Integer" in field.get_internal_type() else ""
+
+
+def _expression(model: type[Model]) -> str:
+    """How a specification names the model: the table of a many-to-many field through that field."""
+    auto_created: Any = model._meta.auto_created
+    for field in auto_created._meta.local_many_to_many if auto_created else ():
+        if field.remote_field.through is model:
+            return f"{auto_created.__name__}.{field.name}.through"
+    return model.__name__

@@ -1,0 +1,1 @@
+"""Bags: sealed here, opened here, and nowhere else."""

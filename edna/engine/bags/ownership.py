@@ -1,0 +1,73 @@
+"""Whose a row is: what the registered disguises say of its model, read from the database.
+
+A foreign key that merely mentions a principal (who moderated it, who is quoted) makes nobody an owner. Reads; never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import ForeignKey, Model, QuerySet
+
+from edna import registry
+from edna.coverage import same_table
+from edna.engine.bags.capability import Unlocked
+from edna.errors import SpecError
+
+Voices = Callable[[Unlocked, type[Model]], list[Any]]
+
+
+def spoken_for(obj: Model, voices: Voices, unlocked: Unlocked, *, owner: str | None) -> Model | None:
+    """The first owner of the row that is among the ``voices`` of its model; None if there is none.
+
+    The row of the database decides, not the object, whose attributes anybody may have set.
+
+    Raises:
+        SpecError: ``owner`` is no path to a principal model.
+    """
+    if owner is not None and _principal_model(type(obj), owner) is None:
+        raise SpecError(f"{obj._meta.label}: {owner!r} is no foreign key to a principal model, and no path to one.")
+    for path in [owner] if owner is not None else owner_paths(type(obj)):
+        model = _principal_model(type(obj), path)
+        mine = set(voices(unlocked, model)) if model is not None else set()
+        if model is None or not mine or obj.pk is None:
+            continue
+        # Not a manager: managers may hide rows, and a hidden row is its owner's, too.
+        rows: QuerySet[Any, Any] = QuerySet(model=type(obj), using=unlocked.using).filter(pk=obj.pk)
+        for holder in rows.values_list(f"{path}__pk" if path else "pk", flat=True):
+            if holder in mine:
+                return model._base_manager.using(unlocked.using).get(pk=holder)
+    return None
+
+
+def owner_paths(model: type[Model]) -> list[str]:
+    """The paths from a row to its owners, the empty one if it is a principal itself.
+
+    Those of the steps of all registered disguises, each once. Where none has a step for the model, its foreign key to a principal
+    model, if there is one and no other.
+    """
+    own = [""] if any(same_table(model, principal) for principal in registry.principal_models()) else []
+    declared = own + list(dict.fromkeys(_declared(model)))
+    if declared:
+        return declared
+    direct = [field.name for field in model._meta.concrete_fields if isinstance(field, ForeignKey)]
+    owners = [name for name in direct if _principal_model(model, name) is not None]
+    return owners if len(owners) == 1 else []
+
+
+def _declared(model: type[Model]) -> Iterator[str]:
+    tables = {parent._meta.concrete_model for parent in (model, *model._meta.get_parent_list())}
+    for disguise in registry.disguises().values():
+        for step in disguise.steps():
+            if step.model._meta.concrete_model in tables:
+                yield from step.owners
+
+
+def _principal_model(model: type[Model], path: str) -> type[Model] | None:
+    try:
+        target = registry.owner_target(model, path or None)
+    except (SpecError, FieldDoesNotExist):
+        return None
+    return next((each for each in registry.principal_models() if same_table(each, target)), None)

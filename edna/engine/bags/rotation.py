@@ -1,0 +1,108 @@
+"""Gives a principal new keys, and everyone they speak for: whatever was sealed to the old ones is sealed anew.
+
+Bags keep their locators, so receipts stay good. Works on bags as they are stored, segment by segment, whatever their records say
+and whichever database or release they come from; only the keys in speaks-for records are replaced. Invariants: everything
+that the old key opens the new one opens, or nothing is changed (nothing lost); the old keys open nothing afterwards. Bags that
+several people share, and the content of files, stay where they are, because their keys follow from their locators: the
+old keys no longer lead to those (docs/decisions/0010). The number of statements depends on the levels of speaking-for alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+
+from edna import conf, store
+from edna.crypto.keys import PublicKey, SecretKey
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.reader import Everything, Holder, Opened, read_all
+from edna.engine.bags.seal import Sealed
+from edna.errors import PrincipalAlreadyRegistered, ReceiptsIncomplete
+from edna.keypool import pool
+from edna.records.bag import Bag, BagKind, seal_bag
+from edna.records.locator import Locator, seal_locator
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.store import Entry, serverkeys
+
+
+def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) -> None:
+    """Seal everything that ``unlocked`` opens to ``public_key``, in the caller's transaction.
+
+    With ``leave_damaged``, what does not open is left where it is and taken out of the lists.
+
+    Raises:
+        PrincipalNotRegistered: the old key is nobody's, perhaps because it was rotated before.
+        PrincipalAlreadyRegistered: ``public_key`` is somebody's, or one that was drawn for a pseudoprincipal is: the caller draws again.
+        ReceiptForeign: one of the receipts given to `unlock` does not open.
+        ReceiptsIncomplete: a bag that no list leads to is there, and its receipt was not given.
+        BagError: something that the lists lead to was changed, moved, forged or is missing.
+    """
+    using = unlocked.using
+    everything = read_all(unlocked)
+    if everything.refused and not leave_damaged:
+        raise next(iter(everything.refused.values()))
+    if everything.unopened and not leave_damaged:
+        raise ReceiptsIncomplete(
+            "A bag of this principal is there whose receipt was not given: a disguise with their key at hand has noted it. Unlock with all "
+            "their receipts; leave_damaged=True gives it up. Nothing was changed."
+        )
+    if bytes(public_key) in everything.holders:
+        raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
+    own = bytes(unlocked.public_key)
+    others = [old for old in everything.holders if old != own]
+    # Those without an entry too: one that was swept may be made again, and not with a key that was compromised.
+    others += _without_entry(everything)
+    new_keys = dict(zip(others, pool.take(len(others)), strict=True))
+    recipients = {old: secret_key.public_key for old, secret_key in new_keys.items()} | {own: public_key}
+    sealed: list[Sealed] = []
+    for opened in everything.opened:
+        if opened.holder is not None:
+            recipient = recipients[opened.holder.public_key]
+            sealed += _resealed(opened, new_keys, recipient=recipient, given_up=everything.unopened, using=using)
+    # What is left of an expired disguise is not sealed anew, and must not look damaged to the new key.
+    gone = set(everything.refused) | everything.expired
+    entries = [_entry(holder, recipients[old], gone=gone) for old, holder in everything.holders.items()]
+    store.replace_bags(sealed, using=using)
+    store.replace_keys(entries, using=using)
+
+
+def _without_entry(everything: Everything) -> list[bytes]:
+    voices = [voice for opened in everything.opened for voice in opened.speaks_for]
+    return [key for key in dict.fromkeys(bytes(voice.public_key) for voice in voices) if key not in everything.holders]
+
+
+def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
+    items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
+    return replace(holder.entry, public_key=bytes(public_key), locators=b"".join(items))
+
+
+def _resealed(
+    opened: Opened, new_keys: Mapping[bytes, SecretKey], *, recipient: PublicKey, given_up: set[bytes], using: str
+) -> Iterator[Sealed]:
+    numbers = {kind: count() for kind in BagKind}
+    for bag in opened.bags:
+        made = seal_bag(
+            _with_new_keys(bag, new_keys, given_up=given_up),
+            locator=opened.locator,
+            sequence=next(numbers[bag.kind]),
+            public_key=recipient,
+            mac_key=serverkeys.signing_key(using=using),
+            compress=conf.compress(),
+        )
+        yield made.index, made.sealed
+
+
+def _with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey], *, given_up: set[bytes]) -> Bag:
+    if bag.kind is not BagKind.SPEAKS_FOR:
+        return bag
+    batches = []
+    for batch in bag.batches:
+        assert isinstance(batch, SpeaksForBatch)
+        rows = []
+        for principal, public_key, secret_key, owner in batch.rows:
+            key = new_keys.get(bytes(public_key), secret_key)
+            rows.append(SpeaksFor(principal, key.public_key, key, owner))
+        unlisted = tuple(index for index in batch.unlisted if index not in given_up)
+        batches.append(replace(batch, rows=rows, unlisted=unlisted))
+    return replace(bag, batches=tuple(batches))

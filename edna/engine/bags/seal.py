@@ -1,0 +1,154 @@
+"""Turns records into sealed bags: in segments that fit a packet and memory, each saying how many there are.
+
+Invariant (nothing readable): what leaves here is sealed and authenticated, under a key that the database knows. Knows records, keys and
+settings; stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from edna import conf
+from edna.crypto.keys import PublicKey
+from edna.db import rows as raw
+from edna.errors import KeyMalformed
+from edna.records.bag import Bag, BagKind, seal_bag
+from edna.records.diff import DiffBatch, Operation
+from edna.records.locator import Locator
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.store import Entry, serverkeys
+
+#: Index and sealed bytes of one segment.
+Sealed = tuple[bytes, bytes]
+
+
+def recipient_of(entry: Entry) -> PublicKey:
+    """To whom is sealed what belongs to this entry.
+
+    Raises:
+        KeyMalformed: what is sealed to its public key opens for nobody. Earlier releases took such keys.
+    """
+    try:
+        return PublicKey(entry.public_key)
+    except KeyMalformed as error:
+        whose = f"{entry.model} {entry.reference}" if entry.attached else "somebody who was removed"
+        raise KeyMalformed(
+            f"Entry {entry.id} of {whose} has a key that nothing can be sealed to. {error} Nothing was changed. Delete that row of "
+            "edna_principalentry and register them again, with another key."
+        ) from error
+
+
+def seal_records(
+    head: Bag,
+    diffs: Sequence[DiffBatch],
+    speaks_for: Sequence[SpeaksFor],
+    *,
+    locator: Locator,
+    recipient: PublicKey,
+    using: str,
+    unlisted: Collection[bytes] = (),
+) -> list[Sealed]:
+    """Both bags of one (principal, disguise), in segments. No diff bag where only voices are left: nothing can be revealed
+    by it any more. An empty one where there is nothing at all: it says that the disguise happened. What is ``unlisted`` stands beside
+    the first voices, and nowhere if there are none."""
+    batches = list(_segments(merged(diffs)))
+    size = conf.chunk_rows()
+    voices = [speaks_for[start : start + size] for start in range(0, len(speaks_for), size)]
+    if not batches and not voices:
+        batches = [()]
+    head = replace(head, segments=(len(batches), len(voices)))
+    bags = [replace(head, kind=BagKind.DIFF, batches=segment) for segment in batches]
+    spoken = [
+        replace(head, kind=BagKind.SPEAKS_FOR, batches=(SpeaksForBatch(head.principal_model, rows, noted),))
+        for number, rows in enumerate(voices)
+        for noted in [() if number else tuple(sorted(unlisted))]
+    ]
+    return _sealed(bags, locator, recipient, using=using) + _sealed(spoken, locator, recipient, using=using)
+
+
+def seal_shared(head: Bag, diffs: Sequence[DiffBatch], *, locator: Locator, using: str) -> list[Sealed]:
+    """A bag for several owners, each of whom knows its locator and nothing else about it.
+
+    It names no principal, disguise or parameter: its owners may read it, and are not told what the others did.
+    """
+    batches = list(_segments(merged(diffs)))
+    head = replace(head, disguise="", principal=None, params={}, listed=True, segments=(len(batches), 0))
+    bags = [replace(head, kind=BagKind.SHARED, batches=segment) for segment in batches]
+    return _sealed(bags, locator, locator.shared_key().public_key, using=using)
+
+
+def _sealed(bags: Sequence[Bag], locator: Locator, recipient: PublicKey, *, using: str) -> list[Sealed]:
+    sealed = []
+    for sequence, bag in enumerate(bags):
+        made = seal_bag(
+            bag,
+            locator=locator,
+            sequence=sequence,
+            public_key=recipient,
+            mac_key=serverkeys.signing_key(using=using),
+            compress=conf.compress(),
+        )
+        sealed.append((made.index, made.sealed))
+    return sealed
+
+
+def merged(diffs: Sequence[DiffBatch]) -> list[DiffBatch]:
+    """Neighbours that say the same of different rows as one: a reveal works batch by batch, and what is held, or has moved, comes
+    row by row."""
+    done: list[DiffBatch] = []
+    keys: set[tuple[Any, ...]] = set()
+    for batch in diffs:
+        last = done[-1] if done else None
+        own = batch.primary_keys() if batch.operation in _MERGED else []
+        if last is not None and own and _alike(last, batch) and keys.isdisjoint(own):
+            if not isinstance(last.rows, _Rows):
+                last = done[-1] = replace(last, rows=_Rows(last.rows))
+            last.rows.extend(batch.rows)  # type: ignore[attr-defined]  # a list of our own
+        else:
+            done.append(batch)
+            keys = set()
+        keys.update(own)
+    return done
+
+
+class _Rows(list[Any]):
+    """Rows that belong to nobody else yet."""
+
+
+_MERGED = frozenset({Operation.MODIFY, Operation.DECORRELATE})
+
+
+def _alike(one: DiffBatch, other: DiffBatch) -> bool:
+    return (one.operation, one.model, one.stamp, one.key, one.columns) == (
+        other.operation,
+        other.model,
+        other.stamp,
+        other.key,
+        other.columns,
+    )
+
+
+def _segments(batches: Sequence[DiffBatch]) -> Iterator[tuple[DiffBatch, ...]]:
+    """Split into bags of at most ``CHUNK_ROWS`` rows and a few MiB, so that each fits a packet and memory."""
+    most = conf.chunk_rows()
+    batches = [batch for batch in batches if batch.rows]
+    few = sum(len(batch.rows) for batch in batches) < most
+    if few and sum(raw.total_bytes(batch.rows) for batch in batches) < raw.MAX_STATEMENT_BYTES:
+        yield from [tuple(batches)] if batches else []
+        return
+    segment: list[DiffBatch] = []
+    rows, size = 0, 0
+    for batch in batches:
+        start = 0
+        for end, row in enumerate(batch.rows, start=1):
+            rows += 1
+            size += raw.row_bytes(row)
+            if rows >= most or size >= raw.MAX_STATEMENT_BYTES:
+                yield (*segment, replace(batch, rows=batch.rows[start:end]))
+                segment, rows, size, start = [], 0, 0, end
+        if start < len(batch.rows):
+            segment.append(replace(batch, rows=batch.rows[start:]) if start else batch)
+    if segment:
+        yield tuple(segment)

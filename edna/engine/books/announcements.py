@@ -1,0 +1,136 @@
+"""Tells the application, once all is committed, which rows of which models a disguise or a reveal touched.
+
+One signal for each model and kind, with primary keys only. What nobody listens to is neither collected nor computed. Keys are
+collected raw while the work is done, and become Python values afterwards, when no lock is held any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+from django.db import transaction
+from django.db.models import Model
+
+from edna import signals
+from edna.db import rows as raw
+from edna.db.rows import Row, Table, table_of
+from edna.engine.planning.steps import Plan, PlannedStep
+from edna.records.diff import DiffBatch, Operation
+from edna.signals import Announcement
+from edna.store import Entry
+
+logger = logging.getLogger("edna")
+
+_KINDS = {
+    Operation.REMOVE: signals.rows_removed,
+    Operation.MODIFY: signals.rows_changed,
+    Operation.DECORRELATE: signals.rows_changed,
+}
+
+
+@dataclass
+class News:
+    """What there is to tell. The order of the signals is the order in which they were first noted."""
+
+    #: Raw primary keys by signal and table; each once.
+    touched: dict[tuple[int, Table], tuple[Announcement, dict[Row, None]]] = field(default_factory=dict)
+
+    def note(self, signal: Announcement, table: Table, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of ``table`` that hold the values of ``names``, the primary key's among them."""
+        # The quick question first: usually nobody listens to anything.
+        if signal.receivers and signal.has_listeners(table.model):
+            _, keys = self.touched.setdefault((id(signal), table), (signal, {}))
+            positions = [names.index(name) for name in table.key_names]
+            keys |= dict.fromkeys(tuple(row[position] for position in positions) for row in rows)
+
+    def forget(self, signal: Announcement, table: Table, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """What was noted of these rows has not come true after all."""
+        _, keys = self.touched.get((id(signal), table), (signal, {}))
+        if keys:
+            positions = [names.index(name) for name in table.key_names]
+            for row in rows:
+                keys.pop(tuple(row[position] for position in positions), None)
+
+    def note_undone(self, batch: DiffBatch, table: Table, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of a change that have their old values again: key and old values. The key may be one of them."""
+        names = (*batch.key, *batch.columns)
+        found = list(rows) if signals.rows_changed.receivers or signals.rows_removed.receivers else []
+        if set(batch.key).isdisjoint(batch.columns):
+            self.note(signals.rows_changed, table, names, found)
+            return
+        # The same column twice: as the key that the row had under disguise, and as the old value.
+        now = [dict(zip(names, row, strict=False)) for row in found]
+        self.note(signals.rows_changed, table, batch.key, [[row[name] for name in batch.key] for row in now])
+        self.note(signals.rows_removed, table, batch.key, [row[: len(batch.key)] for row in found])
+
+    def send(self, name: str, *, using: str) -> None:
+        """Send it all once the transaction is committed; nothing if it is not."""
+        found = [(signal, table, list(keys)) for (_, table), (signal, keys) in self.touched.items() if keys]
+        if found:
+            _after_commit(lambda: _send_rows(name, found, using=using), using=using)
+
+
+def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, whole: bool, using: str) -> None:
+    """Tell what executing ``plan`` did, and if that was the ``whole`` disguise, to whom; ``moved`` are rows whose primary key it
+    has changed, by the former one."""
+    news = News()
+    if any(signal.receivers for signal in _KINDS.values()):
+        for step in plan.steps:
+            if step.operation in _KINDS and step.rows and not step.on_paper:
+                _note(news, step, moved.get(step.table.model, {}))
+    news.send(plan.disguise.name, using=using)
+    if whole:
+        people = [str(target.entry.reference) for target in plan.targets if target.entry.natural]
+        _tell_whom(signals.disguised, plan.principal_model, plan.disguise.name, people, using=using)
+
+
+def _note(news: News, step: PlannedStep, moved: Mapping[Row, Row]) -> None:
+    table, keys = step.table, step.primary_keys()
+    if step.operation is Operation.REMOVE:
+        # Their records may name them by a key that they have on paper only.
+        former = {new: old for old, new in moved.items()}
+        news.note(signals.rows_removed, table, table.key_names, [former.get(key, key) for key in keys])
+        return
+    news.note(signals.rows_changed, table, table.key_names, [moved.get(key, key) for key in keys])
+    news.note(signals.rows_removed, table, table.key_names, [key for key in keys if key in moved])
+
+
+def revealed(news: News, name: str, label: str, whose: Callable[[], Entry], *, whole: bool, using: str) -> None:
+    """Tell what a reveal did, and, once the ``whole`` disguise is undone, for whom: nobody, if that person has no row (yet)."""
+    news.send(name, using=using)
+    if signals.revealed.receivers and whole:
+        entry = whose()
+        people = [str(entry.reference)] if entry.attached else []
+        _tell_whom(signals.revealed, apps.get_model(label), name, people, using=using)
+
+
+def _tell_whom(signal: Announcement, model: type[Model], name: str, people: Sequence[str], *, using: str) -> None:
+    sender = table_of(model).model
+    if signal.receivers and signal.has_listeners(sender):
+        _after_commit(lambda: _send(signal, sender, name, map(sender._meta.pk.to_python, people)), using=using)
+
+
+def _after_commit(send: Any, *, using: str) -> None:
+    # Robust: a failure in here would be taken for one of the transaction, which is done, and be tried again.
+    transaction.on_commit(send, using=using, robust=True)
+
+
+def _send_rows(name: str, found: Sequence[tuple[Announcement, Table, list[Row]]], *, using: str) -> None:
+    for signal, table, keys in found:
+        columns = [
+            raw.python_values(column, values, using=using)
+            for column, values in zip(table.key, zip(*keys, strict=True), strict=True)
+        ]
+        _send(signal, table.model, name, columns[0] if len(columns) == 1 else zip(*columns, strict=True))
+
+
+def _send(signal: Announcement, sender: type[Model], name: str, keys: Iterable[Any]) -> None:
+    try:
+        signal.send_robust(sender=sender, name=name, keys=tuple(keys))
+    except Exception as error:
+        # It is committed: a receiver, or what Django does around it, fails nobody. Not Django's own words, which are the error's.
+        logger.error("A signal of edna could not be sent: %s.", type(error).__name__)

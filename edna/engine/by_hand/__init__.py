@@ -1,0 +1,1 @@
+"""Disguises that are written as code, step by step."""

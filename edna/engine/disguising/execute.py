@@ -1,0 +1,196 @@
+"""Applies a plan: changes the application's rows and writes the bags that can undo it, in the caller's transaction.
+
+Invariants: rows and bags change together (nothing lost); what leaves here in the database is sealed (nothing readable) and linked by
+nothing (nothing linkable); the number of statements depends on the tables, not on rows, targets or pseudoprincipals (constant statements).
+A global disguise comes here once for each batch of 500 principals.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from django.db import connections
+from django.db.models import Model
+
+from edna import conf, store
+from edna.db import rows as raw
+from edna.db.rows import Row
+from edna.engine.bags import unlisted
+from edna.engine.bags.seal import recipient_of, seal_records, seal_shared
+from edna.engine.books import announcements, departure, ledger, measurements
+from edna.engine.books.expiry_dates import bucket_of, entry_bucket
+from edna.engine.disguising import row_changes
+from edna.engine.disguising.record import Records, SharedRows, mention, record, share
+from edna.engine.disguising.row_changes import Moved, translated
+from edna.engine.files import sealing
+from edna.engine.graph.ordering import against_order
+from edna.engine.graph.references import reference_of
+from edna.engine.planning.steps import Plan, PlannedStep, Speaking
+from edna.records.bag import Bag, BagKind
+from edna.records.locator import Locator, Receipt, seal_locator
+from edna.store import Entry
+
+
+def execute(
+    plan: Plan,
+    *,
+    now: datetime.datetime,
+    using: str,
+    locators: Sequence[Locator] = (),
+    more_to_come: bool = False,
+) -> list[Receipt]:
+    """Apply ``plan`` and return a receipt for each of its targets, in their order. Runs inside a transaction.
+
+    A chunk of a larger disguise brings its ``locators``; nobody is told whom was disguised while there is ``more_to_come``.
+    """
+    records = [Records() for _ in plan.targets]
+    shared: list[SharedRows] = []
+    moved = row_changes.apply(plan, records, shared, using=using)
+    before = {model: {new: old for old, new in keys.items()} for model, keys in moved.items()}
+    unlink(plan.removals, before, using=using)
+    for step in plan.removals:
+        keys = step.primary_keys()
+        raw.delete(step.table, translated(keys, before.get(step.table.model)), using=using)
+        if step.shares:
+            own = [position for position, key in enumerate(keys) if key not in step.shares]
+            shared += share(plan, step, records)
+            step = replace(step, rows=[step.rows[i] for i in own], targets=[step.targets[i] for i in own])
+        shared += mention(plan, step, records)
+        record(step, step.columns, step.rows, records)
+    return finish(plan, records, shared, moved, now=now, using=using, locators=locators, more_to_come=more_to_come)
+
+
+def finish(
+    plan: Plan,
+    records: Sequence[Records],
+    shared: Sequence[SharedRows],
+    moved: Moved,
+    *,
+    now: datetime.datetime,
+    using: str,
+    locators: Sequence[Locator] = (),
+    more_to_come: bool = False,
+) -> list[Receipt]:
+    """Seal what was recorded while ``plan`` was executed, and tell the application once it is committed.
+
+    Raises:
+        EntryForged: somebody has put another key into an entry to which this would be sealed.
+    """
+    store.require_sound(owner for target in plan.targets for owner in (target.entry, *target.owners))
+    store.require_sound(other for each in shared for other in each.others)
+    shared = _with_files(records, shared, now=now, using=using)
+    locators = locators or [Locator.new() for _ in plan.targets]
+    receipts, entries = _write_bags(plan, records, shared, locators, now=now, using=using)
+    gone = _entries_of_removed(plan)
+    listed_before = any(entry.locators for entry in gone)
+    kept_until = entry_bucket(now.date(), listed_before=listed_before, using=using) if gone else None
+    entries |= {entry.id: entries.get(entry.id, entry).detached(expires_on=kept_until) for entry in gone}
+    store.save_entries(list(entries.values()), using=using)
+    departure.forget(gone, using=using)
+    ledger.note(plan, now=now, using=using)
+    announcements.disguised(plan, moved, whole=not more_to_come, using=using)
+    measurements.count(principals=0 if more_to_come else len(plan.targets), rows=plan.rows, using=using)
+    return receipts
+
+
+def _with_files(
+    records: Sequence[Records], shared: Sequence[SharedRows], *, now: datetime.datetime, using: str
+) -> list[SharedRows]:
+    """Seal the files that the rows named, and put into each bag what leads to those of its rows."""
+    expires_on = bucket_of(now.date())
+    bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
+    found = sealing.collect(bags, now=now, expires_on=expires_on, using=using)
+    for own, pointers in zip(records, found, strict=False):
+        own.diffs += pointers
+    return [
+        replace(each, batches=(*each.batches, *pointers))
+        for each, pointers in zip(shared, found[len(records) :], strict=True)
+    ]
+
+
+def unlink(
+    removals: Sequence[PlannedStep], before: Mapping[type[Model], Mapping[Row, Row]] | None = None, *, using: str
+) -> None:
+    """Empty references between the rows to remove, which are in the order of their removal, where they would be in the way.
+
+    Between tables those that refer to an earlier one; within a table all: a database that checks each row at once may take a
+    parent first. ``before`` has the keys under which rows still are that have others on paper.
+    """
+    if connections[using].features.can_defer_constraint_checks:
+        return
+    back = against_order([step.table.model for step in removals])
+    for step in removals:
+        names = step.table.links_within
+        if back:
+            others = (link.field for link in back.get(step.table.model, ()) if link.field.null)
+            names = (*names, *(column.name for column in others))
+        positions = [step.columns.index(name) for name in names]
+        linked = [
+            key
+            for key, row in zip(step.primary_keys() if names else (), step.rows if names else (), strict=True)
+            if any(row[position] is not None for position in positions)
+        ]
+        if linked:
+            linked = translated(linked, (before or {}).get(step.table.model))
+            raw.update(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
+
+
+# Bags
+
+
+def _write_bags(
+    plan: Plan,
+    records: Sequence[Records],
+    shared: Sequence[SharedRows],
+    locators: Sequence[Locator],
+    *,
+    now: datetime.datetime,
+    using: str,
+) -> tuple[list[Receipt], dict[int, Entry]]:
+    """Seal and store everything; return the receipts, and the entries whose list of locators has grown."""
+    receipts, sealed, listed = [], [], {}
+    unlisted_now: list[tuple[Speaking, Locator]] = []
+    mode = plan.disguise.locators or conf.locator_mode()
+    for target, own, locator in zip(plan.targets, records, locators, strict=True):
+        recipient = recipient_of(target.entry)
+        # A pseudoprincipal has nobody to keep a receipt for it, and must not be let go of while a bag waits for its key.
+        listing = mode == "server" or not target.entry.natural
+        head = Bag(
+            kind=BagKind.DIFF,
+            disguise=plan.disguise.name,
+            applied_at=now,
+            principal_model=plan.principal_model._meta.label_lower,
+            principal=target.entry.reference,
+            params=dict(plan.params),
+            database=connections[using].vendor,
+            listed=listing,
+            segments=(0, 0),
+            batches=(),
+        )
+        sealed += seal_records(head, own.diffs, own.speaks_for, locator=locator, recipient=recipient, using=using)
+        receipts.append(Receipt(plan.disguise.name, locator))
+        if listing:
+            item = seal_locator(locator, recipient=recipient)
+            listed[target.entry.id] = replace(target.entry, locators=target.entry.locators + item)
+        else:
+            unlisted_now.append((target.speaking, locator))
+    for each in shared:
+        sealed += seal_shared(head, each.batches, locator=each.locator, using=using)
+        for entry in each.others:
+            entry = listed.get(entry.id, entry)
+            item = seal_locator(each.locator, recipient=recipient_of(entry))
+            listed[entry.id] = replace(entry, locators=entry.locators + item)
+    expires_on = bucket_of(now.date())
+    store.add_bags(sealed, expires_on=expires_on, using=using)
+    unlisted.note(unlisted_now, using=using)
+    return receipts, listed
+
+
+def _entries_of_removed(plan: Plan) -> list[Entry]:
+    """Entries of principals, pseudoprincipals included, whose row the plan removes."""
+    principals = plan.principal_model._meta.concrete_model
+    removed = [key for step in plan.removals if step.table.model is principals for (key,) in step.primary_keys()]
+    gone = {reference_of(plan.principal_model, key) for key in removed}
+    return [entry for target in plan.targets for entry in target.owners if entry.reference in gone] if gone else []

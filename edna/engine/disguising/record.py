@@ -1,0 +1,111 @@
+"""What a disguise puts on record: each target's own records, and rows and mentions that it shares with others.
+
+Invariant: every row that a step changed or removed is in the records of its target, or in a shared bag at which they point. Knows
+steps and records; reads and writes no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edna.db.rows import Row
+from edna.engine.forwarding import table_history
+from edna.engine.planning import mentions
+from edna.engine.planning.sharing import Share
+from edna.engine.planning.steps import Plan, PlannedStep
+from edna.records.diff import DiffBatch, Operation
+from edna.records.locator import Locator
+from edna.records.speaksfor import SpeaksFor
+from edna.store import Entry
+
+
+@dataclass
+class Records:
+    """What one target's bags will hold."""
+
+    diffs: list[DiffBatch] = field(default_factory=list)
+    speaks_for: list[SpeaksFor] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """What goes into one shared bag, listed for each of the ``others``: removed rows that the same people own, or a mention."""
+
+    locator: Locator
+    batches: tuple[DiffBatch, ...]
+    others: tuple[Entry, ...]
+
+
+def mention(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
+    """Mentions of pseudoprincipals of others in rows that one target owns alone; the target's records point at them."""
+    places = mentions.places_in(step) if plan.mentioned else []
+    by_target: dict[int, list[Row]] = {}
+    for row, target in zip(step.rows, step.targets, strict=True) if places else ():
+        by_target.setdefault(target, []).append(row)
+    shared = []
+    for target, rows in by_target.items():
+        own = {entry.id for entry in plan.targets[target].owners}
+        pointer, notes = _notes(rows, places, plan.mentioned, own=own, label=step.table.label)
+        shared += notes
+        records[target].diffs += pointer
+    return shared
+
+
+def _notes(
+    rows: Sequence[Row],
+    places: mentions.Places,
+    mentioned: Mapping[mentions.Name, Entry],
+    *,
+    own: Collection[int],
+    label: str,
+) -> tuple[list[DiffBatch], list[SharedRows]]:
+    notes = [
+        SharedRows(locator, (batch,), (entry,))
+        for locator, batch, entry in mentions.note(rows, places, mentioned, own=own)
+    ]
+    return [mentions.pointer([each.locator for each in notes], label=label)] if notes else [], notes
+
+
+def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
+    """Rows of ``step`` that others own too, by who they are; each target's records point at them."""
+    together: dict[tuple[Any, ...], list[Row]] = {}
+    owners: dict[tuple[Any, ...], Share] = {}
+    voices: dict[tuple[Any, ...], list[Entry]] = {}
+    for key, row in zip(step.primary_keys(), step.rows, strict=True):
+        if key in step.shares:
+            share = step.shares[key]
+            who = (share.targets, tuple(sorted(entry.id for entry in share.others)))
+            owners.setdefault(who, share)
+            together.setdefault(who, []).append(row)
+            voices.setdefault(who, []).extend(share.voices)
+    shared = []
+    pointers: dict[int, list[Row]] = {}
+    for who, rows in together.items():
+        locator = Locator.new()
+        own = {entry.id for entry in owners[who].others}
+        own |= {entry.id for target in owners[who].targets for entry in plan.targets[target].owners}
+        pointer, notes = _notes(rows, mentions.places_in(step), plan.mentioned, own=own, label=step.table.label)
+        batches = (batch_of(step, step.columns, rows), *pointer)
+        shared += [SharedRows(locator, batches, (*owners[who].others, *voices[who])), *notes]
+        for target in owners[who].targets:
+            pointers.setdefault(target, []).append((locator.expose(), len(rows)))
+    for target, found in pointers.items():
+        label = step.table.label
+        records[target].diffs.append(DiffBatch(Operation.SHARE, label, "", ("locator",), ("rows",), found))
+    return shared
+
+
+def record(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row], records: list[Records]) -> None:
+    by_target: dict[int, list[Row]] = {0: list(rows)} if len(records) == 1 and rows else {}
+    for row, target in zip(rows, step.targets, strict=True) if len(records) > 1 else ():
+        by_target.setdefault(target, []).append(row)
+    for target, own in by_target.items():
+        records[target].diffs.append(batch_of(step, columns, own))
+
+
+def batch_of(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row]) -> DiffBatch:
+    table = step.table
+    stamp = table_history.newest(table.model._meta.app_label)
+    return DiffBatch(step.operation, table.label, stamp, table.key_names, tuple(columns), rows)

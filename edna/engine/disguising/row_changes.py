@@ -1,0 +1,230 @@
+"""What a disguise does to rows that stay: placeholders in their columns, pseudoprincipals for their owners.
+
+Invariant: a record says what a row held before, and what the database made of what was written; the records are in the order of the
+steps. As few statements as there are tables, or two where values are read again. Writes the application's tables.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db import connections
+from django.db.models import Model
+
+from edna import registry
+from edna.db import rows as raw
+from edna.db.rows import Row
+from edna.engine.disguising.batched_writes import Writes
+from edna.engine.disguising.record import Records, SharedRows, mention, record
+from edna.engine.planning.sharing import Share
+from edna.engine.planning.steps import Plan, PlannedStep
+from edna.engine.pseudoprincipals import factory
+from edna.engine.pseudoprincipals.factory import Made
+from edna.records.diff import Operation
+from edna.records.speaksfor import SpeaksFor
+from edna.spec import Modify
+
+#: By table, keys that this disguise has changed: the former and the new one.
+Moved = dict[type[Model], dict[Row, Row]]
+
+#: Puts on record what was written.
+Recording = Callable[[], object]
+
+
+def apply(plan: Plan, records: list[Records], shared: list[SharedRows], *, using: str) -> Moved:
+    """Apply the plan's changes, put them on record, and return which rows have other keys now."""
+    changed: dict[tuple[type[Model], str], set[Row]] = {}
+    moved: Moved = {}
+    # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
+    changes = sorted(plan.changes, key=_changes_key)
+    writes = Writes(using)
+    written: list[Recording] = []
+    for planned, made in zip(changes, _pseudoprincipals(plan, changes, using=using), strict=True):
+        step = _where_now(planned, moved)
+        over = not step.on_paper and _is_over_a_change(step, planned, changed)
+        if over or _changes_key(step):
+            _finish_writing(writes, written)
+        if over:
+            step = _read_again(step, using=using)
+        if step.gives_away:
+            written.append(decorrelate(plan, step, records, moved, writes, made, using=using))
+        else:
+            modified = modify(step, records, writes, using=using)
+            written += [modified, functools.partial(_mention, plan, step, records, shared)]
+    _finish_writing(writes, written)
+    return moved
+
+
+def _finish_writing(writes: Writes, written: list[Recording]) -> None:
+    """Write what waits, and put it on record, in the order of the steps."""
+    writes.flush()
+    for put_on_record in written:
+        put_on_record()
+    written.clear()
+
+
+def _mention(plan: Plan, step: PlannedStep, records: list[Records], shared: list[SharedRows]) -> None:
+    shared += mention(plan, step, records)
+
+
+def _changes_key(step: PlannedStep) -> bool:
+    """Such steps come last: the others find their rows under the keys that were planned, and so do their records."""
+    return step.operation is Operation.DECORRELATE and step.columns[-1] in step.table.key_names
+
+
+def _where_now(step: PlannedStep, moved: Moved) -> PlannedStep:
+    """The step with the keys that earlier steps of this disguise have given to its rows."""
+    if step.table.model not in moved:
+        return step
+    width = len(step.table.key)
+    keys = translated(step.primary_keys(), moved[step.table.model])
+    return replace(step, rows=[(*key, *row[width:]) for key, row in zip(keys, step.rows, strict=True)])
+
+
+def translated(keys: list[Row], moved: Mapping[Row, Row] | None) -> list[Row]:
+    return [moved.get(key, key) for key in keys] if moved else keys
+
+
+def _is_over_a_change(
+    step: PlannedStep, planned: PlannedStep, changed: dict[tuple[type[Model], str], set[Row]]
+) -> bool:
+    """Whether an earlier step has changed one of its columns in one of its rows; notes what this one changes, by ``planned`` keys."""
+    over = False
+    keys = planned.primary_keys()
+    for name in step.columns[len(step.table.key) :]:
+        before = changed.setdefault((step.table.model, name), set())
+        over = over or not before.isdisjoint(keys)
+        before.update(keys)
+    return over
+
+
+def _read_again(step: PlannedStep, *, using: str) -> PlannedStep:
+    """The step with the values that an earlier step of this disguise left: a reveal undoes them one after the other."""
+    width = len(step.table.key)
+    rows = raw.read(step.table, step.columns, step.primary_keys(), lock=False, using=using)
+    now = {row[:width]: row for row in rows}
+    return replace(step, rows=[now[key] for key in step.primary_keys()])
+
+
+def at_once(change: Callable[[Writes], Recording], *, using: str) -> None:
+    """`modify` or `decorrelate`, for itself."""
+    writes = Writes(using)
+    put_on_record = change(writes)
+    writes.flush()
+    put_on_record()
+
+
+def modify(step: PlannedStep, records: list[Records], writes: Writes, *, using: str) -> Recording:
+    """Change the step's columns to placeholders, when ``writes`` are written."""
+    width = len(step.table.key)
+    names = step.columns[width:]
+    keys = [row[:width] for row in step.rows]
+    new = _placeholder_values(step, names, using=using)
+    writes.add(step.table, names, [(*key, *values) for key, values in zip(keys, new, strict=True)])
+
+    def put_on_record() -> None:
+        # Read again: a reveal compares with what the database made of the values, not with what it was given.
+        now = raw.read(step.table, (*step.table.key_names, *names), keys, lock=False, using=using)
+        by_key = {row[:width]: row[width:] for row in now}
+        record(step, names, [(*row, *by_key[row[:width]]) for row in step.rows], records)
+
+    return put_on_record
+
+
+def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) -> list[Row]:
+    """The placeholders' values, drawn per row; for references to removed rows what their model says, NULL for most."""
+    connection = connections[using]
+    if not isinstance(step.transformation, Modify):
+        value = step.relation.value_on_delete() if step.relation and step.rows else None
+        if isinstance(value, Model):
+            value = getattr(value, step.table.field(names[0]).target_field.attname)  # type: ignore[attr-defined]
+        if value is not None:
+            value = step.table.field(names[0]).get_db_prep_save(value, connection)
+        return [(value,) * len(names)] * len(step.rows)
+    width = len(step.table.key)
+    columns = []
+    for position, name in enumerate(names):
+        column = step.table.field(name)
+        placeholder = step.transformation.placeholders[name]
+        originals = [
+            raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
+            for row in step.rows
+        ]
+        columns.append(
+            [column.get_db_prep_save(placeholder.make(column, original), connection) for original in originals]
+        )
+    return list(zip(*columns, strict=True))
+
+
+def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:
+    """New pseudoprincipals for each step, one for each of its groups; made all at once, so that steps cost no statements."""
+    if not any(step.gives_away for step in steps):
+        return [[] for _ in steps]
+    wanted = [(len(step.numbered_groups()), step.refers_to) if step.gives_away else (0, None) for step in steps]
+    generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
+    return factory.make_for_all(generator, plan.principal_model, wanted, using=using)
+
+
+def decorrelate(
+    plan: Plan,
+    step: PlannedStep,
+    records: list[Records],
+    moved: Moved,
+    writes: Writes,
+    made: Sequence[Made] | None = None,
+    *,
+    using: str,
+    to: Any = None,
+) -> Recording:
+    """Re-point the step's column to ``made`` pseudoprincipals, one for each of its groups, or to the value ``to``, when ``writes`` are
+    written; one that is a part of the key at once."""
+    groups = step.numbered_groups()
+    if made is None:
+        [made] = _pseudoprincipals(plan, [step], using=using) if to is None else [[]]
+    width = len(step.table.key)
+    (name,) = step.columns[width:]
+    new = [made[groups[group]].value if made else to for group in zip(step.targets, step.groups, strict=True)]
+    changed = [(*row, value) for row, value in zip(step.rows, new, strict=True)]
+    if step.on_paper:
+        voices = [made[groups[group]] for group in zip(step.targets, step.groups, strict=True)]
+        _replace_in_removal(plan, step, {row[:width]: voice for row, voice in zip(changed, voices, strict=True)})
+    elif name not in step.table.key_names:
+        writes.add(step.table, (name,), [(*row[:width], row[-1]) for row in changed])
+    elif changed:
+        raw.update(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
+    if name in step.table.key_names:
+        # The record says where the row is found from now on.
+        position = step.table.key_names.index(name)
+        keys = {row[:width]: (*row[:position], row[-1], *row[position + 1 : width]) for row in changed}
+        former = moved.setdefault(step.table.model, {})
+        came_from = {key: old for old, key in former.items()}
+        former |= {came_from.get(old, old): key for old, key in keys.items()}
+        changed = [(*keys[row[:width]], *row[width:]) for row in changed]
+    for (target, (owner, _)), number in groups.items() if made else ():
+        key, secret_key = made[number].key, made[number].secret_key
+        records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
+    return functools.partial(record, step, (name,), changed, records)
+
+
+def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) -> None:
+    """The rows that go say who owned them by pseudoprincipals: another owner may bring them back first.
+
+    What waits for a pseudoprincipal is in its list, so that nobody takes away its row before.
+    """
+    (removal,) = [each for each in plan.removals if each.table is step.table]
+    position = removal.columns.index(step.columns[-1])
+    shares: dict[Row, Share] = {}
+    former = removal.primary_keys()
+    for number, key in enumerate(former):
+        if key in new:
+            row = removal.rows[number]
+            removal.rows[number] = (*row[:position], new[key].value, *row[position + 1 :])
+    for key, now in zip(former, removal.primary_keys(), strict=True):
+        if key in removal.shares:
+            share = removal.shares[key]
+            shares[now] = replace(share, voices=(*share.voices, new[key].entry)) if key in new else share
+    removal.shares.clear()
+    removal.shares.update(shares)

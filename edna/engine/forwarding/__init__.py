@@ -1,0 +1,1 @@
+"""Brings sealed records to the tables of today: migrations, logged updates, values of another kind of database."""

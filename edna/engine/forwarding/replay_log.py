@@ -1,0 +1,281 @@
+"""Updates that must hold for rows under disguise too: a moderator's redaction, logged, and done again to what a reveal opens.
+
+The log is sealed to a key that comes from the server's own: whoever has the database alone sees how many updates there were, and
+on which days. Inside stands the exact time, because it must be told from that of a disguise: an update from before a
+disguise is in its records already. Each update is done to records in the shape that the tables had when it was made.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db.models import Model, Q
+
+from edna import conf, store
+from edna.crypto.keys import SecretKey, fingerprint
+from edna.crypto.sealing import open_sealed, seal
+from edna.db import rows as raw
+from edna.db.rows import Row, Table, table_of
+from edna.engine.forwarding import table_history, vendors
+from edna.engine.forwarding.batch import Moving
+from edna.engine.forwarding.driver_values import raw_value
+from edna.engine.forwarding.walk import Follower, table_by_label
+from edna.errors import BagError, BagForged, InvalidParameters, WrongKey
+from edna.records import values
+from edna.records.diff import DiffBatch
+from edna.store import serverkeys
+
+_VERSION = 1
+#: Bags expire on the first of the month after their last day; an update is of use for so long, and a day.
+_MONTH = datetime.timedelta(days=32)
+
+
+@dataclass(frozen=True)
+class Update:
+    """``set`` where all of ``where`` agree; values as the driver reads them, those of ``where`` in lists."""
+
+    model: str
+    stamp: str
+    made_at: datetime.datetime
+    where: Mapping[str, Sequence[Any]]
+    set: Mapping[str, Any]
+
+    @property
+    def app_label(self) -> str:
+        return self.model.partition(".")[0]
+
+    @property
+    def position(self) -> int:
+        """How far the tables had come; as far as today where that cannot be told."""
+        history = table_history.history(self.app_label)
+        return history.after.get(self.stamp, history.end)
+
+
+# Making and logging one
+
+
+def perform(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> int:
+    """Update the rows that are there and log the update, in the caller's transaction; return the number of those rows.
+
+    Raises:
+        InvalidParameters: no columns of this model, or values that they cannot have.
+    """
+    table = table_of(model)
+    conditions = {_column(table, name): _listed(value) for name, value in where.items()}
+    assignments = {_column(table, name): value for name, value in new.items()}
+    if not conditions or not assignments:
+        raise InvalidParameters(f"replay({table.label}) needs where= and set= with at least one column each.")
+    if set(assignments) & set(table.key_names):
+        raise InvalidParameters(f"replay({table.label}): a primary key cannot be set; records are found by it.")
+    kept = {name: [_raw(table, name, each, using=using) for each in found] for name, found in conditions.items()}
+    made = {name: _raw(table, name, value, using=using) for name, value in assignments.items()}
+    updated: int = table.model._base_manager.using(using).filter(_query(conditions)).update(**assignments)
+    recipient = _key(serverkeys.signing_key(using=using)).public_key
+    # After the update, which may have waited for a disguise of the same rows: then it is later than that, too.
+    now = datetime.datetime.now(datetime.UTC)
+    payload = [_VERSION, table.label, table_history.newest(table.model._meta.app_label), now, kept, made]
+    store.add_replay(seal(values.encode(payload), recipients=(recipient,)), logged_on=now.date(), using=using)
+    retention = conf.retention_days()
+    if retention is not None:
+        store.delete_replays_before(now.date() - datetime.timedelta(days=retention) - _MONTH, using=using)
+    return updated
+
+
+def _column(table: Table, name: str) -> str:
+    try:
+        found = "" if "__" in name else str(getattr(table.model._meta.get_field(name), "name", ""))
+    except FieldDoesNotExist:
+        found = table.key_names[0] if name == "pk" and len(table.key) == 1 else ""
+    if found not in table.names:
+        raise InvalidParameters(
+            f"replay({table.label}): {name!r} is no column of this model; name its own fields only."
+        )
+    return found
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+
+
+def _raw(table: Table, name: str, value: Any, *, using: str) -> Any:
+    column = table.field(name)
+    try:
+        found = raw_value(column, value, using=using)
+        values.encode(found)
+        if found is not None or column.null:
+            return found
+    except (ValidationError, ValueError, TypeError, AttributeError):
+        pass
+    raise InvalidParameters(f"replay({table.label}): {name} cannot have this value; give a plain value of its type.")
+
+
+def _query(conditions: Mapping[str, Sequence[Any]]) -> Q:
+    query = Q()
+    for name, found in conditions.items():
+        present = [value for value in found if value is not None]
+        one = Q(**{f"{name}__in": present}) if len(present) != 1 else Q(**{name: present[0]})
+        query &= one | Q(**{f"{name}__isnull": True}) if len(present) < len(found) else one
+    return query
+
+
+def _keys() -> list[SecretKey]:
+    return [_key(key) for key in conf.mac_keys()]
+
+
+def _key(server_key: bytes) -> SecretKey:
+    return SecretKey(fingerprint(server_key, purpose=b"edna.replay.1"))
+
+
+# Reading the log
+
+
+def logged_since(moment: datetime.datetime, *, using: str) -> list[Update]:
+    """All updates that were made since, oldest first. One statement.
+
+    Raises:
+        BagForged: an entry of the log does not open.
+    """
+    sealed = store.replays_since(moment.date(), using=using)
+    keys = _keys() if sealed else []
+    found = [_here(_opened(each, keys), using=using) for each in sealed]
+    return sorted([each for each in found if each.made_at >= moment], key=lambda each: each.made_at)
+
+
+def verifies(sealed: bytes) -> bool:
+    """Whether an entry of the log was made by this site and opens."""
+    try:
+        _opened(sealed, _keys())
+    except BagForged:
+        return False
+    return True
+
+
+def _here(update: Update, *, using: str) -> Update:
+    """With values as this kind of database has them: the site may have moved since."""
+    try:
+        needed = vendors.columns_here(update.model, update.stamp, [*update.where, *update.set], using=using)
+        where = {name: list(map(needed[name], each)) if name in needed else each for name, each in update.where.items()}
+        new = {name: needed[name](value) if name in needed else value for name, value in update.set.items()}
+        return replace(update, where=where, set=new)
+    except (LookupError, ValueError, ArithmeticError):
+        return update  # what it is about is not there any more, or was always of another type
+
+
+def _opened(sealed: bytes, keys: Sequence[SecretKey]) -> Update:
+    for key in keys:
+        try:
+            payload = values.decode(open_sealed(sealed, secret_key=key))
+        except WrongKey:
+            continue
+        except BagError:
+            break
+        match payload:
+            case [1, str(model), str(stamp), datetime.datetime() as made_at, dict(where), dict(new)]:
+                return Update(model, stamp, made_at, where, new)
+        break
+    raise BagForged(
+        "An entry of the log of replayed updates was not made by this server, or was edited: no key of MAC_KEYS opens it. "
+        "Nothing was changed; put a missing key back, or delete the entry."
+    )
+
+
+# Doing it again
+
+
+class Replays(Follower):
+    """The logged updates that the records of one bag have missed."""
+
+    def __init__(self, updates: Sequence[Update], applied_at: datetime.datetime, *, using: str) -> None:
+        self._using = using
+        self._by_application: dict[str, list[Update]] = {}
+        for update in updates:
+            if update.made_at >= applied_at:
+                self._by_application.setdefault(update.app_label, []).append(update)
+        for found in self._by_application.values():
+            found.sort(key=lambda update: (update.position, update.made_at))
+
+    def concerns(self, batch: DiffBatch) -> bool:
+        return batch.model.partition(".")[0] in self._by_application
+
+    def follow(self, moving: Moving, *, position: int) -> Iterator[tuple[int, str | None]]:
+        updates = self._by_application.get(moving.app_label, ())
+        while moving.followed < len(updates) and updates[moving.followed].position <= position:
+            update = updates[moving.followed]
+            moving.followed += 1
+            if update.model == moving.model:
+                yield from self._redo(update, moving)
+
+    def _redo(self, update: Update, moving: Moving) -> Iterator[tuple[int, str | None]]:
+        names = [column.name for column in moving.columns]
+        touched = [name for name in update.set if name in names]
+        known = names if moving.removed else [*moving.key, *names]
+        unknown = [name for name in update.where if name not in known]
+        if not touched:
+            return
+        if moving.removed and unknown:
+            yield from ((source, unknown[0]) for source in moving.sources)
+        elif moving.removed:
+            where = {names.index(name): _set(found) for name, found in update.where.items()}
+            new = {names.index(name): update.set[name] for name in touched}
+            moving.settle([_redone(row, where, new) for row in moving.rows()])
+        else:
+            yield from self._redo_changes(update, moving, touched, unknown)
+
+    def _redo_changes(
+        self, update: Update, moving: Moving, touched: Sequence[str], unknown: Sequence[str]
+    ) -> Iterator[tuple[int, str | None]]:
+        """What was there before the disguise, and what it wrote: the update may have met the one, the other, or both."""
+        width, count = len(moving.key), len(moving.columns)
+        names = [column.name for column in moving.columns]
+        rows = moving.rows()
+        live = self._live(moving, [tuple(row[:width]) for row in rows], unknown)
+        if live is None:
+            yield from ((source, unknown[0]) for source in moving.sources)
+            return
+        redone = []
+        for row in rows:
+            key = tuple(row[:width])
+            values_of = [*row, *live.get(key, ())]
+            for offset in (width, width + count):
+                places = {name: position for position, name in enumerate(moving.key)}
+                places |= {name: offset + position for position, name in enumerate(names)}
+                places |= {name: len(row) + position for position, name in enumerate(unknown)}
+                if all(places[name] < len(values_of) for name in update.where):
+                    where = {places[name]: _set(found) for name, found in update.where.items()}
+                    values_of = list(_redone(values_of, where, {places[name]: update.set[name] for name in touched}))
+            redone.append(values_of[: len(row)])
+        moving.settle(redone)
+
+    def _live(self, moving: Moving, keys: Sequence[Row], names: Sequence[str]) -> dict[Row, Row] | None:
+        """Columns that the records do not have, of the rows as they are now; None if the table does not have them either."""
+        if not names:
+            return {}
+        table = table_by_label(moving.model)
+        if table is None or moving.key != table.key_names or not set(names) <= set(table.names):
+            return None
+        found = raw.read(table, (*moving.key, *names), keys, lock=False, using=self._using)
+        return {row[: len(moving.key)]: row[len(moving.key) :] for row in found}
+
+
+def _set(found: Sequence[Any]) -> Collection[Any]:
+    try:
+        return frozenset(found)
+    except TypeError:
+        return found
+
+
+def _redone(row: Sequence[Any], where: Mapping[int, Collection[Any]], new: Mapping[int, Any]) -> Sequence[Any]:
+    if not all(_among(row[position], found) for position, found in where.items()):
+        return row
+    return [new.get(position, value) for position, value in enumerate(row)]
+
+
+def _among(value: Any, found: Collection[Any]) -> bool:
+    try:
+        return value in found
+    except TypeError:
+        return value in list(found)

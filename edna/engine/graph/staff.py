@@ -1,0 +1,50 @@
+"""Who of the principals runs the site: what is for everybody takes them along only on purpose, or an operator locks themselves out.
+
+Reads the principal model only. Keeps: where nothing says who is of the staff, nobody is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
+from django.db.models import BooleanField, Model
+
+from edna import conf
+from edna.engine.graph.references import reference_of
+from edna.errors import ConfigurationError
+
+
+def condition(model: type[Model]) -> Mapping[str, Any] | None:
+    """What the rows of the staff have in common, as arguments of a filter: by ``EDNA["STAFF"]``, or else by a column ``is_staff``.
+
+    None if neither says.
+    """
+    configured = conf.staff().get(model._meta.label_lower)
+    if configured is not None:
+        return configured
+    try:
+        field = model._meta.get_field("is_staff")
+    except FieldDoesNotExist:
+        return None
+    return {"is_staff": True} if isinstance(field, BooleanField) else None
+
+
+def references(model: type[Model], *, using: str) -> set[str]:
+    """Of everybody of the staff. One statement, or none.
+
+    Raises:
+        ConfigurationError: ``EDNA["STAFF"]`` names what the model does not have.
+    """
+    lookups = condition(model)
+    if not lookups:
+        return set()
+    try:
+        found = model._base_manager.using(using).filter(**lookups)
+    except (FieldError, ValidationError, ValueError, TypeError):
+        raise ConfigurationError(
+            f'EDNA["STAFF"] says who of {model._meta.label} is of the staff by what that model cannot be filtered by: '
+            f"{', '.join(sorted(lookups))}."
+        ) from None
+    return {reference_of(model, key) for key in found.values_list("pk", flat=True)}

@@ -1,0 +1,91 @@
+"""Runs the compiled statements of one plan: finds the rows that steps mean, and locks those that a statement with joins has found.
+
+Rows that several steps about one table mean are read once. Knows compiled steps; writes nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import Model
+
+from edna.db import rows as raw
+from edna.db.rows import Row
+from edna.engine.graph.references import reference_of
+from edna.engine.planning.selection import Selection
+from edna.engine.planning.statements import CompiledStep, Probe
+
+#: Of fewer tables it is not asked first whether they have any rows.
+_LEAST_PROBED: Final = 8
+
+
+@dataclass
+class Finding:
+    """Rows of principals of ``model``, by their ``references`` and raw ``keys``; of everybody if ``keys`` is None."""
+
+    model: type[Model]
+    references: Collection[str]
+    keys: Sequence[Any] | None
+    params: Mapping[str, Any]
+    using: str
+    #: What selections have found, of which some serve several steps, by their identity, with those whose it is.
+    _found: dict[int, tuple[Selection, list[Row]]] = field(default_factory=dict)
+
+    def find(self, step: CompiledStep) -> list[Row]:
+        """The rows that the step means, each with what its selection reads."""
+        if step.selection is None:
+            return []
+        if id(step.selection) not in self._found:
+            found = step.selection.run(owners=self.keys, params=self.params, using=self.using)
+            self._found[id(step.selection)] = step.selection, found
+        _, rows = self._found[id(step.selection)]
+        if step.picks is None:
+            return rows
+        rows = list(map(operator.itemgetter(*step.picks), rows))
+        return self._owned(rows, step) if step.narrower else rows
+
+    def leave_out_empty(self, probe: Probe) -> None:
+        """Ask once which selections would find nothing, and let those find nothing.
+
+        A row that comes after this would have come after its selection, too, as far as each statement sees what is committed by then;
+        one that is being written is waited for, here or before, by the lock on its owners.
+        """
+        connection = connections[self.using]
+        # MariaDB's and MySQL's only, where a statement costs more than to look into all tables.
+        fresh = connection.vendor == "mysql" and getattr(connection, "isolation_level", None) == "read committed"
+        fresh = fresh and connection.features.supports_foreign_keys
+        # Not for somebody with pseudoprincipals, who have something in most.
+        if not fresh or len(probe.selections) < _LEAST_PROBED or self.keys is None or len(self.keys) != 1:
+            return
+        (answers,) = probe.asking.run(owners=self.keys, params=self.params, using=self.using)
+        for selection, has_any in zip(probe.selections, answers, strict=True):
+            if not has_any:
+                self._found[id(selection)] = selection, []
+
+    def _owned(self, rows: Sequence[Row], step: CompiledStep) -> list[Row]:
+        """The rows of which one of the step's own owners is meant: the selection asked for those of other steps, too."""
+        start = len(step.columns)
+        end = start + len(step.transformation.owner_paths)
+        owners = {owner for row in rows for owner in row[start:end]} - {None}
+        meant = {owner for owner in owners if reference_of(self.model, owner) in self.references}
+        return [row for row in rows if not meant.isdisjoint(row[start:end])]
+
+    def lock(self, step: CompiledStep, found: list[Row]) -> list[Row]:
+        """Lock by primary key what a joining statement found; rows that changed hands meanwhile are left out."""
+        if not step.keys_only:
+            return found
+        width = len(step.table.key)
+        extras = {row[:width]: row[width:] for row in reversed(found)}
+        names = (*step.table.key_names, *step.columns, *(name for name, _ in step.watched))
+        first = width + len(step.columns)
+        locked = []
+        for row in raw.read(step.table, names, list(extras), lock=True, using=self.using):
+            extra = extras[row[:width]]
+            if row[first:] != tuple(extra[position] for _, position in step.watched):
+                continue
+            locked.append((*row[width:first], *extra[: step.extras]))
+        return locked

@@ -1,0 +1,246 @@
+"""A disguise's statements: each transformation compiled once per process, to one selection for each table that it is about.
+
+Knows specifications and models; binds no owners or parameters, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import connections
+from django.db.models import ForeignKey, Model, Q, QuerySet
+
+from edna import coverage, registry
+from edna.db import rows as raw
+from edna.db.rows import Table, table_of
+from edna.engine.planning.selection import Selection
+from edna.records.diff import Operation
+from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    transformation: Transformation
+    operation: Operation
+    table: Table
+    columns: tuple[str, ...]
+    selection: Selection | None
+    #: With locks and joins, ``selection`` finds keys only; the rows are then locked by key, so no joined table is.
+    keys_only: bool
+    #: Columns of the table that say who owns a row, and where behind the key the selection has them.
+    watched: tuple[tuple[str, int], ...]
+    #: Owners of a removal in the tables of parents: the key and the column there, behind the owners.
+    inherited: tuple[tuple[str, Table], ...]
+    #: How many values of a row behind its columns are meant to be seen; what follows is only watched.
+    extras: int
+    #: What the selection reads of each row; None where not all rows of the owners are meant, or other tables are joined, so that
+    #: it may find a row several times.
+    names: tuple[str, ...] | None
+    #: Of a selection that serves other steps, too: the positions of ``names`` in its rows.
+    picks: tuple[int, ...] | None = None
+    #: Whether that selection finds rows of other owners, too.
+    narrower: bool = False
+
+    @property
+    def finds_principals(self) -> bool:
+        """Whether its selection is of the principals' own rows, each of them, and locks those if it is to lock."""
+        alone = self.picks is None or not self.narrower
+        return not self.transformation.owners and self.names is not None and alone
+
+    @property
+    def guarded(self) -> bool:
+        """Whether whoever writes a row for these owners waits for a lock on their own rows: the database looks there for the keys."""
+        owners = [self.table.field(name) for name in self.transformation.owners if name in self.table.names]
+        watched = [owner for owner in owners if isinstance(owner, ForeignKey) and owner.target_field.primary_key]
+        enforced = [owner for owner in watched if getattr(owner, "db_constraint", True)]
+        # A table that others have made may lack the constraint.
+        return len(enforced) == len(self.transformation.owners) and self.table.model._meta.managed
+
+    @property
+    def node(self) -> type[Model]:
+        """The table whose rows the step is about; with multi-table inheritance, ``table`` may be a parent's."""
+        return table_of(self.transformation.model).model
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One statement that says which selections would find anything."""
+
+    selections: tuple[Selection, ...]
+    asking: Selection
+
+    @classmethod
+    def of(cls, steps: Sequence[CompiledStep]) -> Probe:
+        """About those that read a table of their own each: along an index, and there may be many."""
+        found: dict[int, Selection] = {}
+        waiting: set[int] = set()
+        for step in steps:
+            if step.names is not None and not step.finds_principals and step.selection is not None:
+                found[id(step.selection)] = step.selection
+                # As the selection would wait for somebody who is writing a row just now, and has not committed.
+                waiting |= set() if step.guarded else {id(step.selection)}
+        asked = [
+            each.sql.partition(" FROM ")[2].rpartition(" ORDER BY ")[0] + (" FOR UPDATE" if key in waiting else "")
+            for key, each in found.items()
+        ]
+        params = tuple(param for each in found.values() for param in each.params)
+        return cls(tuple(found.values()), Selection(raw.asking_for_any(asked), params))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    steps: tuple[CompiledStep, ...]
+    probe: Probe
+    #: Relations to removed rows that no step deals with, but their ``on_delete`` does: ``SET_NULL`` and its like.
+    emptied: tuple[coverage.Relation, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def compiled_disguise(disguise: type[Disguise], using: str, lock: bool, everyone: bool) -> Compiled:
+    """The disguise's statements, compiled once per process: only values are bound per call."""
+    coverage.require_covered(disguise)
+    principal = registry.principal_model_for(disguise)
+    steps = tuple(
+        _compile(step, table, principal=principal, using=using, lock=lock, everyone=everyone)
+        for step in disguise.steps()
+        for table in _tables(step)
+    )
+    steps = tuple(_read_together(steps, principal, using=using, lock=lock, everyone=everyone))
+    return Compiled(steps, Probe.of(steps), tuple(coverage.set_null_relations(disguise)))
+
+
+def _read_together(
+    steps: Sequence[CompiledStep], principal: type[Model], *, using: str, lock: bool, everyone: bool
+) -> Iterator[CompiledStep]:
+    """Steps about one table share one selection of the rows that any of them means: the rows are read, and locked, once.
+
+    Not in a plan for everybody, in which the database alone can tell owners from values that name nobody.
+    """
+    together: dict[Table, list[CompiledStep]] = {}
+    for step in steps:
+        if step.names is not None and not everyone:
+            together.setdefault(step.table, []).append(step)
+    selections: dict[Table, tuple[list[str], frozenset[str], Selection | None]] = {}
+    for table, found in together.items():
+        if len(found) > 1:
+            names = list(dict.fromkeys(name for step in found for name in step.names or ()))
+            owners = list(dict.fromkeys(key for step in found for key in owner_keys(step.transformation, principal)))
+            selection = Selection.compile(
+                table.model,
+                names,
+                owners=owners,
+                where=None,
+                lock=lock and connections[using].features.has_select_for_update,
+                using=using,
+            )
+            selections[table] = names, frozenset(owners), selection
+    for step in steps:
+        if step.names is None or step.table not in selections:
+            yield step
+            continue
+        names, owners_of_all, selection = selections[step.table]
+        yield replace(
+            step,
+            selection=selection,
+            picks=tuple(map(names.index, step.names)),
+            narrower=owners_of_all != {*owner_keys(step.transformation, principal)},
+        )
+
+
+def _tables(step: Transformation) -> list[Table]:
+    """The tables that have the step's columns: with multi-table inheritance, parents' tables have some of them."""
+    if isinstance(step, Remove):
+        return [table_of(step.model)]  # the other parts of the rows that it finds are read along the links
+    names = step.set if isinstance(step, Modify) else (step.column,)
+    return list(dict.fromkeys(table_of(model_field(step.model, name).model) for name in names))
+
+
+def owner_keys(step: Transformation, principal: type[Model]) -> list[str]:
+    return [registry.owner_key(step.model, owner, principal=principal) for owner in step.owners or (None,)]
+
+
+def among(
+    compiled: CompiledStep, keys: Collection[Any], disguise: type[Disguise], *, using: str, lock: bool
+) -> CompiledStep:
+    """The step for those of its rows that have one of these raw primary keys."""
+    step = compiled.transformation
+    principal = registry.principal_model_for(disguise)
+    values = raw.python_values(compiled.table.key[0], keys, using=using)
+    return _compile(step, compiled.table, principal=principal, using=using, lock=lock, everyone=False, keys=values)
+
+
+def _compile(
+    step: Transformation,
+    table: Table,
+    *,
+    principal: type[Model],
+    using: str,
+    lock: bool,
+    everyone: bool,
+    keys: Sequence[Any] | None = None,
+) -> CompiledStep:
+    operation, columns = _shape(step, table)
+    owners = owner_keys(step, principal)
+    inherited = _inherited_owners(step, table)
+    extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
+    extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
+    joins = not {*columns, *extra} <= {*table.names, "pk"} or table is not table_of(step.model)
+    if step.where is not None and not joins:
+        alone = Selection.compile(step.model, columns, owners=owners, where=step.where, using=using)
+        joins = alone is not None and alone.joins
+    lock = lock and connections[using].features.has_select_for_update
+    watched: tuple[tuple[str, int], ...] = ()
+    extras = len(extra)
+    if lock and joins:
+        own = [owner for owner in step.owners if owner in table.names]
+        extra += [owner for owner in own if owner not in extra]
+        watched = tuple((owner, extra.index(owner)) for owner in own)
+    names = (*(table.key_names if lock and joins else columns), *extra)
+    where = step.where
+    if everyone:
+        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
+        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
+        owned = (Q(**{f"{path}__in": everybody}) for path in owners)
+        where = (where or Q()) & functools.reduce(operator.or_, owned)
+    if keys is not None:
+        where = Q(pk__in=keys) & (where or Q())
+    selection = Selection.compile(
+        step.model,
+        names,
+        owners=() if everyone else owners,
+        where=where,
+        lock=lock and not joins,
+        using=using,
+    )
+    return CompiledStep(
+        step,
+        operation,
+        table,
+        columns,
+        selection,
+        lock and joins,
+        watched,
+        inherited,
+        extras,
+        None if joins or step.where is not None else names,
+    )
+
+
+def _inherited_owners(step: Transformation, table: Table) -> tuple[tuple[str, Table], ...]:
+    """Owners of a shared row that are columns of a parent's table: those who leave are re-pointed there."""
+    if not isinstance(step, Remove) or len(step.owners) < 2:
+        return ()
+    columns = {column.name: column.model for column in step.model._meta.concrete_fields}
+    return tuple((owner, table_of(columns[owner])) for owner in step.owners if owner in columns.keys() - {*table.names})
+
+
+def _shape(step: Transformation, table: Table) -> tuple[Operation, tuple[str, ...]]:
+    if isinstance(step, Remove):
+        return Operation.REMOVE, table.names
+    if isinstance(step, Modify):
+        return Operation.MODIFY, (*table.key_names, *(name for name in step.set if name in table.names))
+    return Operation.DECORRELATE, (*table.key_names, step.column)

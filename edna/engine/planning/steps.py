@@ -1,0 +1,201 @@
+"""What a plan is made of: targets, steps with their rows, and the plan itself. Values; reads and writes nothing."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db.models import Model
+
+from edna import coverage
+from edna.crypto.keys import SecretKey
+from edna.db.rows import Row, Table
+from edna.engine.graph.references import reference_of
+from edna.engine.graph.tally import Tally
+from edna.engine.planning import terms
+from edna.engine.planning.sharing import Share
+from edna.records import values
+from edna.records.diff import Operation
+from edna.records.locator import Locator
+from edna.spec import Decorrelate, Disguise, Transformation
+from edna.store import Entry
+
+_SAMPLE_ROWS = 100
+#: A speaks-for record: the key, whose it is, and for whom.
+_VOICE_BYTES: Final = 70
+#: What a bag takes that has nearly nothing in it.
+_SMALLEST_BAG_BYTES: Final = 1_150
+
+#: Of some tables, the raw primary keys that are meant, or None for all rows.
+Part = Mapping[type[Model], Collection[Any] | None]
+#: Of some tables, the rows that have been dealt with, by their keys.
+Finished = Mapping[type[Model], Collection[Row]]
+
+
+class TooManyRows(Exception):
+    """There are more rows than the caller wants to deal with in one transaction."""
+
+
+#: Where the keys of a principal's pseudoprincipals lie, and with which keys it may open.
+Speaking = Mapping[Locator, Sequence[SecretKey]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A principal to disguise: the entry to seal to, and every entry whose rows are meant (itself first).
+
+    ``speaking`` is where the keys of the others lie; ``needed`` are the public keys of those whom a bag may name that no list leads to.
+    """
+
+    entry: Entry
+    owners: tuple[Entry, ...]
+    speaking: Speaking = field(default_factory=dict, repr=False)
+    needed: frozenset[bytes] = frozenset()
+
+
+@dataclass
+class PlannedStep:
+    """Rows of one table under one operation, each with the target it belongs to.
+
+    ``rows`` hold the values of ``columns``: all stored columns for a removal, otherwise the key and then the columns to
+    change. ``groups`` says, for a decorrelation, which rows share a pseudoprincipal: (raw key of whom it stands for, group).
+    """
+
+    operation: Operation
+    table: Table
+    columns: tuple[str, ...]
+    transformation: Transformation | None
+    rows: list[Row] = field(default_factory=list, repr=False)
+    targets: list[int] = field(default_factory=list, repr=False)
+    groups: list[Any] = field(default_factory=list, repr=False)
+    #: Of a removal: rows that others own too, by primary key.
+    shares: dict[Row, Share] = field(default_factory=dict, repr=False)
+    #: Of a decorrelation: the rows are removed right after, so that only their records change.
+    on_paper: bool = False
+    #: Of references to removed rows that no step deals with: the model says what they become.
+    relation: coverage.Relation | None = None
+
+    def primary_keys(self) -> list[Row]:
+        if self.operation is not Operation.REMOVE:
+            return [row[: len(self.table.key)] for row in self.rows]
+        positions = [self.columns.index(name) for name in self.table.key_names]
+        if len(positions) == 1:
+            (position,) = positions
+            return [(row[position],) for row in self.rows]
+        return list(map(operator.itemgetter(*positions), self.rows))
+
+    @property
+    def gives_away(self) -> bool:
+        """Whether the rows get pseudoprincipals for owners, one for each group."""
+        return self.on_paper or isinstance(self.transformation, Decorrelate)
+
+    @property
+    def refers_to(self) -> str:
+        """Of a decorrelation: the column of the principals' table by which its foreign key names them."""
+        name: str = self.table.field(self.columns[-1]).target_field.name  # type: ignore[attr-defined]
+        return name
+
+    def numbered_groups(self) -> dict[tuple[int, Any], int]:
+        """Each (target, group) of a decorrelation, numbered in the order of the rows."""
+        groups = dict.fromkeys(zip(self.targets, self.groups, strict=True))
+        return {group: number for number, group in enumerate(groups)}
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """One line of a preview."""
+
+    model: str
+    operation: str
+    rows: int
+    #: On which terms removed rows come back, in words; "" if as they were.
+    returning: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What applying ``disguise`` with ``params`` would do. ``removals`` are in the order in which they can be deleted."""
+
+    disguise: type[Disguise]
+    params: Mapping[str, Any]
+    principal_model: type[Model]
+    targets: tuple[Target, ...]
+    removals: tuple[PlannedStep, ...]
+    changes: tuple[PlannedStep, ...]
+    #: Pseudoprincipals that rows of others mention, by the label of their model and raw key.
+    mentioned: Mapping[tuple[str, Any], Entry] = field(default_factory=dict, repr=False)
+
+    @property
+    def steps(self) -> tuple[PlannedStep, ...]:
+        return self.changes + self.removals
+
+    @property
+    def tables(self) -> list[PlannedTable]:
+        """Rows by table and operation, in the order of execution; tables without rows are listed too.
+
+        In a line each row counts once. A row that is changed in two ways is in two lines; `counts` has it once.
+        """
+        found: dict[Operation, Tally] = {}
+        for step in self.steps:
+            found.setdefault(step.operation, Tally()).add(step.table.label, self._counted(step))
+        return [
+            PlannedTable(
+                table.label,
+                operation.name.lower(),
+                len(found[operation].of(table.label)),
+                terms.in_words(self.disguise, table.model) if operation is Operation.REMOVE else "",
+            )
+            for table, operation in dict.fromkeys((step.table, step.operation) for step in self.steps)
+        ]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by table: each that is changed or removed once, without the rows of pseudoprincipals themselves."""
+        tally = Tally()
+        for step in self.steps:
+            tally.add(step.table.label, self._counted(step))
+        return tally.counts()
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in `counts`."""
+        return sum(self.counts.values())
+
+    def _counted(self, step: PlannedStep) -> list[Row]:
+        keys = step.primary_keys()
+        if step.operation is Operation.REMOVE and step.table.model is self.principal_model._meta.concrete_model:
+            owners = [owner for target in self.targets for owner in target.owners]
+            if nobody := {str(owner.reference) for owner in owners if not owner.natural}:
+                return [key for key in keys if reference_of(self.principal_model, key[0]) not in nobody]
+        return keys
+
+    @property
+    def pseudoprincipals(self) -> int:
+        return sum(len(set(step.groups)) for step in self.changes)
+
+    @functools.cached_property
+    def estimated_bytes(self) -> int:
+        """About how many bytes will be sealed: rows by a sample of each table, uncompressed; keys; and what no bag is smaller than."""
+        total = self.pseudoprincipals * _VOICE_BYTES
+        if self.rows:
+            total += len(self.targets) * (2 if self.pseudoprincipals else 1) * _SMALLEST_BAG_BYTES
+        for step in self.steps:
+            sample = step.rows[:_SAMPLE_ROWS]
+            total += len(values.encode([list(row) for row in sample])) * len(step.rows) // max(1, len(sample))
+        return total
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "disguise": self.disguise.name,
+            "tables": [
+                {"model": t.model, "operation": t.operation, "rows": t.rows, "returning": t.returning}
+                for t in self.tables
+            ],
+            "counts": self.counts,
+            "rows": self.rows,
+            "pseudoprincipals": self.pseudoprincipals,
+            "estimated_bytes": self.estimated_bytes,
+        }

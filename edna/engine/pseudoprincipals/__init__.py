@@ -1,0 +1,1 @@
+"""Pseudoprincipals: made, and swept once nothing refers to them."""

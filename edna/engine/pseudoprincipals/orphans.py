@@ -1,0 +1,139 @@
+"""Pseudoprincipals that nothing refers to any more: found, and let go of, without anybody's key.
+
+One is an orphan if no row of any table refers to it, no relation and no generic key, and its list of locators is empty. Then no
+bag is sealed to it, no row that others own too waits for it, and no record of anybody else mentions it (docs/threat-model.md, 12).
+What may still name it are its own person's bags, those that were sealed with their key at hand: a reveal makes it again where
+it is named (`engine.returning`). Invariant: whoever is about to refer to it, or to list something for it, is waited for and seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.apps import apps
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import ValidationError
+from django.db.models import EmailField, IntegerField, Model
+
+from edna import conf, coverage, registry, signals, store
+from edna.db import rows as raw
+from edna.db.rows import table_of
+from edna.engine.books.announcements import News
+from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.references import key_of, reference_of
+from edna.store import residue, retention
+
+
+def recognisable(model: type[Model]) -> bool:
+    """Whether a primary key alone says that it is a pseudoprincipal's."""
+    return conf.pseudoprincipal_keys() == "negative" and isinstance(table_of(model).key[0], IntegerField)
+
+
+def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:
+    """Whether an orphan of this model is surely not needed.
+
+    Not where foreign keys refer to another column than the primary key: one that is made again has other values there. Not where bags
+    expire and keys do not say what they are: what names an orphan may outlive the bag that speaks for it, without which it is not
+    made again. Not where bags may be known by their receipts alone: what names one might be revealed without the receipt of the bag that
+    speaks for it. And not where sessions may have made some for the application to name in ways of its own, unless ``made_by_hand``
+    says that it does not.
+    """
+    return (
+        all(relation.field.target_field.primary_key for relation in relations_to(model))
+        and (made_by_hand or not registry.all_by_hand())
+        and not registry.any_unlisted()
+        and (recognisable(model) or not retention.anything_expires(using=using))
+    )
+
+
+def unreferenced(model: type[Model], references: Sequence[str], *, using: str, lock: bool = False) -> set[str]:
+    """Those at which no row of any table points. With ``lock``, rows that are being written are waited for where no foreign key
+    would refuse them. One statement for each relation."""
+    # By reference: a driver may read a key as another type than the one it takes.
+    keys = {reference: key_of(model, reference, using=using) for reference in references}
+    for relation in relations_to(model):
+        if not keys:
+            break
+        table, unsafe = table_of(relation.model), lock and not relation.is_enforced
+        for value in raw.held_values(table, relation.field.name, list(keys.values()), lock=unsafe, using=using):
+            keys.pop(reference_of(model, value), None)
+    found = set(keys)
+    return found - _generically_referred(model, found, using=using) if found else found
+
+
+def _generically_referred(model: type[Model], references: set[str], *, using: str) -> set[str]:
+    """Those at which a `GenericForeignKey` of any row points."""
+    if not apps.is_installed("django.contrib.contenttypes"):
+        return set()
+    known = {str(model._meta.pk.to_python(reference)): reference for reference in references}
+    found: set[str] = set()
+    for holder, key in _generic_keys():
+        kind = ContentType.objects.db_manager(using).get_for_model(model, for_concrete_model=key.for_concrete_model)
+        column = holder._meta.get_field(key.fk_field)
+        values = [value for value in known if _fits(column, value)]
+        rows = holder._base_manager.using(using).filter(**{key.ct_field: kind, f"{key.fk_field}__in": values})
+        there = rows.values_list(key.fk_field, flat=True).distinct() if values else ()
+        found |= {known[str(value)] for value in there if str(value) in known}
+    return found
+
+
+def _fits(column: Any, value: str) -> bool:
+    """Whether the column can hold the key: one of numbers refers to nobody whose key is a UUID."""
+    try:
+        column.get_prep_value(value)
+    except (ValueError, TypeError, ValidationError):
+        return False
+    return True
+
+
+def _generic_keys() -> Iterator[tuple[type[Model], Any]]:
+    for holder in apps.get_models(include_auto_created=True):
+        if not holder._meta.proxy and not holder._meta.swapped:
+            yield from ((holder, key) for key in coverage.generic_keys(holder))
+
+
+def without_entry(model: type[Model], *, using: str) -> Iterator[list[str]]:
+    """Pages of references of rows that are surely pseudoprincipals, and of whom edna knows nothing: somebody might log in as one.
+
+    Sure is a negative key, where they have these, with an address that can never exist. Of others it cannot be told.
+    """
+    table = table_of(model)
+    emails = [column.name for column in table.fields if isinstance(column, EmailField)]
+    if conf.pseudoprincipal_keys() != "negative" or not isinstance(table.key[0], IntegerField) or not emails:
+        return
+    found = model._base_manager.using(using).filter(pk__lt=0, **{f"{emails[0]}__endswith": ".invalid"}).order_by("pk")
+    after = None
+    while keys := list((found if after is None else found.filter(pk__gt=after)).values_list("pk", flat=True)[:500]):
+        after = keys[-1]
+        references = [str(key) for key in keys]
+        entries = store.entries_by_reference(model._meta.label_lower, references, using=using)
+        known = {entry.reference for entry in entries}
+        yield [reference for reference in references if reference not in known]
+
+
+def let_go(model: type[Model], ids: Sequence[int], *, using: str) -> int:
+    """Delete those of these entries that are orphans, and their rows; in the caller's transaction. How many.
+
+    Never by an entry that this site did not write: whom it names may be anybody.
+    """
+    label = model._meta.label_lower
+    # Entries first, then rows: as disguises and reveals lock them.
+    entries = {
+        str(entry.reference): entry
+        for entry in residue.locked_entries(ids, using=using)
+        if entry.sound and entry.attached and entry.model == label and not entry.natural and not entry.locators
+    }
+    table = table_of(model)
+    keys = [(key_of(model, reference, using=using),) for reference in entries]
+    # Locked: a foreign key to one of them that somebody is writing is waited for, and then seen.
+    found = raw.read(table, table.key_names, keys, lock=True, using=using)
+    there = {reference_of(model, key): (key,) for (key,) in found}
+    gone = unreferenced(model, sorted(there), using=using, lock=True)
+    doomed = [key for reference, key in there.items() if reference in gone]
+    raw.delete(table, doomed, using=using)
+    store.delete_entries([entries[reference] for reference in sorted(gone)], using=using)
+    news = News()
+    news.note(signals.rows_removed, table, table.key_names, doomed)
+    news.send("", using=using)
+    return len(gone)

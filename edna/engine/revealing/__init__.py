@@ -1,0 +1,1 @@
+"""Undoes a disguise from opened records. Does not care who opened them, and knows nothing of how a disguise is done."""

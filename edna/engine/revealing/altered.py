@@ -1,0 +1,83 @@
+"""Applies the terms of a return to opened records, before anything of them is restored.
+
+Invariant: what the specification does not let come back comes back by no way; an override of the caller does not reach its columns.
+What is held after that is sealed again as altered. Reads and writes no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from edna.db import rows as raw
+from edna.db.rows import Table
+from edna.engine.bags.reader import Opened
+from edna.engine.forwarding.driver_values import raw_value
+from edna.engine.graph.outcome import Outcome
+from edna.engine.planning.terms import Term, Terms
+from edna.engine.revealing.current_rows import table_behind
+from edna.engine.revealing.progress import Altered, Overrides
+from edna.errors import SpecError
+from edna.placeholders import Placeholder
+from edna.records.diff import DiffBatch, Operation
+
+
+def binding(overrides: Overrides, terms: Terms) -> Overrides:
+    """The caller's values without those for columns of which the specification decides."""
+    fixed = {f"{label}.{name}".lower() for label, term in terms.items() for name in term.columns}
+    return {name: value for name, value in overrides.items() if name.lower() not in fixed} if fixed else overrides
+
+
+def drop(bags: Sequence[Opened], terms: Terms, outcome: Outcome) -> None:
+    """Take out the records of rows that do not come back; they are erased with the rest of what is revealed."""
+    for opened, number, batch, term in list(_meant(bags, terms)):
+        if not term.comes_back:
+            outcome.drop(batch.model, len(batch.rows))
+            opened.diffs[number] = replace(batch, rows=[])
+
+
+def alter(bags: Sequence[Opened], terms: Terms, *, using: str) -> Altered:
+    """Put the specification's values into records, and return which columns of which rows differ from what was sealed.
+
+    Raises:
+        SpecError: a value is none of its column's.
+    """
+    altered: Altered = {}
+    for opened, number, batch, term in list(_meant(bags, terms)):
+        table = table_behind(batch)
+        names = [name for name in term.columns if name in batch.columns]
+        if table is not None and names:
+            rows = [list(row) for row in batch.rows]
+            changed = replace(batch, rows=rows)
+            keys = changed.primary_keys()
+            for name in names:
+                position = batch.columns.index(name)
+                for key, row in zip(keys, rows, strict=True):
+                    new = _value(table, name, term.columns[name], row[position], using=using)
+                    if new != row[position]:
+                        row[position] = new
+                        altered.setdefault((batch.model, key), []).append(name)
+            opened.diffs[number] = changed
+    return altered
+
+
+def _meant(bags: Sequence[Opened], terms: Terms) -> Iterator[tuple[Opened, int, DiffBatch, Term]]:
+    for opened in bags if terms else ():
+        for number, batch in enumerate(opened.diffs):
+            term = terms.get(batch.model) if batch.operation is Operation.REMOVE else None
+            if term is not None:
+                yield opened, number, batch, term
+
+
+def _value(table: Table, name: str, placeholder: Placeholder, sealed: Any, *, using: str) -> Any:
+    column = table.field(name)
+    try:
+        original = raw.python_value(column, sealed, using=using) if placeholder.reads_original else None
+        return raw_value(column, placeholder.make(column, original), using=using)
+    except Exception:  # a function of the application's may raise anything, and quote the value
+        pass
+    # Outside of the handler: what it caught may quote what was sealed.
+    raise SpecError(
+        f"returning={{{name!r}: ...}} for {table.label} makes no value that the column takes. Nothing was changed; correct it."
+    )

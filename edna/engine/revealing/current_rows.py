@@ -1,0 +1,106 @@
+"""The rows that a reveal is about to change, as they stand in their tables: read, and locked, once for all records about a table,
+before anything is written.
+
+Invariant: what it answers is what a statement would read now, for it is told what the reveal writes there. Knows records and tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Model
+
+from edna.db import rows as raw
+from edna.db.rows import Row, Table, table_of
+from edna.engine.graph.ordering import deletion_order
+from edna.engine.revealing.moved_rows import key_columns
+from edna.records.diff import CHANGES, DiffBatch
+
+
+class Standing:
+    """The rows that records of changes are about. Where keys change, or a row is not there yet, it is read when its turn comes."""
+
+    def __init__(self) -> None:
+        #: By model and key, the values of columns.
+        self._known: dict[str, dict[Row, dict[str, Any]]] = {}
+
+    def look(self, batches: Iterable[DiffBatch], *, using: str) -> None:
+        """Read and lock all rows, those of tables that others refer to first: whoever writes a row locks those that it refers to as well,
+        and two who do that in different orders would wait for each other."""
+        together: dict[Table, list[DiffBatch]] = {}
+        for batch in batches:
+            table = table_behind(batch) if batch.operation in CHANGES else None
+            if table is not None and set(batch.columns) <= set(table.names):
+                together.setdefault(table, []).append(batch)
+        tables = {table.model: table for table in sorted(together, key=lambda table: table.label)}
+        for model in reversed(deletion_order(list(tables))):
+            found = together[tables[model]]
+            if all(batch.key == tables[model].key_names for batch in found) and not any(map(key_columns, found)):
+                self._read(tables[model], found, using=using)
+
+    def _read(self, table: Table, batches: Sequence[DiffBatch], *, using: str) -> None:
+        names = tuple(dict.fromkeys(name for batch in batches for name in batch.columns))
+        keys = [
+            key
+            for batch in batches
+            for key, row in zip(batch.primary_keys(), batch.rows, strict=True)
+            if changes(batch, row)
+        ]
+        width = len(table.key)
+        self._known[table.label] = {
+            row[:width]: dict(zip(names, row[width:], strict=True))
+            for row in raw.read(table, (*table.key_names, *names), list(dict.fromkeys(keys)), lock=True, using=using)
+        }
+
+    def read(self, batch: DiffBatch, table: Table, keys: Sequence[Row], *, using: str) -> dict[Row, Row]:
+        """What stands in the columns of the batch, by key; rows that are not there are left out."""
+        known = self._known.get(batch.model)
+        if known is None or not all(key in known and known[key].keys() >= {*batch.columns} for key in keys):
+            found = raw.read(table, (*batch.key, *batch.columns), keys, lock=True, using=using)
+            return {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
+        return {key: tuple(known[key][name] for name in batch.columns) for key in keys}
+
+    def wrote(self, batch: DiffBatch, rows: Iterable[Sequence[Any]]) -> None:
+        """The columns of the batch have these values now: rows of key and values."""
+        known = self._known.get(batch.model, {})
+        width = len(batch.key)
+        for row in rows:
+            if tuple(row[:width]) in known:
+                known[tuple(row[:width])].update(zip(batch.columns, row[width:], strict=False))
+
+    def forget(self, model: str) -> None:
+        """Something else was written to rows of this table."""
+        self._known.pop(model, None)
+
+
+def table_behind(batch: DiffBatch) -> Table | None:
+    """The table that a record is about; None if there is none any more."""
+    try:
+        model: type[Model] = apps.get_model(batch.model)
+        return table_of(model)
+    except (LookupError, FieldDoesNotExist):
+        return None
+
+
+def changes(batch: DiffBatch, row: Sequence[Any]) -> bool:
+    """Whether the disguise has made something else of this row."""
+    width, count = len(batch.key), len(batch.columns)
+    return not same_values(row[width : width + count], row[width + count :])
+
+
+def left_standing(row: Sequence[Any], found: Row, places: Collection[int], *, width: int, count: int) -> Row:
+    """The record with what stands there now in the columns that the disguise left as they were: they go on as they are."""
+    if not places:
+        return tuple(row)
+    stand = list(row)
+    for place in places:
+        stand[width + place] = stand[width + count + place] = found[place]
+    return tuple(stand)
+
+
+def same_values(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    # 1, 1.0 and True are equal to Python and are not the same value of a column.
+    return list(one) == list(other) and list(map(type, one)) == list(map(type, other))

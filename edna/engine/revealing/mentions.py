@@ -1,0 +1,104 @@
+"""What a reveal does with mentions: sealed notes of who a pseudoprincipal of somebody else is now (`engine.planning.mentions`).
+
+Invariant: as long as a sealed record names somebody by a mention, its bag points at it, whichever bag it has moved to.
+Knows opened records; reads and writes no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from edna.engine.bags.reader import Journal, Opened, pointers
+from edna.engine.planning.mentions import Name, Places, pointer, principal_columns
+from edna.records.diff import DiffBatch, Operation
+from edna.records.locator import Locator
+
+
+def is_mention(opened: Opened) -> bool:
+    return opened.shared and all(batch.operation is Operation.MENTION for batch in opened.diffs)
+
+
+def _places(batch: DiffBatch) -> Places:
+    """Where old values of a record name principals."""
+    if batch.operation not in (Operation.REMOVE, Operation.MODIFY):
+        return []
+    principals = principal_columns().get(batch.model, {})
+    start = len(batch.key) if batch.operation is Operation.MODIFY else 0
+    return [(start + position, principals[name]) for position, name in enumerate(batch.columns) if name in principals]
+
+
+def _named(batches: Iterable[DiffBatch]) -> set[Name]:
+    return {(label, row[position]) for batch in batches for position, label in _places(batch) for row in batch.rows}
+
+
+def resolve(journal: Journal, coming: Sequence[Opened]) -> list[Opened]:
+    """Let the records that are revealed name what became of those they mention; return the mentions that this used."""
+    wanted = {locator for opened in (journal.current, *coming) for locator in pointers(opened)}
+    used = [opened for opened in journal.others if is_mention(opened) and opened.locator in wanted]
+    now = {(batch.model, row[0]): row[1] for opened in used for batch in opened.diffs for row in batch.rows}
+    for opened in (journal.current, *coming) if now else ():
+        for batch in opened.diffs:
+            for position, label in _places(batch):
+                for row in batch.rows:
+                    row[position] = now.get((label, row[position]), row[position])  # type: ignore[index]  # opened rows are lists
+    return used
+
+
+def names(opened: Opened) -> set[Name]:
+    """Whom a mention names now."""
+    return {(batch.model, row[1]) for batch in opened.diffs for row in batch.rows}
+
+
+def follow(opened: Opened, owners: Mapping[Any, Any], *, label: str) -> None:
+    """A mention of a pseudoprincipal of this model that goes names its owner from now on."""
+    for number, batch in enumerate(opened.diffs):
+        if batch.model == label and any(now in owners for _, now in batch.rows):
+            opened.diffs[number] = replace(batch, rows=[(key, owners.get(now, now)) for key, now in batch.rows])
+            opened.changed = True
+
+
+def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], kept: Sequence[DiffBatch]) -> None:
+    """Forget the mentions whose records are revealed. Those that a held record needs stay, under the name that it has by now; what
+    has moved into another bag takes the way to them along, and the revealed bag forgets it."""
+    if not used:
+        return
+    own = _named(kept)
+    needed = _named([*kept, *(batch for opened in coming for batch in opened.diffs)])
+    # What is stuck was not brought up to date, and its columns cannot be told.
+    stuck = {
+        value
+        for opened in (journal.current, *coming)
+        for each in opened.stuck
+        for row in each.batch.rows
+        for value in row
+        if not isinstance(value, list | dict)
+    }
+    elsewhere = [
+        (opened, _named(opened.diffs), set(pointers(opened)))
+        for opened in journal.others
+        if opened.changed and not opened.shared
+    ]
+    for mention in used:
+        rows = []
+        label = mention.diffs[0].model
+        for key, now in (row for batch in mention.diffs for row in batch.rows):
+            waiting = [(opened, known) for opened, names, known in elsewhere if (label, now) in names]
+            for opened, known in waiting:
+                if mention.locator not in known:
+                    known.add(mention.locator)
+                    naming = next(batch.model for batch in opened.diffs if (label, now) in _named([batch]))
+                    opened.diffs.append(pointer([mention.locator], label=naming))
+            rows += [(key, now)] if key in stuck else []
+            rows += [(now, now)] if waiting or (label, now) in needed else []
+        if not any((label, now) in own or key in stuck for key, now in rows):
+            _forget_pointer(journal.current, mention.locator)
+        mention.diffs = [replace(mention.diffs[0], rows=list(dict.fromkeys(rows)))]
+        mention.changed = True
+
+
+def _forget_pointer(opened: Opened, locator: Locator) -> None:
+    for number, batch in enumerate(opened.diffs):
+        if batch.operation is Operation.SHARE:
+            opened.diffs[number] = batch.without({(locator.expose(),)})

@@ -1,0 +1,152 @@
+"""Makes pseudoprincipals again that were swept as orphans, where what is revealed names them.
+
+A record that was sealed with its person's key at hand may name one of the person's pseudoprincipals to which no row referred any
+more (`engine.orphans`). It has the key that it had, and the columns of a new one. Invariant: what a reveal finds is as if nothing had
+been swept; only where the disguise that made it has expired meanwhile, and its secret key with it, it gets a key pair that nobody has.
+No statement unless one of the person's pseudoprincipals has no entry, or is known only by its primary key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Model
+
+from edna import registry, store
+from edna.db import rows as raw
+from edna.db.rows import table_of
+from edna.engine.bags.reader import Holder, Journal, Opened
+from edna.engine.graph.references import reference_of
+from edna.engine.planning.mentions import principal_columns
+from edna.engine.pseudoprincipals import factory
+from edna.engine.pseudoprincipals.orphans import recognisable
+from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.records.speaksfor import SpeaksFor
+from edna.spec import Disguise
+
+
+def make_again(journal: Journal, coming: Sequence[Opened], *, using: str) -> None:
+    """Rows and entries of those whom the records to reveal name as owners, or in any other column, and who were swept."""
+    named = _named([batch for opened in (journal.current, *coming) for batch in opened.diffs])
+    for label, keys in _voiceless(journal, named).items():
+        _insert_voiceless(journal, label, keys, using=using)
+    swept = [
+        (opened, voice)
+        for opened in (journal.current, *journal.others)
+        for voice in opened.speaks_for
+        if bytes(voice.public_key) not in journal.holders
+    ]
+    if not swept:
+        return
+    by_model: dict[str, dict[Any, tuple[Opened, SpeaksFor]]] = {}
+    for opened, voice in swept:
+        label = opened.head.principal_model
+        if (label, voice.principal) in named:
+            by_model.setdefault(label, {})[voice.principal] = opened, voice
+    for label, found in by_model.items():
+        _insert(journal, label, found, using=using)
+
+
+def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksFor]], *, using: str) -> None:
+    model = apps.get_model(label)
+    disguise = next((cls for opened, _ in found.values() if (cls := registry.find(opened.head.disguise))), None)
+    generator = registry.pseudoprincipal_for(disguise or _NoDisguise, model)
+    made = factory.insert_again(generator, model, list(found), using=using)
+    voices = {now: found[key][1] for key, now in made.items()}
+    new = [(bytes(voice.public_key), label, reference_of(model, now), False) for now, voice in voices.items()]
+    for entry, voice in zip(store.add_entries(new, using=using), voices.values(), strict=True):
+        journal.holders[entry.public_key] = Holder(entry, voice.secret_key, {})
+    _rename(journal, label, {key: now for key, now in made.items() if now != key})
+
+
+def is_voiceless(model: type[Model], key: Any) -> bool:
+    """Whether somebody with this raw key, whom no voice names, is a pseudoprincipal all the same: its disguise has expired."""
+    return type(key) is int and key < 0 and recognisable(model)
+
+
+def _voiceless(journal: Journal, named: set[tuple[str, Any]]) -> dict[str, set[Any]]:
+    """Of those who are ``named``, by model, pseudoprincipals for whom no bag speaks any more. Not those whose row is sealed, and comes
+    back by itself, nor somebody else's, whom a mention names."""
+    found: dict[str, set[Any]] = {}
+    models = {label: apps.get_model(label) for label in {label for label, _ in named}}
+    for label, key in named:
+        if is_voiceless(models[label], key):
+            found.setdefault(label, set()).add(key)
+    for opened in (journal.current, *journal.others) if found else ():
+        for voice in opened.speaks_for:
+            found.get(opened.head.principal_model, set()).discard(voice.principal)
+        for batch in opened.diffs:
+            if batch.operation is Operation.MENTION:
+                found.get(batch.model, set()).difference_update(row[0] for row in batch.rows)
+            elif batch.operation is Operation.REMOVE:
+                found.get(batch.model, set()).difference_update(key[0] for key in batch.primary_keys())
+    return {label: keys for label, keys in found.items() if keys}
+
+
+def _insert_voiceless(journal: Journal, label: str, keys: set[Any], *, using: str) -> None:
+    model: type[Model] = apps.get_model(label)
+    table = table_of(model)
+    there = {
+        key for (key,) in raw.read(table, table.key_names, [(key,) for key in sorted(keys)], lock=True, using=using)
+    }
+    missing = sorted(keys - there)
+    if missing:
+        disguise = registry.find(journal.current.head.disguise)
+        generator = registry.pseudoprincipal_for(disguise or _NoDisguise, model)
+        factory.insert_again(generator, model, missing, using=using)
+        add_voiceless(model, missing, using=using)
+
+
+def add_voiceless(model: type[Model], keys: Collection[Any], *, using: str) -> None:
+    """Entries of pseudoprincipals for whom no bag speaks any more, with key pairs that nobody has: without one they pass for users."""
+    if keys:
+        factory.give_keys(model, list(keys), using=using)
+
+
+class _NoDisguise(Disguise):
+    """Stands for one that is not in the project any more."""
+
+    name = "of-an-earlier-release"
+
+
+def _rename(journal: Journal, label: str, now: Mapping[Any, Any]) -> None:
+    """Somebody else has the key by now: in all records of this person, these have another one."""
+    columns = principal_columns()
+    for opened in (journal.current, *journal.others) if now else ():
+        for batch in opened.diffs:
+            names = columns.get(batch.model, {})
+            places = [position for position, name in enumerate(_layout(batch)) if names.get(name) == label]
+            for row in batch.rows if places else ():
+                for position in places:
+                    if row[position] in now:
+                        row[position] = now[row[position]]  # type: ignore[index]  # opened rows are lists
+                        opened.changed = True
+        for number, voice in enumerate(opened.speaks_for):
+            if voice.principal in now or voice.owner in now:
+                principal, owner = now.get(voice.principal, voice.principal), now.get(voice.owner, voice.owner)
+                opened.speaks_for[number] = voice._replace(principal=principal, owner=owner)
+                opened.changed = True
+
+
+def _layout(batch: DiffBatch) -> tuple[str, ...]:
+    """Which column each value of a row belongs to; none in records that are not about rows."""
+    if batch.operation is Operation.REMOVE:
+        return batch.columns
+    return (*batch.key, *batch.columns, *batch.columns) if batch.operation in CHANGES else ()
+
+
+def _named(batches: Iterable[DiffBatch]) -> set[tuple[str, Any]]:
+    """Principals, by model and raw key, that rows will refer to when these records are undone."""
+    columns = principal_columns()
+    found: set[tuple[str, Any]] = set()
+    for batch in batches:
+        start = len(batch.key) if batch.operation in CHANGES else 0
+        names = (
+            columns.get(batch.model, {}) if batch.operation in CHANGES or batch.operation is Operation.REMOVE else {}
+        )
+        for position, name in enumerate(batch.columns):
+            if name in names:
+                found |= {(names[name], row[start + position]) for row in batch.rows}
+    return found

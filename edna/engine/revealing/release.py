@@ -1,0 +1,282 @@
+"""Lets go of pseudoprincipals whose disguise is undone: fixes what refers to them, wherever it is, and deletes them.
+
+What refers to one is in tables (rows that came to it since the disguise: the reference policy decides), in other bags of the
+same principal (the value becomes that of whom it stood for), and in bags that were sealed to it (they become bags of the one who
+speaks for it). Invariant: nothing dangles, neither now nor in a later reveal; a pseudoprincipal that anything still needs stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Model
+
+from edna import coverage, signals, store
+from edna.db import rows as raw
+from edna.db.rows import Table, table_of
+from edna.engine.bags.reader import Journal, Opened, pointing_at
+from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.references import reference_of
+from edna.engine.revealing import mentions
+from edna.engine.revealing.aliases import Aliases
+from edna.engine.revealing.forwarded import mentioned_by_stuck
+from edna.engine.revealing.incoming_references import reference_policy, settle
+from edna.engine.revealing.progress import Progress
+from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.records.locator import Locator
+from edna.records.speaksfor import SpeaksFor
+
+#: A bag that the principal takes over, and in whose list it was before; or a mention, which the holder of the revealed one follows.
+Adopted = tuple[Opened, bytes | None]
+
+
+@dataclass
+class LetGo:
+    """``remaining`` voices stay in the bag; ``gone`` are public keys whose entries are deleted; ``adopted`` bags, which were
+    theirs, are to be listed for whom they belong to now."""
+
+    remaining: list[SpeaksFor]
+    gone: set[bytes]
+    adopted: list[Adopted]
+
+
+def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
+    """Let go of the revealed bag's pseudoprincipals, as far as nothing needs them."""
+    current = journal.current
+    if not current.speaks_for:
+        return LetGo([], set(), [])
+    model: type[Model] = apps.get_model(current.head.principal_model)
+    people = {key for voice in current.speaks_for for key in (voice.principal, voice.owner)}
+    aliases = Aliases(model, people, journal.others, using=using)
+    free, adopted = _candidates(journal, progress, aliases, model)
+    owners = _owners(free)
+    referring = _referring(model, free, owners, aliases, using=using)
+    for relation in relations_to(model):
+        if free:
+            policy = reference_policy(current.head.disguise, relation)
+            label = table_of(relation.model).label
+            values = aliases.owners(label, relation.field.name, {q: owners[q] for q in free})
+            needed = settle(relation, policy, values, progress, using=using) if relation in referring else set()
+            if policy == "retain":
+                needed |= _sealed_mentions(relation, journal.others, values)
+            for key in aliases.keys(relation, needed):
+                free.pop(key, None)
+    moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
+    remaining = [
+        voice for voice in current.speaks_for if voice.principal not in free and bytes(voice.public_key) not in moved
+    ]
+    if not free:
+        return LetGo(remaining, set(), adopted)
+    _rewrite(journal, model, {q: owners[q] for q in free}, aliases)
+    adopted += _adopt(journal, model, list(free.values()), owners)
+    raw.delete(table_of(model), [(key,) for key in free], using=using)
+    progress.news.note(signals.rows_removed, table_of(model), table_of(model).key_names, [(key,) for key in free])
+    gone = [holder.entry for holder in map(journal.held_by, free.values()) if holder]
+    store.delete_entries(gone, using=using)
+    return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
+
+
+def _referring(
+    model: type[Model], free: Mapping[Any, SpeaksFor], owners: Mapping[Any, Any], aliases: Aliases, *, using: str
+) -> set[coverage.Relation]:
+    """The relations by which a row refers to one of those who could go: few, so all are asked at once.
+
+    If one comes into being after this, the foreign key refuses the deletion, and so the reveal: it can be tried again.
+    """
+    asked: dict[tuple[bool, tuple[Any, ...]], list[coverage.Relation]] = {}
+    whom = {q: owners[q] for q in free}
+    for relation in relations_to(model):
+        known_as = tuple(aliases.owners(table_of(relation.model).label, relation.field.name, whom))
+        # Without a foreign key, nothing would refuse: there a look that locks, and waits for whoever writes now, is needed.
+        asked.setdefault((not relation.is_enforced, known_as), []).append(relation)
+    found: set[coverage.Relation] = set()
+    for (lock, known_as), relations in asked.items():
+        places = [(table_of(relation.model), relation.field.name) for relation in relations]
+        found |= {relations[position] for position in raw.holding(places, known_as, lock=lock, using=using)}
+    return found
+
+
+def _candidates(
+    journal: Journal, progress: Progress, aliases: Aliases, model: type[Model]
+) -> tuple[dict[Any, SpeaksFor], list[Adopted]]:
+    """Those that no record needs any more; the voice of one that another bag's record needs goes into that bag."""
+    still_used = {
+        key for batch in progress.kept if batch.operation is Operation.DECORRELATE for key in aliases.owners_in(batch)
+    }
+    # By the oldest bag that needs it: of a disguise in chunks, that is the one that is revealed last.
+    needed = {
+        key: opened
+        for opened in reversed(journal.others)
+        for batch in opened.diffs
+        if batch.operation is Operation.DECORRELATE
+        for key in aliases.owners_in(batch)
+    }
+    for key, own in _in_shared_rows(journal, aliases, model):
+        needed.setdefault(key, own)
+    sealed_together = {
+        opened.locator
+        for opened in journal.others
+        if opened.shared and not opened.empty and not mentions.is_mention(opened)
+    }
+    still_used |= mentioned_by_stuck(journal)
+    free = {}
+    adopted: list[Adopted] = []
+    for voice in journal.current.speaks_for:
+        if voice.principal in needed:
+            opened = needed[voice.principal]
+            opened.speaks_for.append(voice)
+            opened.unlisted |= journal.current.unlisted.difference(opened.indexes)
+            opened.changed = True
+            # Never into a bag that only this voice opens: nobody would find the key to it any more.
+            adopted += _take_over(journal, opened)
+        elif voice.principal not in still_used and not _burdened(journal, voice, sealed_together):
+            free[voice.principal] = voice
+    return free, adopted
+
+
+def _take_over(journal: Journal, opened: Opened) -> list[Adopted]:
+    """Let the principal who unlocked hold this bag. Nobody else: the key of a pseudoprincipal may lie in this very bag by now."""
+    own = journal.own
+    assert opened.holder is not None
+    former = opened.holder.public_key
+    if former == own.entry.public_key:
+        return []
+    opened.holder, opened.secret_key = own.entry, own.secret_key
+    opened.head = replace(opened.head, listed=True)
+    opened.changed = True
+    return [(opened, former)]
+
+
+def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> Iterator[tuple[Any, Opened]]:
+    """Pseudoprincipals in removed rows that others own too, with the principal's own bag that waits for the same rows.
+
+    Whoever else brings such a row back must not find the name of whom one stood for in it.
+    """
+    waiting = pointing_at(journal.others)
+    for opened in (opened for opened in journal.others if opened.shared and opened.locator in waiting):
+        for batch in (batch for batch in opened.diffs if batch.operation is Operation.REMOVE):
+            for relation in relations_to(model):
+                if table_of(relation.model).label == batch.model:
+                    for position, _ in _mentions(batch, {relation.field.name}):
+                        for key in aliases.keys(relation, [row[position] for row in batch.rows]):
+                            yield key, waiting[opened.locator]
+
+
+def _burdened(journal: Journal, voice: SpeaksFor, sealed_together: set[Locator]) -> bool:
+    """Rows that others own too wait for this pseudoprincipal, or a bag does not open, which may name it."""
+    holder = journal.held_by(voice)
+    waiting = holder is not None and any(locator in sealed_together for locator in holder.items)
+    return waiting or bool(journal.damaged)
+
+
+def _owners(voices: Mapping[Any, SpeaksFor]) -> dict[Any, Any]:
+    """Whom each stands for, once all of them are gone: one may stand for another one."""
+    owners = {}
+    for key, voice in voices.items():
+        owner, steps = voice.owner, len(voices)
+        while owner in voices and steps:
+            owner, steps = voices[owner].owner, steps - 1
+        owners[key] = owner
+    return owners
+
+
+# In other bags
+
+
+def _mentions(batch: DiffBatch, names: Container[str]) -> list[tuple[int, str]]:
+    """The positions of a batch's rows at which values of these columns stand, to be restored one day or as part of its key."""
+    if batch.operation is Operation.REMOVE:
+        return [(position, name) for position, name in enumerate(batch.columns) if name in names]
+    if batch.operation in CHANGES:
+        return [(position, name) for position, name in enumerate((*batch.key, *batch.columns)) if name in names]
+    return []
+
+
+def _sealed_mentions(relation: coverage.Relation, bags: Sequence[Opened], free: Mapping[Any, Any]) -> set[Any]:
+    label = table_of(relation.model).label
+    return {
+        row[position]
+        for opened in bags
+        for batch in opened.diffs
+        if batch.model == label
+        for position, _ in _mentions(batch, {relation.field.name})
+        for row in batch.rows
+        if row[position] in free
+    }
+
+
+def _rewrite(journal: Journal, model: type[Model], owners: Mapping[Any, Any], aliases: Aliases) -> None:
+    """In every other bag, what names one of them names its owner from now on, and the row of one itself is forgotten."""
+    names: dict[str, dict[str, Mapping[Any, Any]]] = {}
+    doomed: dict[str, set[str]] = {}
+    for relation in relations_to(model):
+        label = table_of(relation.model).label
+        names.setdefault(label, {})[relation.field.name] = aliases.owners(label, relation.field.name, owners)
+        if reference_policy(journal.current.head.disguise, relation) == "delete":
+            doomed.setdefault(label, set()).add(relation.field.name)
+    principals = table_of(model)
+    for opened in journal.others:
+        if mentions.is_mention(opened):
+            mentions.follow(opened, owners, label=principals.label)
+            continue
+        for number, batch in enumerate(opened.diffs):
+            followed = {name: names[batch.model][name] for name in doomed.get(batch.model, ())}
+            keep = list(_surviving(batch, principals, followed, owners))
+            if len(keep) < len(batch.rows):
+                batch = opened.diffs[number] = replace(batch, rows=keep)
+                opened.changed = True
+            for position, name in _mentions(batch, names.get(batch.model, {})):
+                now = names[batch.model][name]
+                for row in batch.rows:
+                    if row[position] in now:
+                        row[position] = now[row[position]]  # type: ignore[index]  # opened rows are lists
+                        opened.changed = True
+        for number, voice in enumerate(opened.speaks_for):
+            if voice.owner in owners:
+                opened.speaks_for[number] = voice._replace(owner=owners[voice.owner])
+                opened.changed = True
+
+
+def _surviving(
+    batch: DiffBatch, principals: Table, doomed: Mapping[str, Mapping[Any, Any]], owners: Mapping[Any, Any]
+) -> Iterator[Sequence[Any]]:
+    """The rows but those of the pseudoprincipals themselves, and removed ones that are to be deleted along with them."""
+    places: list[tuple[int, Mapping[Any, Any]]] = []
+    if batch.operation is Operation.REMOVE:
+        places = [(position, doomed[name]) for position, name in _mentions(batch, doomed)]
+    if batch.model == principals.label and batch.operation is Operation.REMOVE:
+        places.append((batch.columns.index(principals.key[0].name), owners))
+    elif batch.model == principals.label and batch.operation in CHANGES:
+        places = [(0, owners)]
+    for row in batch.rows:
+        if not any(row[position] in gone for position, gone in places):
+            yield row
+
+
+def _adopt(
+    journal: Journal, model: type[Model], voices: Sequence[SpeaksFor], owners: Mapping[Any, Any]
+) -> list[Adopted]:
+    """Bags sealed to those who go become bags of the principal, under the same locator."""
+    by_holder: dict[bytes, list[Opened]] = {}
+    for opened in journal.others:
+        if opened.holder is not None:
+            by_holder.setdefault(opened.holder.public_key, []).append(opened)
+    adopted: list[Adopted] = []
+    references = {reference_of(model, key): reference_of(model, owner) for key, owner in owners.items()}
+    others = {voice.principal for opened in journal.others for voice in opened.speaks_for}
+    others |= {voice.principal for voice in journal.current.speaks_for if voice.principal not in owners}
+    names = {(table_of(model).label, key) for key in others}
+    noted = {opened.locator: opened for opened in journal.others if mentions.is_mention(opened)}
+    for voice in voices:
+        # A mention is to be followed further, if the next one may go as well.
+        items = holder.items if (holder := journal.held_by(voice)) else ()
+        followed = [noted[locator] for locator in items if locator in noted]
+        adopted += [(opened, None) for opened in followed if mentions.names(opened) & names]
+        for opened in by_holder.get(bytes(voice.public_key), ()):
+            principal = references.get(str(opened.head.principal), opened.head.principal)
+            opened.head = replace(opened.head, principal=principal)
+            adopted += _take_over(journal, opened)
+    return adopted

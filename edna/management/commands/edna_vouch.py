@@ -1,0 +1,70 @@
+"""``manage.py edna_vouch``: tag rows anew that this site did not tag, or under an older key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
+from edna.operations import vouching
+
+_WORDS = {"entries": "public keys", "jobs": "jobs", "items": "people on lists of jobs"}
+
+
+class Command(EdnaCommand):
+    help = (
+        "Say that public keys, jobs and their lists are right, by tagging them under the first of MAC_KEYS.\n\nUnless told more, only what "
+        "was tagged under an older key is tagged anew; what has no right tag is counted. --as-they-are vouches for that, too: after a key "
+        "of the server was lost, or where you know that a row was changed for a reason."
+    )
+    examples = (
+        "  manage.py edna_vouch\n  manage.py edna_vouch --entry 1234567890123456789\n"
+        "  manage.py edna_vouch --job 1234567890123456789\n  manage.py edna_vouch --as-they-are"
+    )
+
+    noted = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--entry", metavar="ID", type=int, help="Vouch for this entry as it is.")
+        which.add_argument("--job", metavar="ID", type=int, help="Vouch for this job as it is, and for its list.")
+        which.add_argument(
+            "--as-they-are", action="store_true", help="Vouch for all rows as they are, whoever wrote them."
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        entry, job = options["entry"], options["job"]
+        one = entry is not None or job is not None
+        done = vouching.vouch(
+            as_they_are=options["as_they_are"] or one,
+            entry=entry,
+            job=job,
+            operator=operator_of(options),
+            progress=None if options["json"] else self._progress,
+        )
+        if one and not done.found["entries" if job is None else "jobs"].looked_at:
+            raise CommandError(f"There is no such {'entry' if job is None else 'job'}; nothing was changed.")
+        if options["json"]:
+            self.print_json(done.as_dict())
+        else:
+            self._report(done)
+        if done.wrong and not done.as_they_are:
+            raise CommandError(
+                f"{done.wrong} row(s) have no right tag, and were left as they are; manage.py edna_verify names them.",
+                returncode=PARTIAL,
+            )
+
+    def _progress(self, what: str, count: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r{_WORDS[what]}: {count}\033[K", str, ending="")
+            self.stderr.flush()
+
+    def _report(self, done: vouching.Vouched) -> None:
+        if self.stderr.isatty():
+            self.stderr.write("\r\033[K", str, ending="")
+        heads = ("what", "looked at", "of an older key", "without a right tag")
+        rows = [(_WORDS[kind], each.looked_at, each.older, each.wrong) for kind, each in done.found.items()]
+        self.stdout.write(table(heads, rows))
+        self.stdout.write(f"edna vouches for {done.tagged} more of them, as they are now.")

@@ -1,0 +1,270 @@
+"""The server's keys that a database knows: how one becomes known, how one is forgotten, and how they compare with the configured ones.
+
+Keeps: on a new database, and on one from before keys were known, the configured keys are taken for the site's own, but not where
+what carries a MAC says otherwise; after that, a key becomes known by an operator's deliberate act alone, which the audit trail notes.
+What is refused under an unknown key is decided where it is sealed (`edna.store.serverkeys`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from django.db import router
+from django.utils import timezone
+
+from edna import conf, registry
+from edna.db import transactions
+from edna.engine.books import sessions
+from edna.engine.files import file_tasks
+from edna.engine.forwarding import replay_log
+from edna.engine.graph.references import reference_of
+from edna.errors import BagError, ConfigurationError, ServerKeyRefused
+from edna.operations import audit, vouching
+from edna.records.ledgernote import open_note
+from edna.store import inspection
+from edna.store import ledger as ledger_store
+from edna.store import serverkeys as store
+from edna.store import vouching as tags
+from edna.store.serverkeys import DIGITS, Standing, digits
+
+__all__ = [
+    "PUT_BACK",
+    "Line",
+    "Standing",
+    "add",
+    "digits",
+    "forget",
+    "former",
+    "introduce",
+    "listing",
+    "look",
+    "require",
+    "standing",
+]
+
+logger = logging.getLogger("edna")
+
+#: What to do about a key that the database knows and no list has.
+PUT_BACK: Final = (
+    "Put it back into MAC_KEYS, behind the present one: what was made under it does not verify, and whose public key was noted under it is "
+    "not disguised. Then run manage.py edna_vouch, which lets public keys and jobs do without it. If nothing needs it any more, "
+    "manage.py edna_keys forget."
+)
+#: Of each kind of thing that carries a MAC, but no tag, how many are asked whether they were made under a configured key.
+_MOST_ASKED: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Line:
+    """A key, by the first digits of its check value. ``place`` is where in the list it stands, from 1, or None if it is not configured;
+    ``added_on`` is None if the database does not know it."""
+
+    digits: str
+    place: int | None
+    added_on: datetime.date | None
+
+
+def listing() -> list[Line]:
+    """The configured keys in their order, then those that the database knows besides."""
+    found = standing()
+    days = {key.check_value: key.added_on for key in found.known}
+    lines = [Line(digits(each), place, days.get(each)) for place, each in enumerate(found.configured, start=1)]
+    return [*lines, *(Line(digits(each), None, days[each]) for each in found.missing)]
+
+
+def standing(*, using: str | None = None) -> Standing:
+    """How the configured keys and those that the database knows compare, now."""
+    return store.standing(using=using or database())
+
+
+def look(*, using: str) -> Standing | None:
+    """As `standing`; None where there is no table yet, or the settings cannot be read."""
+    try:
+        return standing(using=using) if store.is_there(using=using) else None
+    except ConfigurationError:
+        return None
+
+
+def require(*, using: str | None = None) -> None:
+    """
+    Raises:
+        ServerKeyUnknown: the database does not know the first of the configured keys.
+    """
+    store.require(using=using or database())
+
+
+def add(*, operator: str, lost: bool = False) -> list[str]:
+    """Let the database know all configured keys; return the digits of those that it did not. With ``lost``, even where the keys are none
+    that anything was sealed under: the former ones are gone for good.
+
+    Raises:
+        ServerKeyRefused: none of them is a key that the database knows, or nothing in it was made under one of them.
+    """
+    using = database()
+
+    def work() -> list[bytes]:
+        found = standing(using=using)
+        # What was made under a key speaks for it, whatever the database believes.
+        sure = len(found.unknown) < len(found.configured) or _speaks_for_a_key(using=using)
+        if sure is None:
+            sure = not found.known
+        if not lost and not sure and store.anything_sealed(using=using):
+            raise ServerKeyRefused(
+                'No key of EDNA["MAC_KEYS"] is one that anything in this database was made under, so none was added. Nothing was changed. '
+                "Put the key back that was there before, behind the new one if there is a new one, and try again. If it is lost for good, "
+                "and all that was sealed under it, edna_keys add --lost takes the present ones instead."
+            )
+        return _add(found.unknown, operator=operator, using=using)
+
+    return [digits(each) for each in transactions.run(work, using=using)]
+
+
+def _add(new: list[bytes], *, operator: str, using: str) -> list[bytes]:
+    if new:
+        store.add(new, added_on=timezone.now().date(), using=using)
+        store.added(new, using=using)
+        audit.note("add server key", operator=operator, keys=", ".join(map(digits, new)))
+    return new
+
+
+def former() -> tuple[dict[str, int], dict[str, int]]:
+    """What needs a key of the list that is not the first one, and what has no tag under any of the list, by kind. Reads all of it."""
+    found = vouching.count(using=database())
+    return {kind: each.older for kind, each in found.items()}, {kind: each.wrong for kind, each in found.items()}
+
+
+def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
+    """Let the database forget a key that is configured no more: nothing that is kept was made under it. With ``lost``, even where
+    something has no tag under the keys that are left, as what was made under that one alone.
+
+    Raises:
+        ServerKeyRefused: no key, or more than one, has a check value that begins so, or the key is configured, or something may need it.
+    """
+    using = database()
+    needed = {} if lost else former()[1]
+
+    def work() -> str:
+        found = standing(using=using)
+        meant = [key.check_value for key in found.known if key.check_value.hex().startswith(beginning.lower())]
+        if len(meant) != 1 or len(beginning) < DIGITS:
+            raise ServerKeyRefused(
+                f"No one key of this database has a check value that begins with {beginning}. Nothing was changed; give the "
+                f"{DIGITS} digits that edna_keys list shows."
+            )
+        if meant[0] in found.configured:
+            raise ServerKeyRefused(
+                f'The key {digits(meant[0])} is in EDNA["MAC_KEYS"]. Nothing was changed; take it out of the list everywhere first.'
+            )
+        if any(needed.values()):
+            raise ServerKeyRefused(
+                f"{vouching.in_words(needed)} have no tag under a key of MAC_KEYS, perhaps because they were noted under "
+                f"{digits(meant[0])}. Nothing was changed. Put it back behind the present one, run manage.py edna_vouch and edna_files, "
+                "then take it out again; manage.py edna_verify names what is still wrong then. If it is lost for good: edna_keys forget "
+                "--lost."
+            )
+        store.forget(meant, using=using)
+        store.forgotten(meant, using=using)
+        audit.note("forget server key", operator=operator, keys=digits(meant[0]))
+        return digits(meant[0])
+
+    return transactions.run(work, using=using)
+
+
+def introduce(*, using: str) -> None:
+    """Take the configured keys for this site's own, where the database knows none yet: it is new, or was made by an earlier release.
+
+    Not where it has things that carry a MAC of the server's, and none of them was made under a configured key.
+    """
+    if using != database():
+        return
+
+    def work() -> bool:
+        store.forget_all(using=using)
+        found = standing(using=using)
+        if not found.known:
+            # Where nothing says under which key it was made, the site is new.
+            if _speaks_for_a_key(using=using) is False:
+                return False
+            store.add(found.configured, added_on=timezone.now().date(), using=using)
+            found = standing(using=using)
+        store.added([key.check_value for key in found.known], using=using)
+        return True
+
+    if not transactions.run(work, using=using):
+        logger.error(
+            'Nothing in this database was made under a key of EDNA["MAC_KEYS"], so that none was taken for its own: disguises are '
+            "refused. Put the right key back and run manage.py edna_keys add."
+        )
+
+
+def _speaks_for_a_key(*, using: str) -> bool | None:
+    """Whether anything was made under a configured key; None where nothing says under which it was made.
+
+    Of the tags all are asked until one is right: as a rule the first, and a vandal may have put any number of wrong ones in front.
+    """
+    found: bool | None = None
+    for kind in (_public_keys, _audit_trail, _file_tasks, _logged_updates, _ledger, _session_links, _jobs):
+        for verifies in kind(using):
+            if verifies:
+                return True
+            found = False
+    return found
+
+
+def _public_keys(using: str) -> Iterator[bool]:
+    return tags.verdicts(tags.entries(), using=using)
+
+
+def _jobs(using: str) -> Iterator[bool]:
+    yield from tags.verdicts(tags.items(), using=using)
+    yield from tags.verdicts(tags.jobs(), using=using)
+
+
+def _audit_trail(using: str) -> Iterator[bool]:
+    return iter(audit.newest_verify(most=_MOST_ASKED))
+
+
+def _file_tasks(using: str) -> Iterator[bool]:
+    pages = inspection.pending_files(using=using)
+    return islice((file_tasks.is_ours(task) for page in pages for task in page), _MOST_ASKED)
+
+
+def _logged_updates(using: str) -> Iterator[bool]:
+    pages = inspection.replays(using=using)
+    return islice((replay_log.verifies(sealed) for page in pages for _, sealed in page), _MOST_ASKED)
+
+
+def _ledger(using: str) -> Iterator[bool]:
+    pages = ledger_store.pages(using=using)
+    return islice((_is_our_note(index, sealed) for page in pages for _, index, sealed in page), _MOST_ASKED)
+
+
+def _is_our_note(index: bytes, sealed: bytes) -> bool:
+    try:
+        open_note(sealed, index=index, server_keys=conf.mac_keys())
+    except BagError:
+        return False
+    return True
+
+
+def _session_links(using: str) -> Iterator[bool]:
+    """Whether one is of somebody who is there: of nobody else can it be said."""
+    linked = set(inspection.some_session_tags(most=_MOST_ASKED, using=using))
+    if not linked:
+        return
+    for model in registry.principal_models():
+        label = model._meta.label_lower
+        for pk in model._base_manager.using(using).values_list("pk", flat=True).iterator():
+            if not linked.isdisjoint(sessions.owner_tags(label, reference_of(model, pk))):
+                yield True
+                return
+    yield False
+
+
+def database() -> str:
+    return router.db_for_write(registry.principal_models()[0])

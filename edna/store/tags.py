@@ -1,0 +1,97 @@
+"""What a row says of itself: that this site wrote it, under a key that is not in the database (`EDNA["MAC_KEYS"]`: the first that the
+database knows tags, all verify).
+
+Invariant (nothing forged): whoever writes to the database and has no key of the server makes no row that counts. A tag is over the row's
+own key and over all that a vandal would profit from, so that it says nothing of another row; docs/format.md has the bytes. What it
+cannot tell is whether an older row of the same key was put back as it was. Knows no table, and decides nothing: who
+reads a row says what becomes of one whose tag is wrong.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from typing import Any, Final
+
+from edna import conf
+from edna.crypto.keys import derive, fingerprint
+from edna.records import values
+from edna.store import serverkeys
+
+TAG_BYTES: Final = 16
+_KEY: Final = b"edna.tags.key.1"
+
+
+class Tags:
+    """Makes and checks tags of one kind, for all rows of a statement: the server's keys are read once."""
+
+    def __init__(self, purpose: bytes) -> None:
+        self._purpose = purpose
+        self._keys = [fingerprint(key, purpose=_KEY) for key in conf.mac_keys()]
+
+    def maker(self, *, using: str) -> Callable[[bytes], bytes]:
+        """What makes tags, under the first key that the database knows; if there is nothing to tag, it is not asked.
+
+        What it returns raises:
+            ServerKeyUnknown: the database knows no key that is configured.
+        """
+        key: list[bytes] = []
+
+        def made(data: bytes) -> bytes:
+            if not key:
+                key.append(fingerprint(serverkeys.first_known(using=using), purpose=_KEY))
+            return derive(key[0], purpose=self._purpose, data=data, size=TAG_BYTES)
+
+        return made
+
+    def is_newest(self, tag: Any, data: bytes | None) -> bool:
+        """Whether it is right, and was made under the first of the server's keys."""
+        return self._verifies(tag, data, self._keys[:1])
+
+    def is_right(self, tag: Any, data: bytes | None) -> bool:
+        """Not of a row that has none, nor of one that is not in the shape of such a row: ``data`` is None."""
+        return self._verifies(tag, data, self._keys)
+
+    def _verifies(self, tag: Any, data: bytes | None, keys: list[bytes]) -> bool:
+        if tag is None or data is None:
+            return False
+        given = bytes(tag)
+        return any(
+            hmac.compare_digest(given, derive(key, purpose=self._purpose, data=data, size=TAG_BYTES)) for key in keys
+        )
+
+
+def entry_tags() -> Tags:
+    return Tags(b"edna.entry.tag.1")
+
+
+def entry_data(pk: int, public_key: bytes, model: Any, reference: Any, natural: Any) -> bytes | None:
+    """Of an entry of somebody who is there: whose key it is. None of one that names nobody: nothing is sealed to it by others."""
+    if len(public_key) != 32 or not isinstance(model, str) or not isinstance(reference, str):
+        return None
+    names = f"{model}\0{reference}".encode("utf-8", "surrogatepass")
+    return b"".join((pk.to_bytes(8, "big", signed=True), public_key, b"\1" if natural else b"\0", names))
+
+
+def job_tags() -> Tags:
+    return Tags(b"edna.job.tag.001")
+
+
+def job_data(
+    pk: int, disguise: Any, params: Any, everybody: Any, schedule: Any, operator: Any, state: Any
+) -> bytes | None:
+    """What a job does, to whom, for whom, and whether it is to."""
+    if not isinstance(params, dict) or not all(isinstance(text, str) for pair in params.items() for text in pair):
+        return None
+    # Sorted: databases keep the members of a JSON object in an order of their own.
+    return values.encode([pk, disguise, sorted(params.items()), bool(everybody), schedule, operator, state])
+
+
+def item_tags() -> Tags:
+    return Tags(b"edna.jobitem.t.1")
+
+
+def item_data(pk: int, job: int, reference: str) -> bytes:
+    """Whom a job is about. Not how far it is: that changes for many at once, and nobody profits from it."""
+    names = str(reference).encode("utf-8", "surrogatepass")
+    return pk.to_bytes(8, "big", signed=True) + job.to_bytes(8, "big", signed=True) + names

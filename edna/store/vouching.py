@@ -1,0 +1,155 @@
+"""Tags for rows that are there: page by page and by their keys, so that memory does not grow with a table.
+
+Decides nothing: whether a row with a wrong tag gets a right one is for the caller. A migration comes here with tables as they were then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import Model, QuerySet
+
+from edna.db import rows
+from edna.db.rows import table_of
+from edna.models import Job, JobItem, PrincipalEntry
+from edna.store.tags import Tags, entry_data, entry_tags, item_data, item_tags, job_data, job_tags
+
+_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A table whose rows have tags: the columns that these are over, and how they are made."""
+
+    model: type[Model]
+    columns: tuple[str, ...]
+    tags: Callable[[], Tags]
+    data: Callable[..., bytes | None]
+    #: Which rows have one; all unless given.
+    among: tuple[tuple[str, Any], ...] = ()
+
+    def rows(self, *, using: str) -> QuerySet[Any]:
+        return self.model._base_manager.using(using).filter(**dict(self.among)).order_by("pk")
+
+
+def entries(model: type[Model] = PrincipalEntry) -> Tagged:
+    columns = ("id", "public_key", "model", "reference", "natural")
+    return Tagged(model, columns, entry_tags, entry_data, (("reference__isnull", False),))
+
+
+def jobs(model: type[Model] = Job) -> Tagged:
+    columns = ("id", "disguise", "params", "everybody", "schedule", "operator", "state")
+    return Tagged(model, columns, job_tags, job_data)
+
+
+def items(model: type[Model] = JobItem, *, job: int | None = None) -> Tagged:
+    among = () if job is None else (("job", job),)
+    return Tagged(model, ("id", "job", "reference"), item_tags, item_data, among)
+
+
+#: By database, the labels of tables to which this process has added the column of tags.
+_new_columns: dict[str, set[str]] = {}
+
+
+def note_new_column(label: str, *, using: str) -> None:
+    _new_columns.setdefault(using, set()).add(label)
+
+
+def take_new_columns(*, using: str) -> set[str]:
+    """What was noted, once."""
+    return _new_columns.pop(using, set())
+
+
+@dataclass
+class Found:
+    """``older`` have a tag under a key that is not the first, ``wrong`` no right one; ``tagged`` have a new one now."""
+
+    looked_at: int = 0
+    older: int = 0
+    wrong: int = 0
+    tagged: int = 0
+
+    def add(self, more: Found) -> None:
+        self.looked_at += more.looked_at
+        self.older += more.older
+        self.wrong += more.wrong
+        self.tagged += more.tagged
+
+
+def pages(
+    tagged: Tagged, *, ids: Collection[int] | None = None, with_tag: bool | None = None, using: str
+) -> Iterator[list[int]]:
+    """The keys of rows that have a tag, or should have one; of those among ``ids``, or ``with_tag`` or without, if that is given."""
+    found = tagged.rows(using=using) if ids is None else tagged.rows(using=using).filter(pk__in=list(ids))
+    found = found if with_tag is None else found.filter(tag__isnull=not with_tag)
+    after = None
+    while page := list(
+        (found if after is None else found.filter(pk__gt=after)).values_list("pk", flat=True)[:_AT_ONCE]
+    ):
+        yield page
+        after = page[-1]
+
+
+def tag(tagged: Tagged, page: Collection[int], *, wrong_too: bool, using: str) -> Found:
+    """Tag these rows anew, in the caller's transaction, where their tag is of an older key, and, with ``wrong_too``, where it is wrong."""
+    query = tagged.rows(using=using).filter(pk__in=list(page))
+    if connections[using].vendor == "sqlite":
+        # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
+        tagged.model._base_manager.using(using).filter(pk=0).update(tag=None)
+    else:
+        query = query.select_for_update()
+    tags, found, new = tagged.tags(), Found(), []
+    made = tags.maker(using=using)
+    for *told, held in query.values_list(*tagged.columns, "tag"):
+        data = tagged.data(*told)
+        found.looked_at += 1
+        if tags.is_newest(held, data):
+            continue
+        right = tags.is_right(held, data)
+        found.older += right
+        found.wrong += not right
+        # What has not the shape of such a row gets none.
+        if data is not None and (right or wrong_too):
+            new.append((told[0], made(data)))
+    found.tagged = len(new)
+    if new:
+        rows.update(table_of(tagged.model), ("tag",), new, using=using)
+    return found
+
+
+def untagged(tagged: Tagged, *, using: str) -> int:
+    """How many rows should have a tag, and have none."""
+    return tagged.rows(using=using).filter(tag=None).count()
+
+
+def count(tagged: Tagged, *, using: str) -> Found:
+    """How many rows have a tag under which key; tags nothing."""
+    tags, found = tagged.tags(), Found()
+    for page in pages(tagged, using=using):
+        for *told, held in tagged.rows(using=using).filter(pk__in=page).values_list(*tagged.columns, "tag"):
+            data = tagged.data(*told)
+            found.looked_at += 1
+            if not tags.is_newest(held, data):
+                right = tags.is_right(held, data)
+                found.older += right
+                found.wrong += not right
+    return found
+
+
+def verdicts(tagged: Tagged, *, using: str) -> Iterator[bool]:
+    """Of each row that has a tag, whether it is right."""
+    tags = tagged.tags()
+    for page in pages(tagged, with_tag=True, using=using):
+        found = tagged.rows(using=using).filter(pk__in=page).values_list(*tagged.columns, "tag")
+        yield from (tags.is_right(held, tagged.data(*told)) for *told, held in found)
+
+
+def checked(tagged: Tagged, *, using: str) -> Iterator[list[tuple[int, bool]]]:
+    """Page by page, the keys of all rows, and whether their tags are right."""
+    tags = tagged.tags()
+    for page in pages(tagged, using=using):
+        found = tagged.rows(using=using).filter(pk__in=page).values_list(*tagged.columns, "tag")
+        yield [(told[0], tags.is_right(held, tagged.data(*told))) for *told, held in found]

@@ -1,0 +1,127 @@
+"""What the documentation calls by name is there: modules, files, commands, tables, settings, check ids, targets of `make`.
+
+The changelog is left out: it may speak of what is gone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.core.management import get_commands
+
+from edna import conf
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "edna").rglob("*.py")))
+
+MODELS = {model._meta.model_name: model for model in apps.get_app_config("edna").get_models()}
+CODENAMES = {
+    codename
+    for name, model in MODELS.items()
+    for codename in (
+        *(f"{action}_{name}" for action in model._meta.default_permissions),
+        *(codename for codename, _ in model._meta.permissions),
+    )
+}
+TABLES = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
+
+ROOMS = "edna|apps|tests|benchmarks|loadtest|config|docs"
+INNER = "engine|store|operations|records|crypto|custody|checks|management"  # decisions speak of these without `edna/`
+FILE = re.compile(rf"(?<![\w/.-])((?:{ROOMS}|{INNER})/[\w./-]*\w)")
+DOTTED = re.compile(r"(?<![\w/.@-])(edna(?:\.\w+)+)\b(?![-:…])")
+WORD = re.compile(r"\b((?:edna|websubmit|lobsters|hotcrp)_[a-z]\w*)\b")
+SETTING = re.compile(r'EDNA\["(\w+)"\]')
+TARGET = re.compile(r"\bmake ([a-z][a-z-]*)\b(?=`|\s+#|\s*$|\s+[A-Z]+=)", re.MULTILINE)
+#: Files of the reader's.
+EXAMPLES = {"edna.export"}
+
+
+def there_is_file(name: str) -> bool:
+    inside = [ROOT / name, ROOT / "edna" / name]
+    return any(path.exists() or path.with_name(f"{path.name}.py").exists() for path in inside)
+
+
+def there_is_name(name: str) -> bool:
+    """Something that can be imported, or a name that the code gives: of a check, a task, a model, a logger, a personalisation."""
+    last = name.removeprefix("edna.")
+    given = f'"{name}"' in SOURCE or f'area="{last}"' in SOURCE or last in CODENAMES or last in MODELS
+    return given or name in EXAMPLES or can_be_imported(name)
+
+
+def can_be_imported(name: str) -> bool:
+    path, *attributes = name.split(".")
+    found: object = importlib.import_module(path)
+    for attribute in attributes:
+        path = f"{path}.{attribute}"
+        try:
+            found = getattr(found, attribute) if hasattr(found, attribute) else importlib.import_module(path)
+        except ModuleNotFoundError:
+            return False
+    return True
+
+
+def there_is_word(name: str) -> bool:
+    """A command, a table, or a name that the code gives: of a metric, to which Prometheus adds what a counter ends in."""
+    given = re.search(rf"\b{name.removesuffix('_total')}\b", SOURCE) is not None
+    return given or name in get_commands() or name in TABLES
+
+
+def there_is_target(name: str) -> bool:
+    return re.search(rf"^{name}:", (ROOT / "Makefile").read_text(), re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.exists()], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_what_the_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    missing = [name for name in FILE.findall(text) if not there_is_file(name)]
+    missing += [name for name in DOTTED.findall(text) if not there_is_name(name)]
+    missing += [name for name in WORD.findall(text) if not there_is_word(name)]
+    missing += [name for name in SETTING.findall(text) if name not in conf.DEFAULTS]
+    missing += [name for name in TARGET.findall(text) if not there_is_target(name)]
+    assert sorted(set(missing)) == []
+
+
+def test_the_format_names_every_personalisation() -> None:
+    """Each key and each hash has a purpose of its own; the page that is normative lists them."""
+    page = (ROOT / "docs" / "format.md").read_text()
+    assert [name for name in sorted(set(re.findall(r'b"(edna\.[\w.]+)"', SOURCE))) if name not in page] == []
+
+
+# docs/invariants.md: the names and numbers that code and tests cite
+
+INVARIANTS = (ROOT / "docs" / "invariants.md").read_text()
+NAMES = [name.lower() for name in re.findall(r"^## (.+)", INVARIANTS, re.MULTILINE)][:-1]
+PROMISES = [int(number) for number in re.findall(r"^(\d+)\. ", INVARIANTS, re.MULTILINE)]
+CITED = re.compile(r"Invariants? \(([^)]+)\)|\(((?:" + "|".join(NAMES) + r")(?:, [^)]+)?)\)")
+TESTS = {path: path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+
+
+def test_code_cites_invariants_by_their_names() -> None:
+    cited = {name for found in CITED.findall(SOURCE) for name in (found[0] or found[1]).split(", ")}
+    assert cited - set(NAMES) == set()
+    everywhere = SOURCE + "".join(TESTS.values())
+    assert [name for name in NAMES if f"{name})" not in everywhere] == []
+    assert re.findall(r"\bDESIGN \d", everywhere.replace("\\d", "")) == []
+
+
+def test_each_promise_has_tests_that_begin_with_its_number() -> None:
+    assert list(range(1, 34)) == PROMISES
+    named = {int(number) for text in TESTS.values() for number in re.findall(r"^def test_(\d\d)_", text, re.MULTILINE)}
+    assert set(PROMISES) - named == set()
+    cited = {
+        int(number)
+        for text in TESTS.values()
+        for found in re.findall(r"\(promises? ([\d, ]+)", text)
+        for number in re.findall(r"\d+", found)
+    }
+    assert cited <= set(PROMISES)

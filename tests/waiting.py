@@ -1,0 +1,90 @@
+"""How a test waits for others, and makes them meet: never for a time, always until something is so.
+
+How long anything takes is nobody's promise. `WAIT_SECONDS` only keeps a test that hangs from hanging for ever. `EDNA_TEST_LATE=0.3` lets
+every wait of the tests' process take so much longer than it was asked to: what only passes because somebody is quick enough fails then.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+from django.db import connection, connections
+
+#: Longer than any database waits for a lock by itself.
+WAIT_SECONDS = 120
+#: Whether somebody waits for a lock now.
+_WAITING = {
+    "postgresql": "SELECT COUNT(*) FROM pg_locks WHERE NOT granted",
+    "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+}
+#: MariaDB looks again only for whoever has not asked for a tenth of a second: asked all the time, it repeats its first answer.
+_LOOK_SECONDS = 0.2
+
+
+def eventually(
+    condition: Callable[[], Any], *, within: float = WAIT_SECONDS, look_seconds: float = 0.05, what: str = "it"
+) -> Any:
+    """What the condition finally says; that it does so at some time is all that is promised. ``what`` is for who reads that it did not."""
+    deadline = time.monotonic() + within
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {within} seconds: {what}"
+        time.sleep(look_seconds)
+    return found
+
+
+def until_waiting(number: int = 1) -> None:
+    """Return when so many connections to the test's database wait for locks. SQLite cannot tell."""
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+
+        def waiting() -> bool:
+            cursor.execute(_WAITING[connection.vendor])
+            return int(cursor.fetchone()[0]) >= number
+
+        eventually(waiting, look_seconds=_LOOK_SECONDS)
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """Run all of them at the same moment, each in a thread with a connection of its own; results or exceptions, in order."""
+    barrier = threading.Barrier(len(works))
+    results: list[Any] = [None] * len(works)
+
+    def run(position: int, work: Callable[[], Any]) -> None:
+        try:
+            barrier.wait(WAIT_SECONDS)
+            results[position] = work()
+        except Exception as error:
+            results[position] = error
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run, args=each, daemon=True) for each in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+        assert not thread.is_alive(), "deadlock"
+    return results
+
+
+def be_late(seconds: float) -> None:
+    """Let whoever waits in this process, and in those forked from it, come back so much later."""
+    sleep = time.sleep
+
+    def late(wait: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(wait)
+        def waited(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return wait(*args, **kwargs)
+            finally:
+                sleep(seconds)
+
+        return waited
+
+    time.sleep = late(sleep)
+    threading.Event.wait = late(threading.Event.wait)  # type: ignore[method-assign]
+    threading.Barrier.wait = late(threading.Barrier.wait)  # type: ignore[method-assign]
