@@ -51,8 +51,8 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True)
 class Left:
-    """A table that is not, or not all of it, as it should be: "busy" (in use all the time), "refused" (by the database), "triggers"
-    (somebody's would fire) or "not_a_table" (a view, a partitioned table, another engine)."""
+    """A table that is not, or not all of it, as it should be: "busy" (in use all the time, or an open transaction sees it as it was),
+    "refused" (by the database), "triggers" (somebody's would fire) or "not_a_table" (a view, a partitioned table, another engine)."""
 
     table: str
     reason: str
@@ -134,6 +134,8 @@ class _Run:
 
     using: str
     done: Scrubbed = field(default_factory=Scrubbed)
+    #: Somebody saw, to the end, what rows were before: rebuilt tables still hold it.
+    looked_back: bool = False
 
     def steps(self, *, rebuild_application: bool) -> list[Callable[[], None]]:
         vendor = connections[self.using].vendor
@@ -144,6 +146,7 @@ class _Run:
             steps += [partial(self._rewrite_written_by_disguises, table) for table in theirs]
             steps += [partial(self._rewrite_all, table) for table in store.unlabelled_tables()]
             steps += [partial(self._forget_samples, table) for table in [*theirs, *own]]
+            steps.append(self._wait_for_those_who_look_back)
         if vendor == "sqlite":
             steps += [partial(self._scatter, table_of(model)) for model in registry.principal_models()]
             return [*steps, self._vacuum]
@@ -191,6 +194,15 @@ class _Run:
             with self._noting(table):
                 store.forget_samples(table, using=self.using)
 
+    def _wait_for_those_who_look_back(self) -> None:
+        """What rows were before they were rewritten leaves the files only when nobody sees it any more."""
+        moment = store.now(using=self.using)
+        for _ in range(_ROUNDS):
+            self.looked_back = store.is_looked_back_from(moment, using=self.using)
+            if not self.looked_back:
+                return
+            time.sleep(_PAUSE_SECONDS)
+
     # SQLite
 
     def _scatter(self, table: Table) -> None:
@@ -225,6 +237,8 @@ class _Run:
                 return
             transactions.run(lambda: store.rebuild(table, using=self.using), using=self.using)
             self.done.tables.append(table.label)
+            if self.looked_back:
+                self._leave(table, BUSY)
 
     def _pseudoprincipals_in(self, table: Table) -> Iterator[list[Row]]:
         """The keys of rows of this table that are pseudoprincipals."""

@@ -118,6 +118,29 @@ def rewrite(table: Table, wanted: Sequence[Row], *, using: str) -> list[Row]:
     return held
 
 
+def now(*, using: str) -> str:
+    """The number of a transaction that begins and ends here, for `is_looked_back_from`."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()::xid::text")
+        return str(cursor.fetchone()[0])
+
+
+def is_looked_back_from(moment: str, *, using: str) -> bool:
+    """Whether somebody still sees rows as they were before ``moment``: a transaction that began earlier, on this server or on one
+    that follows it. For them the database keeps what rows were, also in a file that it writes anew, values out of line with their numbers.
+    """
+    sql = (
+        "SELECT EXISTS (SELECT FROM ("
+        "SELECT unnest(ARRAY[backend_xid, backend_xmin]) AS since FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND coalesce(datname, current_database()) = current_database()"
+        " UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()"
+        " UNION ALL SELECT xmin FROM pg_replication_slots) AS others WHERE age(since) >= age(%s::xid))"
+    )
+    with connections[using].cursor() as cursor:
+        cursor.execute(sql, [moment])
+        return bool(cursor.fetchone()[0])
+
+
 def _columns(table: Table, connection: BaseDatabaseWrapper) -> list[str]:
     return [connection.ops.quote_name(field.column) for field in table.key]
 

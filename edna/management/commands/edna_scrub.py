@@ -10,7 +10,7 @@ from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
 from edna.operations.scrubbing import Scrubbed, scrub
 
 REASONS: Final = {
-    "busy": "in use all the time; run this again when there is less to do",
+    "busy": "in use all the time, or an open transaction sees it as it was; run this again when there is less to do",
     "refused": "the database did not let us: is its user the owner of the table, and do its rows keep its constraints?",
     "triggers": "somebody's trigger would take it for a change; where its rows lie was hidden, if the table is rebuilt, but not by whom "
     "they were written",
