@@ -32,7 +32,15 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/tutorial.md", "docs/low-level.md", "docs/several-principal-models.md"]
+    "page",
+    [
+        "README.md",
+        "docs/tutorial.md",
+        "docs/howto-add-edna.md",
+        "docs/howto-write-a-disguise.md",
+        "docs/low-level.md",
+        "docs/several-principal-models.md",
+    ],
 )
 def test_the_page_can_be_followed_in_a_shell(page: str, project: newcomer.Project) -> None:
     assert project.follow(page) >= 3
