@@ -37,18 +37,8 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
 	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
-# What takes its time: every schema, every order, every step of every operation.
-THOROUGH = tests/unit/test_benchmarks.py tests/unit/test_records_values.py tests/integration/test_files.py tests/faults tests/properties tests/migrating tests/integration/schemas tests/integration/test_zoo.py \
-	tests/acceptance/test_composition.py tests/acceptance/test_hard_cases.py tests/acceptance/test_review_findings.py tests/acceptance/test_chunks.py \
-	tests/integration/test_several_principal_models.py apps/lobsters_sim/tests/test_composition.py apps/lobsters_sim/tests/test_disguises.py \
-	apps/lobsters_sim/tests/test_seed.py apps/lobsters_sim/tests/test_leaving.py apps/lobsters_sim/tests/test_others.py apps/hotcrp_sim/tests/test_disguises.py \
-	apps/hotcrp_sim/tests/test_visibility.py apps/hotcrp_sim/tests/test_pages.py apps/showcase/tests/test_several_applications.py \
-	tests/operator tests/workers tests/moving tests/upgrades tests/acceptance/test_jobs.py tests/acceptance/test_scrub.py tests/acceptance/test_restore_drill.py tests/acceptance/test_server_keys.py \
-	tests/integration/test_schedules.py tests/integration/test_jobs.py tests/integration/test_metrics.py tests/integration/test_transfer.py tests/loadtest/test_report.py tests/loadtest/test_summary.py tests/unit/test_benchmarks_parts.py \
-	tests/unit/test_benchmarks_plots.py tests/unit/test_benchmarks_principals.py
-
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
-	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser" $(THOROUGH:%=--ignore=%) $(PYTEST)
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser and not thorough" $(PYTEST)
 
 test-deep: $(VENV)/.dev ## Tell thousands of new stories about the zoo (tests/properties/test_zoo_model.py) on SQLite: about an hour
 	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_ZOO_RANDOM=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)

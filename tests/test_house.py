@@ -36,6 +36,16 @@ EDGES = {
     "views",
     "visitors",
 }
+THOROUGH_FOLDERS = [
+    "tests/faults",
+    "tests/integration/schemas",
+    "tests/migrating",
+    "tests/moving",
+    "tests/operator",
+    "tests/properties",
+    "tests/upgrades",
+    "tests/workers",
+]
 
 
 def shell(*command: object, **kwargs: object) -> subprocess.CompletedProcess[str]:
@@ -164,6 +174,23 @@ def test_requirements_pin_all_that_is_asked_for_and_what_is_installed() -> None:
             )  # not there in test-quick
             continue
         assert specifier == f"=={installed}", f"{name} {installed} is installed: run make venv"
+
+
+def test_all_of_a_thorough_folder_is_thorough() -> None:
+    """`make test-quick` leaves out these folders whole, a new module in one of them too."""
+    modules = {folder: [*(ROOT / folder).rglob("test_*.py")] for folder in THOROUGH_FOLDERS}
+    assert all(modules.values())
+    done = shell(
+        *(sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not thorough", "-p", "no:cacheprovider"),
+        *THOROUGH_FOLDERS,
+        cwd=ROOT,
+    )
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout + done.stderr
+
+
+def test_the_quick_part_leaves_out_what_is_slow_thorough_or_needs_a_browser() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("test-quick:")[2].partition("\n\n")[0]
+    assert '-m "not slow and not browser and not thorough"' in recipe
 
 
 @pytest.mark.parametrize(

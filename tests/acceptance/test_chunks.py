@@ -24,7 +24,7 @@ from tests.lobsters.models import Comment, Draft, Story, Tagging, User, Vote
 from tests.lobsters.specs import ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS
 from tests.support import cut_into_chunks, flipped, nothing_changes, rows_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.every_database, pytest.mark.thorough]
 
 EVERY_DISGUISE = (ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS)
 LARGE_ONES = (ANON, DECAY, GDPR)

@@ -25,7 +25,7 @@ from tests.lobsters.specs import (
     TOPIC,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 MODERATION_OWNERS: tuple[tuple[type[Model], str], ...] = ((Moderation, "moderator"), (Moderation, "user"))
 KEY = pytest.mark.parametrize("with_key", [True, False], ids=["with-key", "without-key"])

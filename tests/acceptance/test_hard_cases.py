@@ -44,7 +44,7 @@ from tests.support import (
     with_server_keys,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 def test_18_a_failed_reveal_keeps_everything_sealed_and_a_later_one_succeeds(community: Community) -> None:

@@ -17,7 +17,7 @@ from tests.lobsters.community import Community
 from tests.lobsters.models import MODELS, Message, Moderation
 from tests.support import application_dump
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 DISGUISES = [specs.ANON, specs.GDPR, specs.DECAY, specs.CLEAR_MESSAGES, specs.REDACT_MESSAGES, specs.REDACT_COMMENTS]
 

@@ -39,7 +39,7 @@ from tests.support import (
     nothing_changes,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from tests.lobsters.models import Comment, Message, Moderation, Story, User
 from tests.lobsters.specs import ANON, BY_URL, CLEAR_MESSAGES, CLEAR_OUTBOX, DECAY, DISOWN_STORIES, GDPR, TOPIC
 from tests.support import flipped, statements
 
-pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.every_database, pytest.mark.thorough]
 
 BY_HAND = "findings.by-hand"
 

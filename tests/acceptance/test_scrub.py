@@ -37,7 +37,7 @@ from tests.support import (
     make_course,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 PEOPLE, QUESTIONS = 12, 8
 #: Of neighbours drawn by lot, one in eleven pairs is of one person; a third would be ten standard deviations off.

@@ -36,7 +36,7 @@ from tests.support import (
     with_server_keys,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 OLD, NEW = "an old key of the server's, long", "a new key of the server's, long"
 

@@ -10,6 +10,9 @@ import pytest
 from django.db import connections
 
 from tests.installed import installed, registered
+from tests.thorough import thorough
+
+pytest_collection_modifyitems = thorough(__file__)
 
 POST = "tests.faults.post"
 

@@ -26,7 +26,7 @@ from tests.faults.steps import killed_at
 from tests.support import Person, application_dump, edna_dump, finds, loot, statements
 from tests.waiting import at_once
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 SECRET = b"the diary of Ada, volume seven, strictly private. " * 40
 

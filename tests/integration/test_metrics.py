@@ -31,7 +31,7 @@ from edna.models import Bag, FileTask, Job, JobItem, JobRunner
 from edna.store import runs
 from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, finds, secrets_of, statements
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-the-test"

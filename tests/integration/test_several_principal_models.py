@@ -47,7 +47,7 @@ from tests.support import (
     statements,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 INN = "tests.integration.inn"
 BY_HAND = "inn.by-hand"

@@ -57,7 +57,7 @@ from tests.support import (
     with_server_keys,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = [model for model in apps.get_app_config("edna").get_models() if not model._meta.proxy]

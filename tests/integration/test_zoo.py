@@ -21,7 +21,7 @@ from tests.zoo.fields import PointField
 from tests.zoo.models import court, shop, town
 from tests.zoo.tables import PRINCIPALS, zoo, zoo_tables  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 def person(model: Any, **fields: Any) -> Person:

@@ -22,7 +22,7 @@ from loadtest.report import write
 from loadtest.scenarios import SCENARIOS, Site, Variant
 from tests.loadtest.made_up import Effect, MadeUp, scenario
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 ROOT = Path(__file__).resolve().parent.parent.parent
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 SOME_ROWS = (1, 3, 8, 20, 90, 700, 3000)

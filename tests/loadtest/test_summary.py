@@ -22,6 +22,8 @@ from loadtest.summary import pairs_of, summarise, while_running
 from loadtest.summary import summary_of as summary_of_run
 from tests.loadtest.made_up import BEGAN, Effect, MadeUp, scenario
 
+pytestmark = pytest.mark.thorough
+
 PACED = "a pair a second"
 LOOPING = Variant("looping")
 HEAVIEST = Variant("the heaviest once a minute", size="heaviest", interval_seconds=60.0)

@@ -15,6 +15,9 @@ from apps.websubmit.models import Answer, User
 from edna import Disguise, Modify
 from edna.operations import batches, jobs
 from tests.installed import registering
+from tests.thorough import thorough
+
+pytest_collection_modifyitems = thorough(__file__)
 
 APPLY, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL = (
     "edna.apply_disguise",

@@ -19,6 +19,8 @@ from benchmarks.browser import Page
 from benchmarks.reporting import sizes, storage, table
 from benchmarks.timing import Clock, Key, Result, interleave, percentile
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIELDS = {
     "app",

@@ -19,6 +19,8 @@ from benchmarks.parts import KINDS, PARTS, SEAMS, SeamGone, drilling, kind_of, s
 from benchmarks.stopwatch import REST, Spent, Stopwatch, middle
 from benchmarks.timing import Clock, Key
 
+pytestmark = pytest.mark.thorough
+
 DELETE = "websubmit.delete-account"
 
 

@@ -19,6 +19,8 @@ from benchmarks.plots import draw, pictures, title
 from benchmarks.reporting import curves, drilldown, groups, report, table
 from benchmarks.timing import Result
 
+pytestmark = pytest.mark.thorough
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

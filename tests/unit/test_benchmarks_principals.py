@@ -16,6 +16,8 @@ import pytest
 from benchmarks.principals.measuring import sizes_up_to
 from tests.servers import private_mariadb
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: Real rows first, then synthetic ones: what can be compared of both.
 PROGRAM = """

@@ -22,6 +22,8 @@ from edna.errors import BagCorrupt, ValueNotEncodable
 from edna.records.values import decode, encode
 from tests.unit.leaks import assert_error_leaks_nothing
 
+pytestmark = pytest.mark.thorough
+
 OFFSETS = st.integers(-86_399, 86_399).map(lambda s: datetime.timezone(datetime.timedelta(seconds=s)))
 TEXTS = st.text() | st.text(st.characters(categories=["Cs", "Lu", "Cc", "So"]))
 DIGITS = st.tuples(

@@ -14,7 +14,10 @@ from django.db import connection
 from edna import signals, tasks
 from tests.servers import Server, private_mariadb, private_postgres, private_redis
 from tests.support import on_server
+from tests.thorough import thorough
 from tests.workers.crew import Crew, Listener
+
+pytest_collection_modifyitems = thorough(__file__)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from .conftest import (
 )
 from .conftest import dump as whole_dump
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 NAMES = ("bea", "carl", "rae", "sam", "chair")
 Anonymised = Callable[[], dict[str, edna.Receipt]]
 

@@ -25,7 +25,7 @@ from apps.showcase.tests.counting import counted_alike
 from .conftest import ANONYMIZE, PASSWORD, REMOVE, dump, thief
 from .people import Site, Visitor, add_review, enter, make_site, text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 PUBLIC = ("home", "login", "register", "return", "recover", "disguised", "finish")
 MEMBERS = ("papers", "account", "change-password", "recovery-code", "make-key", "remove")

@@ -21,7 +21,7 @@ from apps.websubmit.models import User
 from .conftest import PASSWORD, REMOVE, dump
 from .people import BACKEND, Site, Visitor, add_comment, conflict, enter, make_site, text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 PAPERS = ("reversible", "fair", "lazy", "quiet")
 

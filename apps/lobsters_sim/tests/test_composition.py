@@ -21,7 +21,7 @@ from .conftest import Person, Site
 from .owners import counts, somebody
 from .test_disguises import DECAY, DELETE, TOPIC, key_of, named, personal, seen_by_others, take_back
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 STARWARS, COMPSCI = {"tag": "starwars"}, {"tag": "compsci"}
 

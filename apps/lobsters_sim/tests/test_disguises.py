@@ -44,7 +44,7 @@ from tests.support import application_dump, edna_dump, finds, loot, statements
 from .conftest import BACKEND, PASSWORD, Person, Site
 from .owners import counts, somebody
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 DELETE, DECAY, TOPIC = "lobsters.delete-account", "lobsters.decay", "lobsters.topic"
 ALL = ((DELETE, {}), (DECAY, {}), (TOPIC, {"tag": "starwars"}))

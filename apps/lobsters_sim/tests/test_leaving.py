@@ -27,7 +27,7 @@ from apps.websubmit.models import User as Student
 from .conftest import PASSWORD, Person, Site, dump, thief
 from .test_pages import see, send, text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 BACK = "Welcome back!"
 

@@ -20,7 +20,7 @@ from apps.lobsters_sim.keys import identifier
 
 from .conftest import PASSWORD, Person, Site
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 NAMED = '<a class="author" href="/lobsters/u/bea">bea</a>'
 NAMELESS = '<span class="author nobody">[anonymous]</span>'

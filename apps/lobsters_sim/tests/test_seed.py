@@ -30,7 +30,7 @@ from tests.support import application_dump
 
 from .owners import OWNERS, counts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 #: The smallest site; the tests that compare distributions take a larger one.
 SMALLEST, SCALE = 0.01, 0.02

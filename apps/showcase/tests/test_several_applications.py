@@ -27,7 +27,7 @@ from apps.showcase.tests.tables import rows_of
 from apps.websubmit.models import Answer, Lecture, Question
 from apps.websubmit.models import User as Student
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 NUMBER, EMAIL, PASSWORD = 7, "bea@example.org", "a long walk home"
 DISGUISES = {

@@ -14,8 +14,11 @@ from edna import Disguise
 from edna.spec import Transformation
 from tests.installed import installed, registered
 from tests.support import Student
+from tests.thorough import thorough
 
 from . import models as declared
+
+pytest_collection_modifyitems = thorough(__file__)
 
 SCHEMAS = "tests.integration.schemas"
 
