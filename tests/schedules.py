@@ -16,7 +16,7 @@ import edna
 from apps.websubmit.disguises import DeleteAccount
 from apps.websubmit.models import User
 from edna import api, schedules
-from edna.operations import dormancy, jobs
+from edna.operations import dormancy, dormant_batches, jobs
 from edna.operations.dormancy import ScheduleReport
 
 NAME = "tests.decay"
@@ -63,7 +63,7 @@ class Clock:
 @contextmanager
 def running_clock() -> Iterator[Clock]:
     clock = Clock()
-    with mock.patch.object(dormancy, "utc_day", clock):
+    with mock.patch.object(dormancy, "utc_day", clock), mock.patch.object(dormant_batches, "utc_day", clock):
         yield clock
 
 

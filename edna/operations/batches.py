@@ -23,7 +23,7 @@ from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning import plan as planning
 from edna.engine.planning.steps import Plan, Target, TooManyRows
-from edna.operations import audit
+from edna.operations import audit, dormant_batches
 from edna.records.locator import Receipt
 from edna.spec import Disguise
 from edna.store import jobs as store_jobs
@@ -121,7 +121,7 @@ def _disguise(
             if str(target.entry.reference) in people:
                 mails.append((people[str(target.entry.reference)], receipt))
     if work.schedule and done:
-        _dormancy().disguised(work.schedule, done, using=using)
+        dormant_batches.disguised(work.schedule, done, using=using)
     count(len(done), len(over) - len(done))
     return Batch(
         found=len(items),
@@ -136,7 +136,7 @@ def _still_meant(work: Work, references: Sequence[str]) -> set[str]:
     """Those who have a key, a row, and, if it is for a schedule, have not returned."""
     meant = set(references) - set(without_row(work.model, references, using=work.using))
     if work.schedule and meant:
-        meant &= _dormancy().still_dormant(work.schedule, meant, using=work.using)
+        meant &= dormant_batches.still_dormant(work.schedule, meant, using=work.using)
     return meant
 
 
@@ -167,15 +167,8 @@ def _plan(work: Work, targets: Sequence[Target]) -> Plan | None:
 
 def _send(schedule: str, mails: list[tuple[Model, Receipt]]) -> None:
     try:
-        _dormancy().after_commit(schedule, mails)
+        dormant_batches.after_commit(schedule, mails)
     except Exception as error:
         # It is committed, and password or recovery code bring the data back: a mail fails nobody. Not the error's words, which
         # may be an address.
         logger.error("Mails of schedule %s could not be sent: %s.", schedule, type(error).__name__)
-
-
-def _dormancy() -> Any:
-    """Imported late: schedules start jobs."""
-    from edna.operations import dormancy
-
-    return dormancy

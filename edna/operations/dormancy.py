@@ -2,7 +2,7 @@
 
 Invariants: of two processes at it, one does it (a lease); a notice counts once it was handed to the server of mails, so that a
 crash may send one twice and never takes one for sent; whoever returns, up to the very transaction that would disguise them, is left alone.
-Who is dormant is decided in `absences`; the runner of a job calls the second half of this module for each batch.
+Who is dormant is decided in `absences`; what a batch of the job asks and says then, in `dormant_batches`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.core.exceptions import FieldError
 from django.db import router
 from django.db.models import Model
-from django.views.decorators.debug import sensitive_variables
 
 from edna import logs, registry, schedules, store
-from edna.api import Receipt
 from edna.db import transactions
 from edna.engine.books.expiry_dates import today as utc_day
 from edna.engine.graph.references import reference_of
-from edna.errors import EdnaError, UnknownSchedule
+from edna.errors import EdnaError
 from edna.operations import absences, jobs
 from edna.operations.absences import Absence
 from edna.operations.mailing import Mailer
@@ -251,63 +249,6 @@ class _Run:
 
 class _Busy(Exception):
     """Our turn was not kept in time, and may be somebody else's."""
-
-
-# For the runner of a job: what each batch asks and says, in this order
-
-
-def still_dormant(
-    schedule_name: str, references: Iterable[str], using: str, *, day: datetime.date | None = None
-) -> set[str]:
-    """Which of ``references`` the schedule's disguise is for now. Inside the batch's transaction: who is not locked out returns first.
-
-    Nobody, if the project no longer has the schedule.
-    """
-    try:
-        schedule = schedules.get(schedule_name)
-    except UnknownSchedule:
-        # A job that outlived its schedule: nobody is disguised.
-        logs.event("schedule_unknown", level=logging.WARNING, area="schedules", schedule=schedule_name)
-        return set()
-    model = registry.principal_model_for(schedule.disguise)
-    found = absences.read_now(schedule, model, list(references), using=using)
-    dormant = set()
-    for reference, absence in found.items():
-        step = absences.next_step(schedule, absence)
-        if step is not None and not step.days and step.due_on <= (day or utc_day()):
-            dormant.add(reference)
-    return dormant
-
-
-def disguised(schedule_name: str, references: Iterable[str], using: str) -> None:
-    """They were disguised just now, in this transaction: whose account stays is not dormant again until they have been here.
-
-    What those were told whose account goes is forgotten by whatever removes them.
-    """
-    schedule = schedules.get(schedule_name)
-    model = registry.principal_model_for(schedule.disguise)
-    known = absences.read_now(schedule, model, list(references), using=using)
-    days = datetime.timedelta(days=schedule.inactive_days)
-    done = [Told(each.reference, 0, each.since + days) for each in known.values()]
-    if done:
-        stored.tell(schedule_name, model._meta.label_lower, done, using=using)
-
-
-@sensitive_variables()
-def after_commit(schedule_name: str, people: Sequence[tuple[Model, Receipt]]) -> int:
-    """Mail the receipts; how many could not be. Raises nothing: it is done, and its owners have their passwords or recovery codes.
-
-    At most once: the receipt is nowhere else, so that a crash between the commit and the mail loses it.
-    """
-    try:
-        schedule = schedules.get(schedule_name)
-    except UnknownSchedule:
-        return len(people)
-    failed = 0
-    with Mailer(schedule) as mailer:
-        for principal, receipt in people:
-            failed += not mailer.send(Notice("applied", schedule.name, principal, utc_day(), 0, str(receipt)))
-    return failed
 
 
 def _instances(model: type[Model], references: Sequence[str], *, using: str) -> dict[str, Model]:
