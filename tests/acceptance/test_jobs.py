@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 import edna
-from edna import api
+from edna.engine import applying
 from edna.operations import jobs
 from edna.operations.jobs import JobState
 from tests.lobsters import specs
@@ -41,7 +41,7 @@ def test_shared_rows_across_batches(
     name: str, batch: int, community: Community, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Who comes first leaves first: in the same order, and as many at once.
-    monkeypatch.setattr(api, "_TARGETS_AT_ONCE", batch)
+    monkeypatch.setattr(applying, "_TARGETS_AT_ONCE", batch)
     monkeypatch.setattr("edna.operations.running.secrets.randbelow", lambda _: 0)
     settings.EDNA = {**settings.EDNA, "JOB_BATCH": batch}
     with transaction.atomic():

@@ -10,7 +10,8 @@ import pytest
 from django.conf import settings as django_settings
 
 import edna
-from edna import Decorrelate, Disguise, Modify, Remove, api
+from edna import Decorrelate, Disguise, Modify, Remove
+from edna.engine import applying
 from edna.models import Bag
 from edna.records.bag import BagKind
 from tests.installed import registering
@@ -96,7 +97,7 @@ def test_a_mention_of_somebody_whom_the_same_disguise_is_for(
     """Everybody's outbox is cleared, that of ann's pseudoprincipal too, in one batch or in several."""
     community, disowned, voice, message = letter
     Message.objects.create(author=voice, recipient=community.cat.user, body="Thank you")
-    monkeypatch.setattr(api, "_TARGETS_AT_ONCE", at_once)
+    monkeypatch.setattr(applying, "_TARGETS_AT_ONCE", at_once)
     community.everybody(CLEAR_OUTBOX)
     community.ann.takes_back(disowned)
     everybody_takes_back_the_rest(community)
@@ -110,7 +111,7 @@ def test_batches_of_a_global_disguise_keep_what_earlier_ones_listed(
 ) -> None:
     """A row of two pseudoprincipals goes with one's batch, and is listed for the other, whose batch comes later."""
     anonymous = community.everybody()
-    monkeypatch.setattr(api, "_TARGETS_AT_ONCE", at_once)
+    monkeypatch.setattr(applying, "_TARGETS_AT_ONCE", at_once)
     community.everybody(CLEAR_MESSAGES)
     for member in community.members[first:] + community.members[:first]:
         member.takes_back(anonymous)

@@ -28,6 +28,7 @@ import edna
 from apps.websubmit.models import Question, User
 from edna import conf, keypool, metrics, views
 from edna.models import Bag, FileTask, Job, JobItem, JobRunner
+from edna.records.locator import Locator
 from edna.store import runs
 from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, finds, secrets_of, statements
 
@@ -306,7 +307,7 @@ class TestAccess:
 
 @pytest.mark.usefixtures("counting")
 def test_nothing_in_it_says_who(bea: Student, client: Client, commit: Any) -> None:
-    foreign = edna.Receipt("bea@example.org", edna.api.Locator.new())
+    foreign = edna.Receipt("bea@example.org", Locator.new())
     with commit():
         receipt = bea.disguise(DELETE)
         with pytest.raises(edna.errors.ReceiptUnknown):

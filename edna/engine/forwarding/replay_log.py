@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db import IntegrityError
 from django.db.models import Model, Q
 
 from edna import conf, store
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.db import rows as raw
+from edna.db import transactions
 from edna.db.rows import Row, Table, table_of
 from edna.engine.forwarding import table_history, vendors
 from edna.engine.forwarding.batch import Moving
 from edna.engine.forwarding.driver_values import raw_value
 from edna.engine.forwarding.walk import Follower, table_by_label
-from edna.errors import BagError, BagForged, InvalidParameters, WrongKey
+from edna.errors import BagError, BagForged, ConstraintRefused, InvalidParameters, WrongKey
 from edna.records import values
 from edna.records.diff import DiffBatch
 from edna.store import serverkeys
@@ -58,12 +60,25 @@ class Update:
 # Making and logging one
 
 
-def perform(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> int:
-    """Update the rows that are there and log the update, in the caller's transaction; return the number of those rows.
+def replay(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> int:
+    """Update the rows that are there and log the update, in one transaction; return the number of those rows.
 
     Raises:
         InvalidParameters: no columns of this model, or values that they cannot have.
+        ConstraintRefused, ServerKeyUnknown
     """
+    serverkeys.require(using=using)
+    try:
+        return transactions.run(lambda: _perform(model, where, new, using=using), using=using)
+    except IntegrityError:
+        pass
+    raise ConstraintRefused(
+        f"{model._meta.label} was not changed: the database would have one of its constraints broken. "
+        "set a value that may stand in all the rows that you mean."
+    )
+
+
+def _perform(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> int:
     table = table_of(model)
     conditions = {_column(table, name): _listed(value) for name, value in where.items()}
     assignments = {_column(table, name): value for name, value in new.items()}

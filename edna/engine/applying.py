@@ -1,0 +1,307 @@
+"""Disguising and revealing as the door is asked for it: whom it concerns, in one transaction or in several, and what a refusal says.
+
+Invariant: what is refused has changed nothing, but for chunks that were done before, and the error says which of the two it is. An
+error's words hold no values of rows. Knows targets, plans and transactions; what is done to rows is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, connections, router
+from django.db.models import Model
+from django.utils import timezone
+
+from edna import conf, registry
+from edna.db import transactions
+from edna.engine import chunks
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.chain import InChunks
+from edna.engine.books import noted
+from edna.engine.books.measurements import measuring
+from edna.engine.by_hand import handmade
+from edna.engine.by_hand.handmade import Session
+from edna.engine.disguising import execute as disguising
+from edna.engine.graph import staff as the_staff
+from edna.engine.graph.outcome import Outcome
+from edna.engine.graph.references import without_row
+from edna.engine.planning import plan as planning
+from edna.engine.planning.steps import Plan, Target, TooManyRows
+from edna.engine.principals import entries_of, identity
+from edna.engine.revealing import reveal as revealing
+from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered, UnregisteredOwners
+from edna.records.locator import Receipt
+from edna.registry import ByHand
+from edna.spec import Disguise, validated_params
+from edna.store import serverkeys
+
+#: Principals that a global disguise takes at once: enough to make statements cheap, few enough to fit memory.
+_TARGETS_AT_ONCE = 500
+
+#: What an error in the middle of several transactions says instead of "nothing was changed".
+_STAYS = "The chunks that were done before stay as they are: `edna.history` shows them, and trying again does the rest."
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Params = Mapping[str, Any]
+
+
+# Plans
+
+
+def plan(cls: type[Disguise], principal: Model, *, params: Params | None, unlocked: Unlocked | None) -> Plan:
+    """What `disguise` would do now. Reads only."""
+    model, reference, using = identity(principal, disguise=cls)
+    serverkeys.require(using=using)
+    given = validated_params(cls, params)
+    target = _target(model, reference, unlocked, lock=False, using=using)
+    return planning.build(cls, [target], params=given, using=using, lock=False)
+
+
+def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan:
+    """What `disguise_all` would do now, for everybody together. Reads only."""
+    given = validated_params(cls, params)
+    model = registry.principal_model_for(cls)
+    using = router.db_for_write(model)
+    serverkeys.require(using=using)
+    but = set() if staff else the_staff.references(model, using=using)
+    return planning.build_for_everybody(cls, params=given, using=using, but=but)
+
+
+# One principal
+
+
+def disguise(
+    cls: type[Disguise],
+    principal: Model,
+    *,
+    params: Params | None,
+    unlocked: Unlocked | None,
+    atomic: bool,
+    operator: str,
+) -> Receipt:
+    """Disguise one principal: in one transaction, or in chunks if there are many rows and nothing asks for one transaction."""
+    model, reference, using = identity(principal, disguise=cls)
+    serverkeys.require(using=using)
+    given = validated_params(cls, params)
+    # In mode client, chunks whose receipt nobody has got yet must not be there.
+    whole = atomic or (cls.locators or conf.locator_mode()) == "client" or _inside_another_transaction(using)
+
+    def work() -> Receipt:
+        target = _target_now(model, reference, unlocked, using=using)
+        most = None if whole or not target.entry.natural else conf.chunk_rows()
+        prepared = planning.build(
+            cls, [target], params=given, using=using, lock=True, most=most, lock_principals_first=True
+        )
+        receipt = disguising.execute(prepared, now=timezone.now(), using=using)[0]
+        note()
+        return receipt
+
+    def note() -> None:
+        if operator:
+            noted.act("disguise", operator=operator, disguise=cls.name, principals=1)
+
+    def in_chunks() -> Receipt:
+        # Before the first chunk: none of them is to be done that nothing tells of.
+        note()
+        target = _target(model, reference, unlocked, lock=False, using=using)
+        return chunks.disguise(cls, target, params=given, using=using)
+
+    receipt = None
+    with contextlib.suppress(TooManyRows):
+        receipt = _applied(cls, work, using=using)
+    if receipt is None:
+        receipt = _applied(cls, in_chunks, using=None)
+    if unlocked is not None:
+        unlocked.forget_voices()
+    return receipt
+
+
+def _inside_another_transaction(using: str) -> bool:
+    return connections[using].in_atomic_block
+
+
+@contextlib.contextmanager
+def by_hand(cls: type[ByHand], principal: Model, *, unlocked: Unlocked | None) -> Iterator[Session]:
+    """A disguise by hand: what the block does through the session is one transaction, and one receipt at its end."""
+    model, reference, using = identity(principal)
+    serverkeys.require(using=using)
+
+    def begin() -> Session:
+        target = _target_now(model, reference, unlocked, using=using)
+        planning.lock_principals(model, [target], using=using)
+        return Session(cls, model, target, using=using)
+
+    opened: Session | None = None
+    committed = False
+    try:
+        block = transactions.block(begin, Session.finish, refusal=lambda: handmade.refusal(cls), using=using)
+        with measuring("session", cls.name), block as opened:
+            yield opened
+        committed = True
+    finally:
+        if opened is not None:
+            opened.close(committed=committed)
+        if unlocked is not None:
+            unlocked.forget_voices()
+
+
+def _target_now(model: type[Model], reference: str, unlocked: Unlocked | None, *, using: str) -> Target:
+    """The target as it is under its locks."""
+    if unlocked is not None:
+        # Looked up before the locks were taken, it may lack what somebody else disguised meanwhile.
+        unlocked.forget_voices()
+    return _target(model, reference, unlocked, lock=True, using=using)
+
+
+def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, lock: bool, using: str) -> Target:
+    """
+    Raises:
+        PrincipalNotRegistered: they have no key.
+        NotYours: it is somebody else who is unlocked.
+    """
+    entries = entries_of(model, [reference], lock=lock, using=using)
+    if not entries:
+        raise PrincipalNotRegistered(
+            f"{model._meta.label} {reference} has no key. If the account was removed, reveal it; otherwise "
+            "call edna.register_principal first."
+        )
+    entry = entries[0]
+    if unlocked is None:
+        return Target(entry, (entry,))
+    if entry.public_key != bytes(unlocked.public_key):
+        raise NotYours(
+            f"The unlocked principal is not {model._meta.label} {reference}; unlock with that person's own key."
+        )
+    if lock:
+        unlocked.voices(lock=True)
+    unlocked.require_all_voices()
+    others = [voice.entry for voice in unlocked.spoken_for()] if lock else unlocked.spoken_for_now()
+    owners = (entry, *(other for other in others if other.attached))
+    return Target(entry, owners, unlocked.speaking(), frozenset(unlocked.needed()))
+
+
+# Everybody
+
+
+def disguise_all(
+    cls: type[Disguise],
+    *,
+    params: Params | None,
+    staff: bool,
+    progress: Callable[[int, int], None] | None,
+    operator: str,
+) -> list[Receipt]:
+    """Disguise everybody who owns a row that the disguise means, some hundreds at once, in one transaction."""
+    given = validated_params(cls, params)
+    model = registry.principal_model_for(cls)
+    using = router.db_for_write(model)
+    serverkeys.require(using=using)
+
+    def work() -> list[Receipt]:
+        everybody = _everybody(cls, given, staff=staff, using=using)
+        receipts: list[Receipt] = []
+        for part in _batched(everybody):
+            # Read anew: an earlier batch may have put something into their lists.
+            targets = [Target(entry, (entry,)) for entry in entries_of(model, part, lock=True, using=using)]
+            planning.lock_principals(model, targets, using=using)
+            prepared = planning.build(cls, targets, params=given, using=using, lock=True, first_owner_only=True)
+            receipts += disguising.execute(prepared, now=timezone.now(), using=using)
+            if progress is not None:
+                progress(len(receipts), len(everybody))
+        if receipts:
+            noted.act("disguise", operator=operator, disguise=cls.name, principals=len(receipts), whom="everybody")
+        return receipts
+
+    return _applied(cls, work, using=using)
+
+
+def _everybody(cls: type[Disguise], params: Params, *, staff: bool, using: str) -> list[str]:
+    """References of all who own a row that the disguise means, under locks.
+
+    Raises:
+        UnregisteredOwners: one of them has no key.
+    """
+    model = registry.principal_model_for(cls)
+    references = planning.owners_with_rows(cls, params, using=using)
+    if not staff:
+        references -= the_staff.references(model, using=using)
+    found = [
+        str(entry.reference)
+        for part in _batched(sorted(references))
+        for entry in entries_of(model, part, lock=True, using=using)
+    ]
+    without_key = sorted(references - set(found))
+    # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
+    unregistered = len(without_key) - len(without_row(model, without_key, using=using)) if without_key else 0
+    if unregistered:
+        raise UnregisteredOwners(
+            f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
+            "register them first (manage.py edna_register --all --keys-file FILE)."
+        )
+    return found
+
+
+def _batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), _TARGETS_AT_ONCE):
+        yield items[start : start + _TARGETS_AT_ONCE]
+
+
+def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | None) -> Result:
+    """``work()`` in a transaction, or without, if it makes its own: several."""
+    try:
+        return work() if using is None else transactions.run(work, using=using)
+    except IntegrityError:
+        pass
+    except DatabaseBusy as error:
+        if using is not None:
+            raise
+        raise DatabaseBusy(f"The database was too busy in the middle of {cls.name}. {_STAYS}") from error
+    # Outside of the handler: the database's words quote the values of rows, and end up in logs.
+    raise ConstraintRefused(
+        f"The database refused {cls.name}: one of its constraints would be broken. "
+        f"{_STAYS if using is None else 'Nothing was changed.'} "
+        "Cover every table that refers to what is removed, and give unique columns unique placeholders."
+    )
+
+
+# Back
+
+
+def reveal(
+    receipt: Receipt, unlocked: Unlocked, *, overrides: Mapping[str, Any], allow_partial: bool, atomic: bool
+) -> Outcome:
+    """Undo one disguise: in one transaction, or chunk by chunk if it was done so and nothing asks for one transaction."""
+    using = unlocked.using
+    serverkeys.require_any(using=using)
+    whole, several = atomic or not allow_partial, False
+    try:
+        try:
+            return transactions.run(
+                lambda: revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial),
+                using=using,
+            )
+        except InChunks:
+            pass  # it goes on below: what goes wrong there has nothing to do with this
+
+        def in_chunks() -> Outcome:
+            return chunks.reveal(
+                receipt, unlocked, overrides=overrides, allow_partial=allow_partial, separately=not whole
+            )
+
+        several = not whole
+        return transactions.run(in_chunks, using=using) if whole else in_chunks()
+    except IntegrityError:
+        pass
+    except DatabaseBusy as error:
+        if not several:
+            raise
+        raise DatabaseBusy(f"The database was too busy in the middle of {receipt.disguise}. {_STAYS}") from error
+    # Outside of the handler: the database's words quote the values of rows, and end up in logs.
+    raise ConstraintRefused(
+        f"The database refused to take back {receipt.disguise}: somebody has just made a row that stands in the way. "
+        f"{_STAYS if several else 'Nothing was changed; try again.'}"
+    )

@@ -1,0 +1,62 @@
+"""What of a principal is disguised: every disguise that their key can reveal, read from the bags that it opens.
+
+Invariant: what it says of a disguise is what its bags hold now, so each row counts once. Reads and opens; changes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+from typing import Any
+
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.chain import chunks_of
+from edna.engine.graph.tally import Recorded
+from edna.records.bag import BagKind
+from edna.records.diff import DiffBatch
+from edna.records.locator import Locator, Receipt
+
+
+@dataclasses.dataclass(frozen=True)
+class HistoryEntry:
+    """One disguise that can be revealed. ``counts`` are rows by model, each once."""
+
+    receipt: Receipt
+    name: str
+    applied_at: datetime.datetime
+    counts: dict[str, int]
+    params: dict[str, Any]
+    _recorded: Recorded = dataclasses.field(default_factory=Recorded, repr=False, compare=False)
+
+    @staticmethod
+    def counts_together(entries: Iterable[HistoryEntry]) -> dict[str, int]:
+        """The rows of several entries of one history by model, each once: the same disguise may be there twice, say.
+
+        Given in the order of the history, newest first.
+        """
+        together = Recorded()
+        for entry in reversed(list(entries)):
+            together.include(entry._recorded)
+        return together.counts()
+
+
+def of(unlocked: Unlocked) -> list[HistoryEntry]:
+    """Newest first. Of a disguise in chunks there is one entry, with the receipt that leads to all of them."""
+    wanted = unlocked.keys_by_locator()
+    chunked = {locator.chunk(number): locator for locator in wanted for number in chunks_of(locator, wanted.keys())[1:]}
+    found: dict[Locator, HistoryEntry] = {}
+    for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
+        first = chunked.get(locator, locator)
+        known = found.get(first)
+        if known is None or bag.applied_at < known.applied_at:
+            recorded = known._recorded if known else Recorded(bag.principal_model, bag.principal)
+            found[first] = HistoryEntry(
+                Receipt(bag.disguise, first), bag.disguise, bag.applied_at, {}, dict(bag.params), recorded
+            )
+        found[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, DiffBatch))
+    for entry in found.values():
+        entry.counts.update(entry._recorded.counts())
+    damaged = {chunked.get(locator, locator) for locator in wanted if unlocked.is_damaged(locator)}
+    entries = [entry for first, entry in found.items() if first not in damaged]
+    return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)

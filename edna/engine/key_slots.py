@@ -1,0 +1,217 @@
+"""The slots in which a principal's key is kept: made, replaced and opened, by password or recovery code.
+
+Invariant: a slot is bound to a server key that the database knows, and a wrong password costs the same, whoever's it is. The ways to
+hold a key are in `custody`; this module joins them with the server's keys and the tables. It disguises and reveals nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+
+from django.db import router
+from django.db.models import Model
+
+from edna import conf, registry, store
+from edna.crypto.keys import SecretKey
+from edna.custody import password as password_slots
+from edna.custody import recovery as recovery_slots
+from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
+from edna.custody.recovery import RecoveryCode
+from edna.db import transactions
+from edna.engine.bags.capability import Unlocked, listed_locators
+from edna.engine.principals import identity, row_of
+from edna.errors import PrincipalError, WrongCredentials
+from edna.records.locator import Locator
+from edna.store import serverkeys
+
+# Opening
+
+
+def unlock(
+    *,
+    secret_key: SecretKey | str | None,
+    identifier: str | None,
+    password: str | None,
+    recovery_code: RecoveryCode | str | None,
+    locators: Sequence[Locator],
+    principal: Model | None,
+) -> Unlocked:
+    """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
+
+    Raises:
+        WrongCredentials, KeyMalformed, RecoveryCodeMalformed, ServerKeyUnknown
+    """
+    using = router.db_for_write(registry.principal_models()[0])
+    serverkeys.require_any(using=using)
+    if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
+        raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
+    if isinstance(secret_key, str):
+        secret_key = SecretKey.parse(secret_key)
+    elif secret_key is None:
+        if recovery_code is not None:
+            code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
+            keys = _open([(recovery_slots.derive(code), conf.mac_keys())], kind=recovery_slots.KIND, using=using)
+        elif identifier is None:
+            raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
+        else:
+            keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, using=using)
+        secret_key = _meant(keys, principal, locators, using=using)
+    unlocked = Unlocked(secret_key, using=using, locators=locators)
+    unlocked.entry()
+    return unlocked
+
+
+def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, using: str) -> list[SecretKey]:
+    """What lies in the slots of the first of ``secrets`` that opens any, each under one of its server keys.
+
+    A slot that would be made otherwise today, because of another server key, cost or salt, is put in today's form: with the first of
+    ``secrets``, which is there already.
+    """
+    newest: SlotSecret | None = None
+    opened: list[SecretKey] = []
+    for secret, keys in secrets:
+        newest = newest or secret
+        rows = store.find_slots(candidate_ids(secret, peppers=keys), using=using)
+        for row in rows:
+            with contextlib.suppress(WrongCredentials):  # changed by somebody; others of the same id may open
+                opened.append(unlock_slot(Slot(*row), slot_secret=secret, peppers=keys))
+                of_today = candidate_ids(newest, peppers=conf.mac_keys()[:1])
+                if row[0] not in of_today and serverkeys.may_seal(using=using):
+                    _renew(row[0], _lock(opened[-1], newest, kind=kind, using=using), using=using)
+        if rows:
+            break
+    if not opened:
+        raise WrongCredentials(OPENS_NOTHING)
+    return opened
+
+
+def _renew(slot_id: bytes, made: Slot, *, using: str) -> None:
+    new = {"slot_id": made.slot_id, "tag": made.tag, "wrapped": made.wrapped}
+    transactions.statement(partial(store.replace_slot, slot_id, **new, using=using), using=using)
+
+
+def _meant(
+    keys: Sequence[SecretKey], principal: Model | None, locators: Collection[Locator], *, using: str
+) -> SecretKey:
+    """Of keys that the same identifier and password open: that of ``principal``, else the one to whom a receipt was given, else that of
+    somebody whose account is removed, for whom there may be no other way."""
+    if len(keys) == 1:
+        return keys[0]
+    wanted = identity(principal)[:2] if principal is not None else None
+    entries = {entry.public_key: entry for entry in store.entries_by_public_key(map(_public, keys), using=using)}
+
+    def rank(key: SecretKey) -> int:
+        entry = entries.get(_public(key))
+        if entry is None:
+            return 4
+        if wanted is not None and (entry.model, entry.reference) == (wanted[0]._meta.label_lower, wanted[1]):
+            return 0
+        if locators and any(locator in locators for _, locator in listed_locators(entry, key)):
+            return 1
+        return 3 if entry.attached else 2
+
+    return min(keys, key=rank)
+
+
+def _public(key: SecretKey) -> bytes:
+    return bytes(key.public_key)
+
+
+# Making
+
+
+def for_password(secret_key: SecretKey, *, identifier: str, password: str, using: str) -> Slot:
+    """The slot of a password, as it is made today."""
+    secret, _ = next(_password_secrets(identifier, password))
+    return _lock(secret_key, secret, kind=password_slots.KIND, using=using)
+
+
+def for_code(secret_key: SecretKey, code: RecoveryCode, *, using: str) -> Slot:
+    """The slot of a recovery code."""
+    return _lock(secret_key, recovery_slots.derive(code), kind=recovery_slots.KIND, using=using)
+
+
+def add(slots: Sequence[Slot], *, using: str) -> None:
+    store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in slots], using=using)
+
+
+def remove_all(secret_key: SecretKey, *, using: str) -> None:
+    """Delete every slot in which a key lies."""
+    for kind in (password_slots.KIND, recovery_slots.KIND):
+        store.delete_slots_by_tag(slot_tag(secret_key, kind=kind), using=using)
+
+
+def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
+    """Replace the password slot by one of the new identifier and password."""
+    serverkeys.require(using=unlocked.using)
+    slot = for_password(unlocked.secret_key, identifier=identifier, password=password, using=unlocked.using)
+    _replace(unlocked, slot, kind=password_slots.KIND)
+
+
+def new_recovery_code(unlocked: Unlocked) -> RecoveryCode:
+    """Replace the recovery slot; return the code of the new one."""
+    serverkeys.require(using=unlocked.using)
+    code = RecoveryCode.new()
+    _replace(unlocked, for_code(unlocked.secret_key, code, using=unlocked.using), kind=recovery_slots.KIND)
+    return code
+
+
+def _replace(unlocked: Unlocked, slot: Slot, *, kind: str) -> None:
+    def work() -> None:
+        unlocked.entry(lock=True)  # a key that was rotated meanwhile gets no slot
+        store.delete_slots_by_tag(slot_tag(unlocked.secret_key, kind=kind), using=unlocked.using)
+        add([slot], using=unlocked.using)
+
+    transactions.run(work, using=unlocked.using)
+
+
+def _lock(secret_key: SecretKey, secret: SlotSecret, *, kind: str, using: str) -> Slot:
+    return lock_slot(secret_key, slot_secret=secret, kind=kind, pepper=serverkeys.signing_key(using=using))
+
+
+def _password_secrets(identifier: str, password: str) -> Iterator[tuple[SlotSecret, Sequence[bytes]]]:
+    """As slots are made today, then as older ones may have been, each with the server keys that it may have gone with.
+
+    Slow on purpose, so stop at the first that opens something. A wrong password costs them all, whoever's it is: for each cost,
+    one for each server key, and one for the slots of earlier releases.
+    """
+    keys = conf.mac_keys()
+    for opslimit, memlimit_bytes in conf.argon2_costs():
+        for pepper in (keys[0], None, *keys[1:]):
+            secret = password_slots.derive(
+                password, identifier=identifier, opslimit=opslimit, memlimit_bytes=memlimit_bytes, pepper=pepper
+            )
+            yield secret, keys if pepper is None else [pepper]
+
+
+# What a person types beside the password
+
+
+def identifier_of(principal: Model) -> str:
+    """Their user name.
+
+    Raises:
+        PrincipalError: the model has none.
+    """
+    get_username = getattr(principal, "get_username", None)
+    if get_username is None:
+        raise PrincipalError(
+            f"{principal._meta.label} has no user name; pass the identifier= that the person will type."
+        )
+    return str(get_username())
+
+
+def identifier_of_unlocked(unlocked: Unlocked) -> str:
+    """The user name of whoever is unlocked, from their account.
+
+    Raises:
+        PrincipalError: the account is removed, or the model has no user names.
+    """
+    found = row_of(unlocked)
+    if found is not None:
+        return identifier_of(found)
+    raise PrincipalError(
+        "The account is removed, and with it its user name; pass the identifier= that the person will type."
+    )

@@ -1,0 +1,137 @@
+"""Who a principal is to edna: their model, reference and database, and what is known about them by their row or by their key.
+
+Invariant: a pseudoprincipal is spoken for by whoever holds its key, and by nobody else. Knows entries; changes no row of the application,
+and disguises nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.db import router
+from django.db.models import Model
+
+from edna import registry, store
+from edna.db import transactions
+from edna.engine.bags import ownership
+from edna.engine.bags.capability import Unlocked
+from edna.engine.books import departure, expiry_dates
+from edna.engine.graph.references import key_of, reference_of
+from edna.errors import NotYours, PrincipalError
+from edna.spec import Disguise
+
+Principal = TypeVar("Principal", bound=Model)
+
+
+# By their row
+
+
+def identity(principal: Model, *, disguise: type[Disguise] | None = None) -> tuple[type[Model], str, str]:
+    """The principal model, the reference, and the database of a user.
+
+    Raises:
+        PrincipalError: the user is not saved, not of a principal model, or not of the one that ``disguise`` is for.
+    """
+    model = registry.principal_model_of(principal)
+    if disguise is not None and model is not (wanted := registry.principal_model_for(disguise)):
+        # Somebody there has the same primary key, and their rows would be disguised.
+        raise PrincipalError(f"{disguise.name} is for {wanted._meta.label}; this is a {model._meta.label}.")
+    # Not its own primary key: a multi-table child may have another one.
+    key = getattr(principal, model._meta.pk.attname)
+    if key is None:
+        raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
+    using = router.db_for_write(model)
+    return model, reference_of(model, key_of(model, str(key), using=using)), using
+
+
+def entries_of(model: type[Model], references: Sequence[str], *, lock: bool, using: str) -> list[store.Entry]:
+    return store.entries_by_reference(model._meta.label_lower, references, using=using, lock=lock)
+
+
+def is_registered(principal: Model) -> bool:
+    model, reference, using = identity(principal)
+    return bool(entries_of(model, [reference], lock=False, using=using))
+
+
+def unregistered(principals: Iterable[Principal]) -> list[Principal]:
+    identities = [(principal, *identity(principal)) for principal in principals]
+    references: dict[tuple[type[Model], str], list[str]] = {}
+    for _, model, reference, using in identities:
+        references.setdefault((model, using), []).append(reference)
+    registered = {
+        (entry.model, entry.reference)
+        for (model, using), wanted in references.items()
+        for entry in entries_of(model, wanted, lock=False, using=using)
+    }
+    return [
+        principal
+        for principal, model, reference, _ in identities
+        if (model._meta.label_lower, reference) not in registered
+    ]
+
+
+def is_pseudoprincipal(principal: Model) -> bool:
+    model, reference, using = identity(principal)
+    return store.is_pseudoprincipal(model._meta.label_lower, reference, using=using)
+
+
+def forget(principal: Model) -> None:
+    """Detach the entry of somebody whose row is gone. One that this site did not write stays as it is."""
+    model, reference, using = identity(principal)
+
+    def work() -> None:
+        # Locked: what is written back must not be older than what somebody else has added, or sealed to a new key, meanwhile.
+        entries = entries_of(model, [reference], lock=True, using=using)
+        kept_until = expiry_dates.entry_bucket(expiry_dates.today(), listed_before=True, using=using)
+        ours = [entry.detached(expires_on=kept_until) for entry in entries if entry.sound]
+        if ours:
+            store.save_entries(ours, using=using)
+        departure.forget(entries, using=using)
+
+    transactions.run(work, using=using)
+
+
+def note_activity(principal: Model, *, today: datetime.date) -> None:
+    model, reference, using = identity(principal)
+    label = model._meta.label_lower
+    # A job that is about to disguise them may be in the way: nobody's login is to fail for that.
+    transactions.statement(lambda: store.touch_entry(label, reference, today=today, using=using), using=using)
+
+
+# By their key
+
+
+def row_of(unlocked: Unlocked) -> Model | None:
+    """The row of who is unlocked, read now; None while the account is removed."""
+    entry = unlocked.entry()
+    if not entry.attached:
+        return None
+    model: type[Model] = apps.get_model(entry.model)
+    return model._base_manager.using(unlocked.using).filter(pk=entry.reference).first()
+
+
+def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:
+    """Primary keys of the pseudoprincipals that this principal speaks for, at any depth, whose rows exist."""
+    label = None if model is None else model._meta.label_lower
+    return [
+        apps.get_model(voice.entry.model)._meta.pk.to_python(voice.entry.reference)
+        for voice in unlocked.spoken_for()
+        if voice.entry.attached and label in (None, voice.entry.model)
+    ]
+
+
+def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None) -> Model:
+    """The pseudoprincipal that owns ``obj``, if this principal speaks for it.
+
+    Raises:
+        NotYours, SpecError
+    """
+    found = ownership.spoken_for(obj, speaks_for, unlocked, owner=owner)
+    if found is None:
+        raise NotYours(
+            f"This key speaks for no owner of {obj._meta.label} {obj.pk}; unlock with the key of the person who wrote it."
+        )
+    return found

@@ -1,0 +1,158 @@
+"""Registering principals, and giving one a new key: key pairs, the slots that they come with, and entries.
+
+Invariant: a generated secret key is in the returned registration and in slots, and nowhere else. Knows keys, slots and entries; no
+disguises.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+
+from django.db.models import Model
+
+from edna import keypool, registry, store
+from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
+from edna.custody.base import Slot
+from edna.custody.recovery import RecoveryCode
+from edna.db import transactions
+from edna.engine import key_slots
+from edna.engine.bags import rotation
+from edna.engine.bags.capability import Unlocked
+from edna.engine.graph.references import without_row
+from edna.engine.principals import identity
+from edna.errors import PrincipalAlreadyRegistered, PrincipalError, ReceiptsIncomplete
+from edna.store import serverkeys
+
+
+@dataclasses.dataclass(frozen=True)
+class Registration:
+    """What registering returned: shown once, stored nowhere. Without a generated key, only the public half."""
+
+    public_key: PublicKey
+    secret_key: SecretKey | None = None
+    recovery_code: RecoveryCode | None = None
+
+
+def register(
+    principal: Model, *, password: str | None, identifier: str | None, public_key: PublicKey | bytes | None
+) -> Registration:
+    """Give a principal a key pair, with slots if it is made here.
+
+    Raises:
+        PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
+    """
+    model, reference, using = identity(principal)
+    serverkeys.require(using=using)
+    made, slots = _made(
+        public_key,
+        password=password,
+        identifier=lambda: key_slots.identifier_of(principal) if identifier is None else identifier,
+        using=using,
+    )
+
+    def work() -> None:
+        _add(model, {reference: made.public_key}, using=using)
+        if slots:
+            key_slots.add(slots, using=using)
+
+    transactions.run(work, using=using)
+    return made
+
+
+def register_many(principals: Iterable[Model]) -> list[Registration]:
+    """Register many at once with generated keys and no slots, in one transaction.
+
+    Raises:
+        PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
+    """
+    identities = [identity(principal) for principal in principals]
+    registrations = [Registration(key.public_key, key) for key in generate_key_pairs(len(identities))]
+    # By model: two of them may well have the same primary key.
+    public_keys: dict[type[Model], dict[str, PublicKey]] = {}
+    for (model, reference, _), registration in zip(identities, registrations, strict=True):
+        public_keys.setdefault(model, {})[reference] = registration.public_key
+    if sum(map(len, public_keys.values())) < len(identities):
+        raise PrincipalAlreadyRegistered("One principal is named twice; register each principal once.")
+
+    def work() -> None:
+        for model, keys in public_keys.items():
+            _add(model, keys, using=using)
+
+    if identities:
+        using = identities[0][2]
+        serverkeys.require(using=using)
+        transactions.run(work, using=using)
+    return registrations
+
+
+def rotate(
+    unlocked: Unlocked,
+    *,
+    password: str | None,
+    identifier: str | None,
+    public_key: PublicKey | bytes | None,
+    receipts_complete: bool,
+    leave_damaged: bool,
+) -> Registration:
+    """Replace a principal's key and slots, and seal everything anew. ``unlocked`` is closed.
+
+    Raises:
+        ReceiptsIncomplete, and what `rotation.rotate` raises
+    """
+    old, using = unlocked.secret_key, unlocked.using
+    serverkeys.require(using=using)
+    if public_key is not None and (password is not None or identifier is not None):
+        raise TypeError("rotate(public_key=...) makes no key slots: the secret key is not here.")
+    if not receipts_complete and registry.any_unlisted():
+        raise ReceiptsIncomplete(
+            "Receipts may be the only way to some bags of this principal (locator mode client). Unlock with all their receipts, "
+            "and pass receipts_complete=True; whatever they do not lead to would be lost. Nothing was changed."
+        )
+    made, slots = _made(
+        public_key,
+        password=password,
+        identifier=lambda: identifier or key_slots.identifier_of_unlocked(unlocked),
+        using=using,
+    )
+
+    def work() -> None:
+        rotation.rotate(unlocked, made.public_key, leave_damaged=leave_damaged)
+        key_slots.remove_all(old, using=using)
+        if slots:
+            key_slots.add(slots, using=using)
+
+    try:
+        transactions.run(work, using=using)
+    except PrincipalAlreadyRegistered:
+        # The pool is a copy of another process's, perhaps, so that a drawn key is somebody's: all are drawn again. If it is the
+        # principal's own new key, the second attempt says so.
+        keypool.pool.wipe()
+        transactions.run(work, using=using)
+    unlocked.close()
+    return made
+
+
+def _made(
+    public_key: PublicKey | bytes | None, *, password: str | None, identifier: Callable[[], str], using: str
+) -> tuple[Registration, list[Slot]]:
+    """A registration with a given public key, or with a new pair and its slots."""
+    if public_key is not None:
+        return Registration(public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)), []
+    secret_key, code = SecretKey.generate(), RecoveryCode.new()
+    slots = [key_slots.for_code(secret_key, code, using=using)]
+    if password is not None:
+        slots.append(key_slots.for_password(secret_key, identifier=identifier(), password=password, using=using))
+    return Registration(secret_key.public_key, secret_key, code), slots
+
+
+def _add(model: type[Model], public_keys: Mapping[str, PublicKey], *, using: str) -> None:
+    """Add natural principals, whose rows must exist: a removed person's key waits for them under their receipt."""
+    missing = without_row(model, list(public_keys), using=using)
+    if missing:
+        raise PrincipalError(
+            f"{model._meta.label} {', '.join(missing)} has no row: save it first. "
+            "If the account was removed by a disguise, reveal that instead of registering it again."
+        )
+    label = model._meta.label_lower
+    store.add_entries([(bytes(key), label, reference, True) for reference, key in public_keys.items()], using=using)
