@@ -422,7 +422,7 @@ def finish_files() -> FinishedFiles:
     Raises:
         ServerKeyUnknown: no key of the server's is this site's: what it has noted would pass for forged. Nothing was done.
     """
-    using = router.db_for_write(registry.principal_models()[0])
+    using = registry.database()
     serverkeys.require_any(using=using)
     return file_tasks.finish(using=using)
 
@@ -461,7 +461,7 @@ def session_epoch(principal: Model) -> str | None:
 
 
 def forget_session(session_key: str) -> None:
-    sessions.unlink(session_key, using=router.db_for_write(registry.principal_models()[0]))
+    sessions.unlink(session_key, using=registry.database())
 
 
 def forget_principal(principal: Model) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
 from django.contrib.auth.models import AbstractUser
+from django.db import router
 from django.db.models import ForeignKey, Model
 
 from edna import conf, placeholders
@@ -163,6 +164,11 @@ def any_unlisted() -> bool:
 
 def principal_models() -> list[type[Model]]:
     return [apps.get_model(label) for label in conf.principal_models()]
+
+
+def database() -> str:
+    """Where the principals are, and with them edna's own tables."""
+    return router.db_for_write(principal_models()[0])
 
 
 def principal_model_of(instance: Model) -> type[Model]:

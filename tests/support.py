@@ -29,8 +29,8 @@ from django.test.utils import CaptureQueriesContext, override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from config.database import from_url
-from edna import api
 from edna.crypto.keys import SecretKey
+from edna.engine import applying
 from edna.models import AuditCount, AuditEntry
 from edna.operations import vouching
 from edna.store import serverkeys
@@ -346,7 +346,7 @@ def cut_into_chunks(rows: int | None) -> Iterator[None]:
         yield
         return
     configured = {**settings.EDNA, "CHUNK_ROWS": rows}
-    alone = mock.patch.object(api, "_inside_another_transaction", return_value=False)
+    alone = mock.patch.object(applying, "_inside_another_transaction", return_value=False)
     with alone, override_settings(EDNA=configured):
         yield
 

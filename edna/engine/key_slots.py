@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
-from django.db import router
 from django.db.models import Model
 
 from edna import conf, registry, store
@@ -43,7 +42,7 @@ def unlock(
     Raises:
         WrongCredentials, KeyMalformed, RecoveryCodeMalformed, ServerKeyUnknown
     """
-    using = router.db_for_write(registry.principal_models()[0])
+    using = registry.database()
     serverkeys.require_any(using=using)
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.db import router, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from edna import conf, logs, registry
@@ -56,7 +56,7 @@ def note(action: str, *, operator: str, disguise: str = "", **details: int | str
     """
     if unsuitable := sorted(name for name, value in details.items() if type(value) not in (int, str)):
         raise TypeError(f"A detail of the audit trail is a whole number or a text: {', '.join(unsuitable)}.")
-    using = _database()
+    using = registry.database()
     serverkeys.require(using=using)
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
     with transaction.atomic(using=using):
@@ -76,13 +76,13 @@ def connect() -> None:
 
 def entries(*, most: int = 100) -> list[Entry]:
     """The newest entries, newest first."""
-    found = store.rows(using=_database(), newest_first=True, most=most)
+    found = store.rows(using=registry.database(), newest_first=True, most=most)
     return [Entry(row.id, row.logged_at, row.operator, row.action, row.disguise, row.details) for row in found]
 
 
 def is_noted(action: str, **details: int | str) -> bool:
     """Whether there is an entry of that action that says this, too."""
-    found = store.rows(using=_database(), action=action)
+    found = store.rows(using=registry.database(), action=action)
     return any(details.items() <= row.details.items() for row in found)
 
 
@@ -91,7 +91,7 @@ def verify() -> list[int]:
 
     Where the end is missing, or the count of entries is not this site's: the number after the last.
     """
-    using = _database()
+    using = registry.database()
     before, last, wrong, has_count = b"", 0, [], False
     for row in store.rows(using=using):
         kind = _kind(row, before)
@@ -111,7 +111,7 @@ def verify() -> list[int]:
 
 def newest_verify(*, most: int) -> Iterator[bool]:
     """Whether each of the newest entries was written by this site, newest first; not of one whose predecessor is out of reach."""
-    newest = list(store.rows(using=_database(), newest_first=True, most=most))
+    newest = list(store.rows(using=registry.database(), newest_first=True, most=most))
     for row, earlier in zip(newest, [*newest[1:], None], strict=False):
         if earlier is not None or row.id == 1:
             yield _kind(row, earlier.mac if earlier else b"") is not None
@@ -135,7 +135,7 @@ def _sealed(row: AuditRow, counted: Counted | None, last: AuditRow | None) -> tu
     number = 1 + max(said, last.id if last else 0)
     before = last.mac if last else counted.newest if counted and kind is _Kind.COUNTED else b""
     row = replace(row, id=number)
-    using = _database()
+    using = registry.database()
     row = replace(row, mac=_mac(_told(row, before), serverkeys.signing_key(using=using), purpose=kind.value))
     return row, Counted(number, row.mac, _mac([number, row.mac], serverkeys.signing_key(using=using), purpose=_COUNT))
 
@@ -173,7 +173,3 @@ def _under_each_key(value: list[Any], *, purpose: bytes) -> list[bytes]:
 def _mac(value: list[Any], server_key: bytes, *, purpose: bytes) -> bytes:
     key = fingerprint(server_key, purpose=b"edna.audit.key.1")
     return derive(key, purpose=purpose, data=values.encode(value))
-
-
-def _database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

@@ -82,10 +82,10 @@ def run_schedules(
     """
     wanted = schedules.schedules() if only is None else {only: schedules.get(only)}
     day = today or utc_day()
-    serverkeys.require(using=router.db_for_write(registry.principal_models()[0]))
+    serverkeys.require(using=registry.database())
     if dry_run:
         return [_Run(each, day, turn=None, progress=progress).report() for each in wanted.values()]
-    using = router.db_for_write(registry.principal_models()[0])
+    using = registry.database()
     with Turn(RUN, seconds=_LEASE_SECONDS, using=using) as turn:
         if not turn.taken:
             return [ScheduleReport(each.name, each.disguise.name, trouble="busy") for each in wanted.values()]

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from django.db import router
-
 from edna import registry
 from edna.db import transactions
 from edna.engine.books import expiry_dates
@@ -71,7 +69,7 @@ class Expired:
 
 def upcoming() -> list[Bucket]:
     """What expires when, oldest first; reads a few numbers of each bag. What is kept for ever comes last."""
-    using = _database()
+    using = registry.database()
     held = {hold.expires_on: hold.reason for hold in retention.holds(using=using)}
     return [
         Bucket(
@@ -95,7 +93,7 @@ def expire(*, today: datetime.date | None = None, progress: Progress | None = No
         ServerKeyUnknown: under another key, what is not to be erased yet would not be known for that.
         DatabaseBusy: stopped in the middle; run it again.
     """
-    using = _database()
+    using = registry.database()
     serverkeys.require(using=using)  # content that is yet to be written is spared, if its task is known for ours
     day = today or expiry_dates.today()
     waiting = due(today=day)
@@ -158,7 +156,3 @@ class _Bucket:
 def _say(progress: Progress | None, done: Expired, total: int) -> None:
     if progress is not None:
         progress(min(done.bags + done.principals, total), total)
-
-
-def _database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db import router
-
 from edna import keypool, registry
 from edna.operations import expiry, running
 from edna.operations.expiry import Bucket
@@ -49,7 +47,7 @@ def key_pool() -> KeyPool:
 
 def queue() -> Queue:
     """Four statements."""
-    return statistics.queue(alive_since=running.alive_since(), using=database())
+    return statistics.queue(alive_since=running.alive_since(), using=registry.database())
 
 
 def storage() -> list[Bucket]:
@@ -58,13 +56,9 @@ def storage() -> list[Bucket]:
 
 
 def pending_files() -> int:
-    return statistics.pending_files(using=database())
+    return statistics.pending_files(using=registry.database())
 
 
 def recurring() -> dict[str, Run]:
     """By name, when each recurring task was last done, and what it counted; without the notes that some keep for themselves."""
-    return {run.name: run for run in store_runs.last_runs(using=database()) if run.name.isidentifier()}
-
-
-def database() -> str:
-    return router.db_for_write(registry.principal_models()[0])
+    return {run.name: run for run in store_runs.last_runs(using=registry.database()) if run.name.isidentifier()}

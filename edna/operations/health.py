@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
-from edna import conf, schedules
+from edna import conf, registry, schedules
 from edna.operations import figures, holds, jobs, serverkeys
 from edna.operations.figures import Bucket, KeyPool, Queue, Run
 from edna.operations.wording import count
@@ -247,7 +247,7 @@ def _checks() -> Line:
 
 def _failing_checks() -> Iterator[str]:
     """Their numbers alone: what they say may name models and settings, which is for the console."""
-    for message in run_checks(tags=["edna", Tags.database], databases=[figures.database()]):
+    for message in run_checks(tags=["edna", Tags.database], databases=[registry.database()]):
         if message.id and message.id.startswith("edna.") and not message.is_silenced():
             yield message.id
 

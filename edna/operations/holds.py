@@ -10,8 +10,6 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from django.db import router
-
 from edna import registry
 from edna.db import transactions
 from edna.engine.books import expiry_dates
@@ -31,7 +29,7 @@ class Hold:
 
 def listing() -> list[Hold]:
     """By bucket, oldest first."""
-    return [Hold(each.expires_on, each.reason, each.placed_on) for each in retention.holds(using=_database())]
+    return [Hold(each.expires_on, each.reason, each.placed_on) for each in retention.holds(using=registry.database())]
 
 
 def place(bucket: datetime.date, *, reason: str, operator: str) -> Hold:
@@ -53,7 +51,7 @@ def place(bucket: datetime.date, *, reason: str, operator: str) -> Hold:
             audit.note("place hold", operator=operator, bucket=str(bucket), reason=hold.reason)
         return placed
 
-    using = _database()
+    using = registry.database()
     if not transactions.run(work, using=using):
         raise HoldRefused(
             f"{bucket} is held already. Nothing was changed; lift that hold first to give another reason."
@@ -74,12 +72,8 @@ def lift(bucket: datetime.date, *, operator: str) -> None:
             audit.note("lift hold", operator=operator, bucket=str(bucket))
         return lifted
 
-    using = _database()
+    using = registry.database()
     if not transactions.run(work, using=using):
         raise HoldRefused(
             f"There is no legal hold on {bucket}. Nothing was changed; manage.py edna_hold list shows all."
         )
-
-
-def _database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

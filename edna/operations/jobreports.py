@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db import router
-
 from edna import registry
 from edna.errors import JobUnknown
 from edna.operations.running import alive_since, is_alive
@@ -101,7 +99,7 @@ def reports(*, unfinished: bool = False, operator: str | None = None, most: int 
 
 def waiting() -> list[int]:
     """Jobs that could use another runner, those whose runners were killed among them, in a random order."""
-    using = database()
+    using = registry.database()
     jobs = store_jobs.job_rows(states=(JobState.RUNNING,), alive_since=alive_since(), using=using)
     alive = [runner.job for runner in jobrunners.runners_of([job.id for job in jobs], using=using) if is_alive(runner)]
     found = [job.id for job in jobs if alive.count(job.id) < job.concurrency]
@@ -111,13 +109,13 @@ def waiting() -> list[int]:
 
 def forged() -> list[int]:
     """Jobs that should run, or may be asked to, and that this site did not note, or not as they are now. One statement."""
-    return store_jobs.forged_among((JobState.RUNNING, JobState.PAUSED), using=database())
+    return store_jobs.forged_among((JobState.RUNNING, JobState.PAUSED), using=registry.database())
 
 
 def reports_of(
     *, job: int | None = None, states: Any = None, operator: str | None = None, most: int | None = None
 ) -> list[JobReport]:
-    using = database()
+    using = registry.database()
     found = store_jobs.job_rows(
         job=job, states=states, operator=operator, most=most, alive_since=alive_since(), using=using
     )
@@ -156,8 +154,3 @@ def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
         finished_on=row.finished_on,
         sound=row.sound,
     )
-
-
-def database() -> str:
-    """Where jobs are: with edna's other tables, and the principals."""
-    return router.db_for_write(registry.principal_models()[0])

@@ -17,7 +17,7 @@ from edna.db import transactions
 from edna.errors import JobForged
 from edna.operations import audit, serverkeys
 from edna.operations.batches import Work
-from edna.operations.jobreports import JobReport, JobState, database, forged, report, reports, waiting
+from edna.operations.jobreports import JobReport, JobState, forged, report, reports, waiting
 from edna.operations.running import Runner, alive_since
 from edna.operations.starting import refuse_client_mode, start
 from edna.operations.steering import cancel, clear_up_after_runners, pause, resume, retry, tidy
@@ -74,12 +74,12 @@ def run(
             params=parsed_params(cls, job.params),
             everybody=job.everybody,
             schedule=job.schedule,
-            using=database(),
+            using=registry.database(),
         )
         told = None if progress is None else (lambda: progress(report(job_id)))
         Runner(work, progress=told, stopping=stopping, deadline=deadline).run()
     else:
-        clear_up_after_runners(job_id, using=database())
+        clear_up_after_runners(job_id, using=registry.database())
     return report(job_id)
 
 
@@ -94,7 +94,7 @@ def _refuse(job: JobReport) -> None:
         if not audit.is_noted("job_refused", job=job.id):
             audit.note("job_refused", operator="", job=job.id)
 
-    transactions.run(work, using=database())
+    transactions.run(work, using=registry.database())
     logs.event("job_refused", level=logging.WARNING, area="jobs", job=job.id, error=JobForged.__name__)
-    (row,) = store_jobs.job_rows(job=job.id, alive_since=alive_since(), using=database())
+    (row,) = store_jobs.job_rows(job=job.id, alive_since=alive_since(), using=registry.database())
     store_jobs.require_sound(row)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.db import router
 from django.db.models import Model
 from django.utils import timezone
 
@@ -82,8 +81,8 @@ def write(path: str, *, progress: Progress | None = None, operator: str = "") ->
         ConfigurationError: no ledger is kept, or the server's key is not this site's.
     """
     _require_ledger()
-    serverkeys.require(using=_database())
-    done, using = 0, _database()
+    serverkeys.require(using=registry.database())
+    done, using = 0, registry.database()
     total = store.count(using=using)
     with bundle.new_file(path, using=using) as writer:
         if operator:
@@ -99,7 +98,7 @@ def write(path: str, *, progress: Progress | None = None, operator: str = "") ->
 
 def prune(*, before: str, operator: str = "") -> int:
     """Delete what is about disguises from before a month, such as "2026-11": no backup that is kept is older. Return the number of rows."""
-    using, gone = _database(), 0
+    using, gone = registry.database(), 0
     serverkeys.require(using=using)
     for page in store.pages(using=using):
         old = [
@@ -213,7 +212,7 @@ def _look_for(
     model: type[Model], rows: Mapping[bytes, _Row], stages: Stages, found: Reapplied, *, progress: Progress | None
 ) -> None:
     """Find out who of the file has a row in this model's table, and is not under the disguise that the file says."""
-    label, using, keys = model._meta.label_lower, _database(), conf.mac_keys()
+    label, using, keys = model._meta.label_lower, registry.database(), conf.mac_keys()
     subjects = {row.subject for row in rows.values()}
     reasons = {subject: _why_not(subject, model) for subject in subjects}
     subjects = {subject for subject in subjects if reasons[subject] != "other_model"}
@@ -339,7 +338,3 @@ def _run(job: JobReport, *, progress: Progress | None) -> JobReport:
 def _require_ledger() -> None:
     if not conf.ledger():
         raise ConfigurationError('No ledger is kept: set EDNA["LEDGER"] to True first. Nothing was changed.')
-
-
-def _database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

@@ -92,7 +92,7 @@ def scrub(
         ServerKeyUnknown: the server's key is not this site's.
         DatabaseBusy: it is done, but that could not be noted.
     """
-    using = router.db_for_write(registry.principal_models()[0])
+    using = registry.database()
     if connections[using].in_atomic_block:
         raise ScrubRefused("Scrubbing cannot be done inside a transaction; call it outside of any.")
     serverkeys.require(using=using)  # what was done is noted in the audit trail

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from django.db import router
 from django.utils import timezone
 
 from edna import conf, registry
@@ -79,7 +78,7 @@ def listing() -> list[Line]:
 
 def standing(*, using: str | None = None) -> Standing:
     """How the configured keys and those that the database knows compare, now."""
-    return store.standing(using=using or database())
+    return store.standing(using=using or registry.database())
 
 
 def look(*, using: str) -> Standing | None:
@@ -95,7 +94,7 @@ def require(*, using: str | None = None) -> None:
     Raises:
         ServerKeyUnknown: the database does not know the first of the configured keys.
     """
-    store.require(using=using or database())
+    store.require(using=using or registry.database())
 
 
 def add(*, operator: str, lost: bool = False) -> list[str]:
@@ -105,7 +104,7 @@ def add(*, operator: str, lost: bool = False) -> list[str]:
     Raises:
         ServerKeyRefused: none of them is a key that the database knows, or nothing in it was made under one of them.
     """
-    using = database()
+    using = registry.database()
 
     def work() -> list[bytes]:
         found = standing(using=using)
@@ -134,7 +133,7 @@ def _add(new: list[bytes], *, operator: str, using: str) -> list[bytes]:
 
 def former() -> tuple[dict[str, int], dict[str, int]]:
     """What needs a key of the list that is not the first one, and what has no tag under any of the list, by kind. Reads all of it."""
-    found = vouching.count(using=database())
+    found = vouching.count(using=registry.database())
     return {kind: each.older for kind, each in found.items()}, {kind: each.wrong for kind, each in found.items()}
 
 
@@ -145,7 +144,7 @@ def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
     Raises:
         ServerKeyRefused: no key, or more than one, has a check value that begins so, or the key is configured, or something may need it.
     """
-    using = database()
+    using = registry.database()
     needed = {} if lost else former()[1]
 
     def work() -> str:
@@ -180,7 +179,7 @@ def introduce(*, using: str) -> None:
 
     Not where it has things that carry a MAC of the server's, and none of them was made under a configured key.
     """
-    if using != database():
+    if using != registry.database():
         return
 
     def work() -> bool:
@@ -264,7 +263,3 @@ def _session_links(using: str) -> Iterator[bool]:
                 yield True
                 return
     yield False
-
-
-def database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

@@ -17,7 +17,7 @@ from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
 from edna.errors import InvalidParameters, JobRefused, PrincipalError, UnregisteredOwners
 from edna.operations import audit
-from edna.operations.jobreports import JobReport, database, report, reports_of
+from edna.operations.jobreports import JobReport, report, reports_of
 from edna.spec import Disguise, parsed_params, validated_params
 from edna.store import jobs as store_jobs
 from edna.store import serverkeys
@@ -68,7 +68,7 @@ def start(
     rate_per_second = conf.job_rate_per_second() if rate_per_second is None else rate_per_second
     if concurrency < 1 or (rate_per_second is not None and not 0 < rate_per_second < float("inf")):
         raise JobRefused("A job needs a concurrency of at least 1, and a rate above 0 or none; nothing was started.")
-    model, using = registry.principal_model_for(cls), database()
+    model, using = registry.principal_model_for(cls), registry.database()
     serverkeys.require(using=using)
     chosen = None if principals is None else list(_references(cls, model, principals, using=using))
     spared = list(_references(cls, model, but, using=using))

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from edna import logs
+from edna import logs, registry
 from edna.db import transactions
 from edna.engine.books import job_lists
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
-from edna.operations.jobreports import JobReport, JobState, database, report
+from edna.operations.jobreports import JobReport, JobState, report
 from edna.operations.running import bury
 from edna.operations.starting import tell_runners
 from edna.store import jobrunners
@@ -52,7 +52,7 @@ def cancel(job_id: int, *, operator: str = "") -> JobReport:
     Raises:
         JobUnknown, JobForged; JobRefused: there is nothing to cancel.
     """
-    using = database()
+    using = registry.database()
 
     def forget_failed(state: JobState) -> Change:
         failed = store_jobs.delete_failed(job_id, using=using)
@@ -75,7 +75,7 @@ def retry(job_id: int, *, operator: str = "") -> JobReport:
     Raises:
         JobUnknown, JobForged; JobRefused: it was cancelled, or nobody has failed.
     """
-    using = database()
+    using = registry.database()
 
     def again(state: JobState) -> Change:
         if not store_jobs.failed_to_pending(job_id, using=using):
@@ -89,7 +89,7 @@ def retry(job_id: int, *, operator: str = "") -> JobReport:
 def _steer(
     job_id: int, action: str, states: set[JobState], change: Callable[[JobState], Change], *, operator: str
 ) -> JobReport:
-    using = database()
+    using = registry.database()
 
     def work() -> None:
         job = store_jobs.lock_job(job_id, using=using)
@@ -117,7 +117,7 @@ def tidy() -> int:
     How many have no key: they count as skipped. Whoever a disguise removes is off all lists with their account; this is for those whom
     the application has deleted behind our back.
     """
-    using = database()
+    using = registry.database()
     for job in store_jobs.jobs_in((JobState.CANCELLED,), using=using):
         _forget_list(job, using=using)
     for job in jobrunners.jobs_with_runners(using=using):

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from django.db import IntegrityError, router
+from django.db import IntegrityError
 from django.db.models import Model
 
 from edna import registry, store
@@ -68,7 +68,7 @@ def sweep(*, made_by_hand: bool = False, progress: Progress | None = None, opera
         DatabaseBusy: stopped in the middle; run it again.
         ServerKeyUnknown: the server's key is not this site's: what it noted could not be told from what somebody else did.
     """
-    using, done = _database(), Swept()
+    using, done = registry.database(), Swept()
     forged: set[int] = set()
     serverkeys.require(using=using)
     for model in registry.principal_models():
@@ -101,7 +101,7 @@ def orphaned(model: type[Model]) -> Iterator[int]:
 
     Without those that this site did not write, which are not swept.
     """
-    using, label, after = _database(), model._meta.label_lower, 0
+    using, label, after = registry.database(), model._meta.label_lower, 0
     while page := residue.unlisted_pseudoprincipals(label, after=after, most=_AT_ONCE, using=using):
         after = page[-1][0]
         yield from _orphans_of(model, [each for each in page if each[2]], using=using)
@@ -165,7 +165,3 @@ def _unlink(page: Page, *, using: str) -> int:
     gone = sessions.ended([key for _, key in page], using=using)
     residue.delete_session_links([pk for pk, key in page if key in gone], using=using)
     return len(gone)
-
-
-def _database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

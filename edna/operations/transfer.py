@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import IntegrityError, connections, transaction
 from django.utils import timezone
 
 from edna import registry
@@ -45,7 +45,7 @@ def export(path: str, *, using: str | None = None, progress: Progress | None = N
         FileRefused: there is something at ``path`` already.
         ServerKeyUnknown: the file would be signed with a key that is not this site's.
     """
-    alias = using or router.db_for_write(registry.principal_models()[0])
+    alias = using or registry.database()
     serverkeys.require(using=alias)
     done = Transferred()
     with bundle.new_file(path, using=alias) as writer, _noted("export", operator), store.snapshot(using=alias):
@@ -80,7 +80,7 @@ def load(path: str, *, using: str | None = None, progress: Progress | None = Non
         FileRefused: the file is none of `export`, was cut off or edited, or is of another release or site.
         TablesNotEmpty: there are rows in edna's tables already.
     """
-    alias = using or router.db_for_write(registry.principal_models()[0])
+    alias = using or registry.database()
     with bundle.whole_file(path) as reader:
         pieces = reader.pieces()
         expected = _expected(next(pieces, None), path)

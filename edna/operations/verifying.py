@@ -12,8 +12,6 @@ import datetime
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from django.db import router
-
 from edna import registry
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.sealing import BEGINNING_BYTES, check_container
@@ -47,7 +45,7 @@ def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = N
     Raises:
         PrincipalNotRegistered: the key is nobody's.
     """
-    using, found = _database(), Verified()
+    using, found = registry.database(), Verified()
     walker = _Walker(found, progress, using)
     keys = serverkeys.standing(using=using)
     found.find("server_key", [serverkeys.digits(keys.configured[0])] if keys.refusal else [])
@@ -228,7 +226,3 @@ _BAG_RULES: Final[dict[str, Callable[[SeenBag], bool]]] = {
     "bag_container": _no_container,
     "bag_bucket": lambda bag: bag.expires_on is not None and bag.expires_on.day != 1,
 }
-
-
-def _database() -> str:
-    return router.db_for_write(registry.principal_models()[0])

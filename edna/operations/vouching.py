@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final
 
+from edna import registry
 from edna.db import transactions
 from edna.engine.files import file_tasks
 from edna.operations import audit
-from edna.operations.jobreports import database
 from edna.store import inspection, serverkeys
 from edna.store import vouching as store
 from edna.store.vouching import Found, Tagged
@@ -65,7 +65,7 @@ def vouch(
     Raises:
         ServerKeyUnknown: the database does not know the server's first key.
     """
-    using, done = database(), Vouched(as_they_are)
+    using, done = registry.database(), Vouched(as_they_are)
     serverkeys.require(using=using)
     for kind, tagged, ids in _wanted(entry, job):
         found = done.found[kind] = Found()
@@ -87,7 +87,7 @@ def begin(*, using: str) -> list[str]:
     So not in a table that had tags before, and nowhere if anything here has a right one or the trail says that edna has vouched.
     """
     new = store.take_new_columns(using=using)
-    if using != database():
+    if using != registry.database():
         return []
     told = []
     if new and serverkeys.may_seal(using=using) and not audit.is_noted("vouch") and not _any_right(using=using):
