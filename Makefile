@@ -35,14 +35,14 @@ venv: $(VENV)/.mariadb ## Make or renew .venv with everything that developing ta
 test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on PostgreSQL (root or sudo, if packages are missing)
 	@.ci/system-packages
 	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
-	@$(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
+	@$(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser and not thorough" $(PYTEST)
 
 test-deep: $(VENV)/.dev ## Tell thousands of new stories about the zoo (tests/properties/test_zoo_model.py) on SQLite: about an hour
 	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_ZOO_RANDOM=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)
-	@EDNA_DEEP=1 $(BIN)/python -m tests.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
+	@EDNA_DEEP=1 $(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .

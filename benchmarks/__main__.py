@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kit.servers import ServerError, in_memory, private_database
 from benchmarks.measure import APPS, add_arguments, module_of
 from benchmarks.reporting import report
 from benchmarks.timing import Result
-from tests.servers import ServerError, in_memory, private_database
 
 DATABASES = ("mariadb", "sqlite")
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Model
 
 import edna
-from benchmarks.driver import Affected, Driver, Snapshot
+from benchmarks.kit.driver import Affected, Driver, Snapshot
 from benchmarks.memory import peaks
 from benchmarks.parts import drilling, summary
 from benchmarks.timing import COUNTED, DRILLED, Clock, Key, interleave, percentile

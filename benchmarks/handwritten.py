@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.driver import Driver, Row
+from benchmarks.kit.driver import Driver, Row
 
 
 def repoint(

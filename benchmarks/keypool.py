@@ -20,8 +20,8 @@ from time import perf_counter_ns
 from typing import Any
 from unittest import mock
 
+from benchmarks.kit.servers import private_database
 from benchmarks.timing import interleave, percentile
-from tests.servers import private_database
 
 POOL = 1024
 DISGUISE = "benchmarks.every-answer"

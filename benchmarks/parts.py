@@ -18,7 +18,7 @@ from unittest import mock
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.stopwatch import REST, Spent, Stopwatch, cost_of_one_call_ns, mean_ms, middle
 
 #: Module and function, or class and method, by part. What one of them calls of another part is that part's.

@@ -9,7 +9,7 @@ from django.db.models import Model
 
 import edna
 from benchmarks.disguising import Person
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 
 _BATCH = 1000
 

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from time import perf_counter_ns
 from typing import Any
 
-from benchmarks.middleware import EDNA, NEW_PROJECT, Samples, both, set_up
+from benchmarks.hello import EDNA, NEW_PROJECT, Samples, both, set_up
 
 _GUNICORN = (
     "--workers",

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Model
 
 import edna
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.timing import Clock, Key, say
 from benchmarks.watching import stored
 

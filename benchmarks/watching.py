@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import connection
 
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 
 
 @dataclass

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.kit.servers import ServerError
 from loadtest.run import QUICK, Run, Settings
 from loadtest.scenarios import LEVELS, SCALES, SCENARIOS, Scenario
 from loadtest.stage import LoadFailed, Stage, stage
-from tests.servers import ServerError
 
 #: Disguisers drawn by lot: more than ever disguise at once.
 DRAWN, DRAWN_QUICK = 150, 20

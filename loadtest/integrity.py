@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from loadtest.people import People
 
 if TYPE_CHECKING:
-    from benchmarks.driver import Driver
+    from benchmarks.kit.driver import Driver
 
 #: What edna's tables hold after everybody is back is what they held before.
 EDNA_TABLES = ("edna_bag", "edna_principalentry", "edna_keyslot")
@@ -120,7 +120,7 @@ def main() -> int:
 
     django.setup()
 
-    from benchmarks.driver import Driver
+    from benchmarks.kit.driver import Driver
 
     with closing(Driver()) as driver:
         state = look(arguments.app, People.read(arguments.people), driver)

@@ -22,8 +22,8 @@ from apps.hotcrp_sim.auth import identifier
 from apps.hotcrp_sim.management.commands.hotcrp_seed import DEMO_PASSWORD
 from apps.hotcrp_sim.models import AUTHOR, Author, ContactInfo, Paper, PaperConflict, PaperReview
 from apps.hotcrp_sim.seeding import DEMO_CHAIR
-from benchmarks.driver import Affected, Driver
 from benchmarks.hotcrp import manual
+from benchmarks.kit.driver import Affected, Driver
 from benchmarks.people import owned
 from loadtest.people import Account, People
 

@@ -22,7 +22,7 @@ from apps.lobsters_sim.keys import DECAY, identifier
 from apps.lobsters_sim.management.commands.lobsters_seed import DEMO_PASSWORD
 from apps.lobsters_sim.models import Comment, Story, User, Vote
 from apps.lobsters_sim.seeding import histograms, words
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.lobsters import manual
 from benchmarks.people import owned
 from edna.operations import dormancy

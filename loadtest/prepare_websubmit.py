@@ -12,7 +12,7 @@ from django.utils.html import escape
 import edna
 from apps.websubmit.management.commands.websubmit_seed import DEMO_PASSWORD
 from apps.websubmit.models import Answer, Lecture, User
-from benchmarks.driver import Affected
+from benchmarks.kit.driver import Affected
 from loadtest.people import Account, People
 from loadtest.registering import register_disguiser, register_ordinary
 

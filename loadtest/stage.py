@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.kit.servers import Server, in_memory, private_mariadb, private_redis
 from loadtest.scenarios import Site
-from tests.servers import Server, in_memory, private_mariadb, private_redis
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = "loadtest.site_settings"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.servers import Server, private_mariadb, private_postgres, private_redis
+from benchmarks.kit.servers import Server, private_mariadb, private_postgres, private_redis
 from tests.waiting import WAIT_SECONDS, eventually
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +60,18 @@ def test_redis_has_lost_everything_after_a_crash() -> None:
 def test_servers_stop_when_the_run_is_ended(name: str, how: signal.Signals) -> None:
     report = "import os, time; print(os.environ['EDNA_DATABASE_URL'], os.getpid(), flush=True); time.sleep(600)"
     run = subprocess.Popen(
-        [sys.executable, "-m", "tests.servers", "run", "--databases", name, "--", sys.executable, "-c", report],
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.kit.servers",
+            "run",
+            "--databases",
+            name,
+            "--",
+            sys.executable,
+            "-c",
+            report,
+        ],
         cwd=ROOT,
         env={key: value for key, value in os.environ.items() if not key.startswith("EDNA_TEST_")},
         stdout=subprocess.PIPE,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks.driver import Affected, Driver, Row
 from benchmarks.handwritten import random_text, repoint
+from benchmarks.kit.driver import Affected, Driver, Row
 
 PEOPLE: Final = ("ContactInfo", "contactId")
 #: Keys by which an UPDATE finds its rows.

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> list[Result]:
     """All measurements on the database of the settings, which must be empty."""
-    from benchmarks.driver import Driver
     from benchmarks.hotcrp.site import Scale, Site
+    from benchmarks.kit.driver import Driver
     from benchmarks.timing import say
 
     with closing(Driver()) as driver:

@@ -15,8 +15,8 @@ from django.utils import timezone
 import edna
 from apps.hotcrp_sim.models import PC, ContactInfo, PaperReview
 from benchmarks.disguising import Disguising, Operation, Person
-from benchmarks.driver import Affected, Driver, Snapshot
 from benchmarks.hotcrp import manual
+from benchmarks.kit.driver import Affected, Driver, Snapshot
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse
 from benchmarks.timing import BESIDE, COUNTED, DRILLED, Key, interleave, percentile

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> list[Result]:
     """All measurements on the database of the settings, which must be empty."""
-    from benchmarks.driver import Driver
+    from benchmarks.kit.driver import Driver
     from benchmarks.lobsters.site import Site
     from benchmarks.timing import say
 

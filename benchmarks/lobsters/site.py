@@ -15,7 +15,7 @@ from apps.lobsters_sim import listing
 from apps.lobsters_sim.models import Comment, Story, User
 from apps.lobsters_sim.threads import Node, thread
 from benchmarks.disguising import Disguising, Operation, Person
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.lobsters import manual
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse, leave

@@ -12,7 +12,7 @@ from typing import Final
 import edna
 from apps.websubmit.models import Lecture, Question, User
 from benchmarks.disguising import Person
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 
 #: Few, so that a million students fit into memory.
 ANSWERS_EACH: Final = 4

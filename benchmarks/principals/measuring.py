@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 import edna
 from benchmarks.disguising import Person
-from benchmarks.driver import Affected, Driver, Snapshot
+from benchmarks.kit.driver import Affected, Driver, Snapshot
 from benchmarks.parts import drilling, summary
 from benchmarks.principals.crowd import ANSWERS_EACH, Crowd
 from benchmarks.principals.reads import Reads, reads_of_asking, reads_so_far

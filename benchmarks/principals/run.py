@@ -24,7 +24,7 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> list[Result]:
     """All measurements on the database of the settings, which must be empty."""
-    from benchmarks.driver import Driver
+    from benchmarks.kit.driver import Driver
     from benchmarks.principals.measuring import Among, sizes_up_to
     from benchmarks.timing import say
 

@@ -12,7 +12,7 @@ from django.db import connection
 import edna
 from apps.websubmit.answers import listing, save_answers, texts_by_question
 from apps.websubmit.models import Answer, User
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.parts import drilling, summary
 from benchmarks.timing import BESIDE, Clock, Key, interleave
 from benchmarks.websubmit import manual

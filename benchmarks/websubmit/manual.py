@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 
-from benchmarks.driver import Driver, Row
+from benchmarks.kit.driver import Driver, Row
 
 # The operations
 

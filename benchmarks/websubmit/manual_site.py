@@ -17,7 +17,7 @@ from apps.websubmit.forms import DeleteForm, RegisterForm
 from apps.websubmit.models import User
 from apps.websubmit.views.guards import confidential, member, staff
 from benchmarks.counting import by_hand
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.websubmit import manual
 
 

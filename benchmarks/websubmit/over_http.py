@@ -22,7 +22,7 @@ from django.urls import reverse
 
 from apps.websubmit.models import Answer, Question
 from benchmarks.browser import Browser, Page
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.timing import COUNTED, WARM_UP, Clock, Key, interleave
 from benchmarks.websubmit import manual
 from benchmarks.websubmit.course import PASSWORD, Course, Member

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchmarks.driver import Driver
+    from benchmarks.kit.driver import Driver
     from benchmarks.timing import Result
     from benchmarks.websubmit.course import Course, Scale
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> list[Result]:
     """All measurements on the database of the settings, which must be empty."""
-    from benchmarks.driver import Driver
+    from benchmarks.kit.driver import Driver
     from benchmarks.timing import BESIDE, say
     from benchmarks.websubmit.course import Course, Scale
     from benchmarks.websubmit.manual import Authors

@@ -10,13 +10,13 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from benchmarks.kit.servers import Server, private_mariadb, private_postgres
 from tests.faults.conftest import POST
 from tests.faults.operations import DEEP, TELLING, Operation
 from tests.faults.runs import Run
 from tests.faults.states import State
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, watched
 from tests.installed import installed
-from tests.servers import Server, private_mariadb, private_postgres
 from tests.support import on_server
 
 pytestmark = [

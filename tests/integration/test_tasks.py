@@ -14,11 +14,11 @@ from celery import Celery
 from celery.signals import worker_process_init
 from django.db import transaction
 
+from benchmarks.kit.servers import Server, private_redis
 from edna import keypool, signals, tasks
 from edna.operations import expiry, jobs, scrubbing, sweeping
 from edna.operations.jobs import JobState
 from edna.store.runs import last_runs
-from tests.servers import Server, private_redis
 from tests.support import ANONYMISE_ALL, answer_everything, enrol, enrol_many, make_course
 
 # Slow for the sake of `make test-quick`, which has no Redis.

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from loadtest import integrity
 from loadtest.people import People
 from loadtest.scenarios import Variant

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apps.hotcrp_sim.models import ContactInfo, PaperReview
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from edna.operations import eager
 from loadtest import integrity, prepare_hotcrp, samples
 from loadtest.hotcrp_sight import Conference, form_fields, names_a_reviewer, papers

@@ -20,7 +20,7 @@ from django.db import connection
 from apps.lobsters_sim.keys import DECAY
 from apps.lobsters_sim.models import Story, User, Vote
 from apps.lobsters_sim.seeding import histograms
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from edna.operations import dormancy
 from loadtest import integrity, prepare_lobsters, samples
 from loadtest.lobsters_town import Absence, Town

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import private_mariadb, private_postgres
+from benchmarks.kit.servers import private_mariadb, private_postgres
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("sqlite", "mariadb", "postgres")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.kit.servers import private_mariadb
 from benchmarks.principals.measuring import sizes_up_to
-from tests.servers import private_mariadb
 
 pytestmark = pytest.mark.thorough
 
@@ -26,7 +26,7 @@ django.setup()
 from contextlib import closing
 import edna
 from apps.websubmit.models import Answer, User
-from benchmarks.driver import Driver
+from benchmarks.kit.driver import Driver
 from benchmarks.principals.crowd import Crowd
 from benchmarks.principals.measuring import Among
 from edna.crypto.keys import PublicKey

@@ -14,10 +14,10 @@ from django.core.cache import BaseCache, caches
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.exceptions import ImproperlyConfigured
 
+from benchmarks.kit.servers import Server, private_redis
 from config import cache as cache_urls
 from edna import signals, throttle
 from edna.errors import ConfigurationError, TooBusy
-from tests.servers import Server, private_redis
 
 LOCAL = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "throttle"}
 BROKEN = f"{__name__}.Broken"

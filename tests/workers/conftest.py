@@ -11,8 +11,8 @@ from celery import Celery
 from django.core.management import call_command
 from django.db import connection
 
+from benchmarks.kit.servers import Server, private_mariadb, private_postgres, private_redis
 from edna import signals, tasks
-from tests.servers import Server, private_mariadb, private_postgres, private_redis
 from tests.support import on_server
 from tests.thorough import thorough
 from tests.workers.crew import Crew, Listener

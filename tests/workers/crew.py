@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.servers import Server
+from benchmarks.kit.servers import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 

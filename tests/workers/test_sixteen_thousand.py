@@ -13,7 +13,7 @@ import time
 import pytest
 from celery import Celery
 
-from tests.servers import Server
+from benchmarks.kit.servers import Server
 from tests.workers.crew import Crew
 from tests.workers.scene import Scene, finished, halfway
 

@@ -11,10 +11,10 @@ from celery import Celery
 
 from apps.lobsters_sim.keys import DECAY, DELETION
 from apps.websubmit.models import User
+from benchmarks.kit.servers import Server
 from edna import tasks
 from edna.operations import jobs
 from edna.operations.jobs import JobState
-from tests.servers import Server
 from tests.support import ANONYMISE_ALL, answer_everything, application_dump, enrol_many, finds, make_course
 from tests.waiting import eventually
 from tests.workers import members

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.servers.server import Server, private_directory, program
+from benchmarks.kit.servers.server import Server, private_directory, program
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from tests.servers.server import Server, in_memory, private_directory, program
+from benchmarks.kit.servers.server import Server, in_memory, private_directory, program
 
 DATABASES = ("sqlite", "mariadb", "postgres")
 

@@ -1,4 +1,4 @@
-"""``python -m tests.servers run``: a command, once for each database."""
+"""``python -m benchmarks.kit.servers run``: a command, once for each database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.servers import DATABASES, ServerError, database
-from tests.servers import __doc__ as description
-from tests.servers.server import STOP_SECONDS
+from benchmarks.kit.servers import DATABASES, ServerError, database
+from benchmarks.kit.servers import __doc__ as description
+from benchmarks.kit.servers.server import STOP_SECONDS
 
 
 def _run(databases: Sequence[str], command: Sequence[str]) -> int:
@@ -56,7 +56,9 @@ def _call(command: Sequence[str], environment: dict[str, str]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.servers", description=(description or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.kit.servers", description=(description or "").split("\n")[0]
+    )
     actions = parser.add_subparsers(dest="action", required=True)
     run = actions.add_parser("run", help="run a command once for each database")
     run.add_argument("--databases", default=",".join(DATABASES), help="comma-separated, of: %(default)s")

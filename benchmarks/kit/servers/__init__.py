@@ -1,6 +1,6 @@
 """Private servers: made for one run in a temporary directory, reached through a socket there, gone afterwards.
 
-    python -m tests.servers run [--databases sqlite,mariadb,postgres] -- COMMAND ...
+    python -m benchmarks.kit.servers run [--databases sqlite,mariadb,postgres] -- COMMAND ...
 
 runs the command once for each database with `EDNA_DATABASE_URL` set, and exits non-zero if any run did. A server that already
 runs on the machine is used only if EDNA_TEST_MARIADB_URL or EDNA_TEST_POSTGRES_URL names it. In Python:
@@ -13,9 +13,9 @@ The database servers skip the flushes that protect against a power cut; those ma
 what was committed against the server being killed. Redis keeps nothing at all.
 """
 
-from tests.servers.brokers import private_redis
-from tests.servers.databases import DATABASES, database, private_database, private_mariadb, private_postgres
-from tests.servers.server import Server, ServerError, in_memory
+from benchmarks.kit.servers.brokers import private_redis
+from benchmarks.kit.servers.databases import DATABASES, database, private_database, private_mariadb, private_postgres
+from benchmarks.kit.servers.server import Server, ServerError, in_memory
 
 __all__ = [
     "DATABASES",
