@@ -19,11 +19,14 @@ from django.db.migrations.graph import MigrationGraph
 import edna
 from edna import recordmigrations
 from edna.db.rows import table_of
+from edna.engine.bags.opened import Opened
 from edna.engine.forwarding import driver_values, table_history, walk
 from edna.engine.forwarding.walk import Forwarded, bring_forward
 from edna.engine.graph.outcome import Reason
 from edna.errors import SpecError
+from edna.records.bag import Bag, BagKind
 from edna.records.diff import DiffBatch, Operation
+from edna.records.locator import Locator
 from edna.records.sealedrecord import SealedRecord
 
 REMOVE, MODIFY, DECORRELATE = Operation.REMOVE, Operation.MODIFY, Operation.DECORRELATE
@@ -153,6 +156,16 @@ class TestNothingToDo:
         site.today(post(title=models.TextField()))
         batch = only(site.forward(removed(["One", 1], columns=("title", "id"))))
         assert (batch.columns, [list(row) for row in batch.rows]) == (("id", "title"), [[1, "One"]])
+
+    def test_records_in_another_order_can_be_rewritten(self, site: Site) -> None:
+        site.today(post(title=models.TextField()))
+        sealed = removed(["One", 1], columns=("title", "id"))
+        applied_at = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+        head = Bag(BagKind.SHARED, "", applied_at, "shop.user", None, {}, "sqlite", True, (1, 0), (sealed,))
+        opened = Opened(Locator.new(), [head], holder=None)
+        opened.bring_forward(site.forward(*opened.diffs))
+        opened.put(opened.diffs[0].rows[0], 1, "Two")
+        assert list(opened.diffs[0].rows[0]) == [1, "Two"]
 
     def test_a_table_that_changed_without_a_migration_holds(self, site: Site) -> None:
         site.today(post(title=models.TextField(), extra=models.TextField(null=True)))

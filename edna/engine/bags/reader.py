@@ -3,12 +3,11 @@
 A reveal reads it whole, because bags lie on top of each other: what one of them says about a row may stand in another one
 as that row's old value. Reading takes two statements for each level of speaking-for, however much there is. Invariant
 (nothing forged): what was forged, moved, changed or put back is refused as a whole and stays where it is. Locks what it reads;
-changes nothing. A little long, for what is read and what is refused belong together.
+changes nothing.
 """
 
 from __future__ import annotations
 
-import datetime
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +19,9 @@ from edna.crypto.keys import SecretKey
 from edna.engine.bags import unlisted
 from edna.engine.bags.capability import SEGMENTS_AT_ONCE, Unlocked, listed_locators, require_meant
 from edna.engine.bags.chain import Chunk, InChunks, chunks_of
+from edna.engine.bags.opened import Opened
 from edna.engine.books.expiry_dates import nothing_kept, today
 from edna.engine.forwarding import vendors
-from edna.engine.forwarding.walk import Stuck
 from edna.errors import (
     BagError,
     BagMisplaced,
@@ -32,44 +31,10 @@ from edna.errors import (
     ReceiptMalformed,
     WrongKey,
 )
-from edna.records.bag import Bag, BagKind, open_bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.bag import BagKind, open_bag
 from edna.records.locator import Locator, Receipt
-from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry, StoredBag, later_bucket
-
-
-@dataclass(eq=False)
-class Opened:
-    """All records under one locator. ``holder`` is whom they are sealed to; None for a shared bag.
-
-    A reveal takes records out and rewrites values: ``changed`` says that the bag has to be sealed again.
-    """
-
-    locator: Locator
-    head: Bag
-    holder: Entry | None
-    secret_key: SecretKey
-    indexes: tuple[bytes, ...]
-    diffs: list[DiffBatch]
-    speaks_for: list[SpeaksFor]
-    #: The same as it was stored: one for each of ``indexes``.
-    bags: tuple[Bag, ...] = ()
-    changed: bool = False
-    #: Records that nothing brings forward to the tables of today, as they were sealed; they are not among ``diffs``.
-    stuck: list[Stuck] = field(default_factory=list)
-    #: Indexes of bags that no list leads to and that may name those of ``speaks_for``.
-    unlisted: set[bytes] = field(default_factory=set)
-    #: The bucket that it is stored in.
-    expires_on: datetime.date | None = None
-
-    @property
-    def shared(self) -> bool:
-        return self.holder is None
-
-    @property
-    def empty(self) -> bool:
-        return not self.speaks_for and not self.stuck and not any(batch.rows for batch in self.diffs)
 
 
 @dataclass(eq=False)
@@ -135,13 +100,13 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
         raise ReceiptMalformed(
             f"This receipt says {receipt.disguise}, but was issued for another disguise; use it as it was issued."
         )
-    for locator in pointers(current):
+    for locator in current.pointers:
         if locator in reader.refused:
             raise reader.refused[locator]
     vendor = connections[unlocked.using].vendor
     for opened in reader.opened.values():
         if opened.head.database != vendor:
-            _bring_here(opened, needed=opened is current or opened.locator in pointers(current), using=unlocked.using)
+            _bring_here(opened, needed=opened is current or opened.locator in current.pointers, using=unlocked.using)
     assert current.holder is not None
     holder = reader.holders[current.holder.public_key]
     if current.head.listed and current.locator not in holder.items:
@@ -167,9 +132,7 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
 def _bring_here(opened: Opened, *, needed: bool, using: str) -> None:
     """Of a site that has moved from another kind of database; what is not ``needed`` and cannot be brought here is left as it is."""
     try:
-        opened.head, opened.diffs, opened.speaks_for = vendors.brought_here(
-            opened.head, opened.diffs, opened.speaks_for, using=using
-        )
+        opened.translate(*vendors.brought_here(opened.head, opened.diffs, opened.speaks_for, using=using))
     except ConfigurationError:
         if needed:
             raise
@@ -281,7 +244,7 @@ class _Reader:
                 continue
             self.opened[locator] = opened
             self.refused.pop(locator, None)
-            leading += pointers(opened)
+            leading += opened.pointers
             model = opened.head.principal_model
             voices |= {bytes(voice.public_key): (model, voice) for voice in opened.speaks_for}
         return leading, voices
@@ -341,37 +304,18 @@ def _opened(locator: Locator, segments: list[Segment], holder: Holder) -> Opened
         )
         for kind, sequence, stored in segments
     ]
-    head = bags[0]
     numbers = [(kind, sequence) for kind, sequence, _ in segments]
-    first, second = head.segments
+    first, second = bags[0].segments
     expected = [(BagKind.SHARED if shared else BagKind.DIFF, number) for number in range(first)]
     expected += [(BagKind.SPEAKS_FOR, number) for number in range(second)]
     if numbers != expected:
         raise BagMissing(
             "One of the bags under this receipt is not in the table any more. Nothing was changed; restore it from a backup."
         )
-    batches = [batch for bag in bags for batch in bag.batches]
     return Opened(
         locator,
-        head,
-        None if shared else holder.entry,
-        secret_key,
-        tuple(locator.index(kind, sequence) for kind, sequence in numbers),
-        [batch for batch in batches if isinstance(batch, DiffBatch)],
-        [SpeaksFor(*row) for batch in batches if isinstance(batch, SpeaksForBatch) for row in batch.rows],
-        tuple(bags),
-        unlisted={index for batch in batches if isinstance(batch, SpeaksForBatch) for index in batch.unlisted},
+        bags,
+        holder=None if shared else holder.entry,
+        indexes=[locator.index(kind, sequence) for kind, sequence in numbers],
         expires_on=functools.reduce(later_bucket, (stored.expires_on for _, _, stored in segments)),
-    )
-
-
-def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:
-    """The bag that points at each shared bag, as far as one of ``bags`` does."""
-    return {locator: opened for opened in bags for locator in pointers(opened)}
-
-
-def pointers(opened: Opened) -> Sequence[Locator]:
-    """The locators of shared bags that this one points at."""
-    return tuple(
-        Locator(bytes(row[0])) for batch in opened.diffs if batch.operation is Operation.SHARE for row in batch.rows
     )

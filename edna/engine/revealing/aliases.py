@@ -14,7 +14,7 @@ from django.db.models import Model
 from edna import coverage
 from edna.db import rows as raw
 from edna.db.rows import table_of
-from edna.engine.bags.reader import Opened
+from edna.engine.bags.opened import Opened
 from edna.engine.graph.ordering import relations_to
 from edna.records.diff import DiffBatch, Operation
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from edna.db import rows as raw
 from edna.db.rows import Table
-from edna.engine.bags.reader import Opened
+from edna.engine.bags.opened import Opened
 from edna.engine.forwarding.driver_values import raw_value
 from edna.engine.graph.outcome import Outcome
 from edna.engine.planning.terms import Term, Terms
@@ -31,10 +31,10 @@ def binding(overrides: Overrides, terms: Terms) -> Overrides:
 
 def drop(bags: Sequence[Opened], terms: Terms, outcome: Outcome) -> None:
     """Take out the records of rows that do not come back; they are erased with the rest of what is revealed."""
-    for opened, number, batch, term in list(_meant(bags, terms)):
+    for opened, batch, term in _meant(bags, terms):
         if not term.comes_back:
             outcome.drop(batch.model, len(batch.rows))
-            opened.diffs[number] = replace(batch, rows=[])
+            opened.exchange(batch, replace(batch, rows=[]))
 
 
 def alter(bags: Sequence[Opened], terms: Terms, *, using: str) -> Altered:
@@ -44,30 +44,27 @@ def alter(bags: Sequence[Opened], terms: Terms, *, using: str) -> Altered:
         SpecError: a value is none of its column's.
     """
     altered: Altered = {}
-    for opened, number, batch, term in list(_meant(bags, terms)):
+    for opened, batch, term in _meant(bags, terms):
         table = table_behind(batch)
         names = [name for name in term.columns if name in batch.columns]
         if table is not None and names:
-            rows = [list(row) for row in batch.rows]
-            changed = replace(batch, rows=rows)
-            keys = changed.primary_keys()
+            keys = batch.primary_keys()
             for name in names:
                 position = batch.columns.index(name)
-                for key, row in zip(keys, rows, strict=True):
+                for key, row in zip(keys, batch.rows, strict=True):
                     new = _value(table, name, term.columns[name], row[position], using=using)
                     if new != row[position]:
-                        row[position] = new
+                        opened.put(row, position, new)
                         altered.setdefault((batch.model, key), []).append(name)
-            opened.diffs[number] = changed
     return altered
 
 
-def _meant(bags: Sequence[Opened], terms: Terms) -> Iterator[tuple[Opened, int, DiffBatch, Term]]:
+def _meant(bags: Sequence[Opened], terms: Terms) -> Iterator[tuple[Opened, DiffBatch, Term]]:
     for opened in bags if terms else ():
-        for number, batch in enumerate(opened.diffs):
+        for batch in opened.diffs:
             term = terms.get(batch.model) if batch.operation is Operation.REMOVE else None
             if term is not None:
-                yield opened, number, batch, term
+                yield opened, batch, term
 
 
 def _value(table: Table, name: str, placeholder: Placeholder, sealed: Any, *, using: str) -> Any:

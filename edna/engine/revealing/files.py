@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from edna import store
 from edna.db.rows import Row
-from edna.engine.bags.reader import Journal, Opened
+from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Journal
 from edna.engine.files import file_tasks, sealed_content, stored_files
 from edna.engine.files.fields import Name, mentions, name_of, names_in, still_named
 from edna.engine.files.pointers import Pointer, batches_of, leads_to_files, pointers_in, without_pointers
@@ -39,7 +40,7 @@ def follow(before: Sequence[tuple[Opened, Named]]) -> None:
         renamed = {name: now[row] for row, name in names.items() if row in now and name not in kept}
         if renamed:
             found = [replace(each, name=renamed.get(each.name, each.name)) for each in pointers_in(opened.diffs)]
-            opened.diffs = [*without_pointers(opened.diffs), *batches_of(found)]
+            opened.rename_files([*without_pointers(opened.diffs), *batches_of(found)])
 
 
 def _named_rows(opened: Opened) -> Named:
@@ -161,7 +162,7 @@ def _pruned(opened: Opened) -> list[Pointer]:
     gone = [each for each in found if each.key not in needed and not _stuck(opened, each)]
     if gone:
         kept = [each for each in found if each not in gone]
-        opened.diffs = [*without_pointers(opened.diffs), *batches_of(kept)]
+        opened.keep([*without_pointers(opened.diffs), *batches_of(kept)])
     return gone
 
 
@@ -169,8 +170,7 @@ def _move(pointer: Pointer, elsewhere: Sequence[tuple[Opened, set[Name], set[Nam
     """Into bags that name the file and have no content for it: a record has moved there, or found none when it was made."""
     for opened, needed, known in elsewhere:
         if pointer.key in needed and pointer.key not in known:
-            opened.diffs += batches_of([pointer])
-            opened.changed = True
+            opened.add(*batches_of([pointer]))
             known.add(pointer.key)
             store.postpone_bags(pointer.content.indexes, expires_on=opened.expires_on, using=using)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edna.engine.bags.reader import Journal, Opened
+from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Journal
 from edna.engine.forwarding.replay_log import Replays, logged_since
 from edna.engine.forwarding.walk import Stuck, bring_forward, table_by_label
 from edna.engine.graph.outcome import Held
@@ -23,8 +24,7 @@ def catch_up(journal: Journal, *, using: str) -> None:
     updates = logged_since(min(opened.head.applied_at for opened in bags), using=using)
     for opened in bags:
         replays = Replays(updates, opened.head.applied_at, using=using) if updates else None
-        forwarded = bring_forward(opened.diffs, follower=replays, using=using)
-        opened.diffs, opened.stuck = forwarded.batches, forwarded.stuck
+        opened.bring_forward(bring_forward(opened.diffs, follower=replays, using=using))
 
 
 def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) -> None:

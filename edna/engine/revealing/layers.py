@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edna.db.rows import Row
-from edna.engine.bags.reader import Opened, pointing_at
+from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.revealing.moved_rows import Moves, key_columns
 from edna.records.diff import CHANGES, DiffBatch, Operation
 from edna.records.locator import Locator
@@ -23,7 +23,7 @@ class _Place:
     """A row of a record in another bag, and where in it the earlier value of each column stands."""
 
     opened: Opened
-    row: list[Any]
+    row: Sequence[Any]
     old: Mapping[str, int]
 
 
@@ -64,8 +64,7 @@ class Folding:
                 ]
                 left.setdefault(columns, []).append([*row[:width], *values])
         for own, part in self._parked:
-            own.diffs.insert(0, part)
-            own.changed = True
+            own.add_below(part)
         if self._parked or key_columns(batch):
             self._forget()
         self._parked.clear()
@@ -97,8 +96,7 @@ class Folding:
                             covered.add(name)
                             over.add(name)
                         continue
-                    place.row[old] = row[width + position]
-                    place.opened.changed = True
+                    place.opened.put(place.row, old, row[width + position])
                     covered.add(name)
                     over.add(name)
                     if name in batch.key:
@@ -150,9 +148,7 @@ class Folding:
             else:
                 moved.setdefault(id(opened), (opened, []))[1].append(list(row))
         for opened, found in moved.values():
-            # In front: what it changed lies below whatever the other disguise changed.
-            opened.diffs.insert(0, replace(batch, rows=found))
-            opened.changed = True
+            opened.add_below(replace(batch, rows=found))
         if moved:
             self._forget()
         return staying
@@ -204,7 +200,6 @@ def _places(opened: Opened, batch: DiffBatch, wanted: Set[Row]) -> Iterator[tupl
     for row in batch.rows:
         key = tuple(row[position] for position in keys)
         if key in wanted:
-            assert isinstance(row, list)
             yield key, _Place(opened, row, old)
 
 

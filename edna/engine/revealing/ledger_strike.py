@@ -10,7 +10,8 @@ from typing import Any
 
 from edna import conf
 from edna.engine.bags.chain import Chunk
-from edna.engine.bags.reader import Journal, Opened
+from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Journal
 from edna.engine.books import ledger
 from edna.records.ledgernote import what
 

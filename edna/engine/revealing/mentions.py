@@ -10,14 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from edna.engine.bags.reader import Journal, Opened, pointers
+from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Journal
 from edna.engine.planning.mentions import Name, Places, pointer, principal_columns
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator
-
-
-def is_mention(opened: Opened) -> bool:
-    return opened.shared and all(batch.operation is Operation.MENTION for batch in opened.diffs)
 
 
 def _places(batch: DiffBatch) -> Places:
@@ -35,14 +32,15 @@ def _named(batches: Iterable[DiffBatch]) -> set[Name]:
 
 def resolve(journal: Journal, coming: Sequence[Opened]) -> list[Opened]:
     """Let the records that are revealed name what became of those they mention; return the mentions that this used."""
-    wanted = {locator for opened in (journal.current, *coming) for locator in pointers(opened)}
-    used = [opened for opened in journal.others if is_mention(opened) and opened.locator in wanted]
-    now = {(batch.model, row[0]): row[1] for opened in used for batch in opened.diffs for row in batch.rows}
+    wanted = {locator for opened in (journal.current, *coming) for locator in opened.pointers}
+    used = [opened for opened in journal.others if opened.is_mention and opened.locator in wanted]
+    now: dict[str, dict[Any, Any]] = {}
+    for batch in (batch for opened in used for batch in opened.diffs):
+        now.setdefault(batch.model, {}).update((key, name) for key, name in batch.rows)
     for opened in (journal.current, *coming) if now else ():
         for batch in opened.diffs:
             for position, label in _places(batch):
-                for row in batch.rows:
-                    row[position] = now.get((label, row[position]), row[position])  # type: ignore[index]  # opened rows are lists
+                opened.substitute(batch, position, now.get(label, {}))
     return used
 
 
@@ -53,10 +51,9 @@ def names(opened: Opened) -> set[Name]:
 
 def follow(opened: Opened, owners: Mapping[Any, Any], *, label: str) -> None:
     """A mention of a pseudoprincipal of this model that goes names its owner from now on."""
-    for number, batch in enumerate(opened.diffs):
-        if batch.model == label and any(now in owners for _, now in batch.rows):
-            opened.diffs[number] = replace(batch, rows=[(key, owners.get(now, now)) for key, now in batch.rows])
-            opened.changed = True
+    for batch in opened.diffs:
+        if batch.model == label:
+            opened.substitute(batch, 1, owners)
 
 
 def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], kept: Sequence[DiffBatch]) -> None:
@@ -76,7 +73,7 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
         if not isinstance(value, list | dict)
     }
     elsewhere = [
-        (opened, _named(opened.diffs), set(pointers(opened)))
+        (opened, _named(opened.diffs), set(opened.pointers))
         for opened in journal.others
         if opened.changed and not opened.shared
     ]
@@ -89,16 +86,15 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
                 if mention.locator not in known:
                     known.add(mention.locator)
                     naming = next(batch.model for batch in opened.diffs if (label, now) in _named([batch]))
-                    opened.diffs.append(pointer([mention.locator], label=naming))
+                    opened.add(pointer([mention.locator], label=naming))
             rows += [(key, now)] if key in stuck else []
             rows += [(now, now)] if waiting or (label, now) in needed else []
         if not any((label, now) in own or key in stuck for key, now in rows):
             _forget_pointer(journal.current, mention.locator)
-        mention.diffs = [replace(mention.diffs[0], rows=list(dict.fromkeys(rows)))]
-        mention.changed = True
+        mention.keep([replace(mention.diffs[0], rows=list(dict.fromkeys(rows)))])
 
 
 def _forget_pointer(opened: Opened, locator: Locator) -> None:
-    for number, batch in enumerate(opened.diffs):
+    for batch in opened.diffs:
         if batch.operation is Operation.SHARE:
-            opened.diffs[number] = batch.without({(locator.expose(),)})
+            opened.exchange(batch, batch.without({(locator.expose(),)}))

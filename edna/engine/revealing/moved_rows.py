@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from edna.db.rows import Row
-from edna.engine.bags.reader import Opened
+from edna.engine.bags.opened import Opened
 from edna.records.diff import DiffBatch, Operation
 
 _CHANGES = frozenset({Operation.MODIFY, Operation.DECORRELATE})
 
-#: A row of a record, which can be rewritten, with the batch and the bag it belongs to.
-Place = tuple[Opened, DiffBatch, list[Any]]
+#: A row of a record, with the bag it belongs to.
+Place = tuple[Opened, Sequence[Any]]
 
 
 class Moves:
@@ -82,10 +82,9 @@ class Moves:
         old = {place: row[width + position] for place, position in key_columns(batch).items()}
         records = self._records_of(batch.model)
         for key in keys:
-            for opened, _, found in records.get(key, ()):
+            for opened, found in records.get(key, ()):
                 for place, value in old.items():
-                    found[place] = value
-                opened.changed = True
+                    opened.put(found, place, value)
 
     def forget(self) -> None:
         """Records were rewritten, or moved between bags."""
@@ -110,8 +109,7 @@ class Moves:
             found: dict[Row, list[Place]] = {}
             for opened, batch in self._changes():
                 for row in batch.rows if batch.model == model else ():
-                    assert isinstance(row, list)
-                    found.setdefault(tuple(row[: len(batch.key)]), []).append((opened, batch, row))
+                    found.setdefault(tuple(row[: len(batch.key)]), []).append((opened, row))
             self._records[model] = found
         return self._records[model]
 

@@ -14,32 +14,33 @@ from django.apps import apps
 from django.db import connections
 from django.db.models import Max, Model
 
+from edna.engine.bags.opened import Opened
 from edna.records.diff import DiffBatch, Operation
 
 #: Keys that were given, by model.
 Given = Mapping[str, set[Any]]
 
 
-def give_keys(bags: Sequence[list[DiffBatch]], *, among: Sequence[DiffBatch], using: str) -> Given:
-    """Give a key to every row of ``bags`` that has none yet, in place; return the keys that were given.
+def give_keys(bags: Sequence[Opened], *, among: Sequence[DiffBatch], using: str) -> Given:
+    """Give a key to every row of ``bags`` that has none yet; return the keys that were given.
 
     ``among`` are all batches that are known: a key that one of their rows has is not given.
     """
     given: dict[str, set[Any]] = {}
-    lacking = {batch.model for bag in bags for batch in bag if _lacks_keys(batch)}
+    lacking = {batch.model for bag in bags for batch in bag.diffs if _lacks_keys(batch)}
     taken: dict[str, set[Any]] = {model: set() for model in lacking}
     for batch in among if lacking else ():
         if batch.model in lacking and batch.operation is Operation.REMOVE:
             taken[batch.model].update(key for (key,) in batch.primary_keys() if key is not None)
     for bag in bags if lacking else ():
-        for number, batch in enumerate(bag):
+        for batch in bag.diffs:
             if _lacks_keys(batch):
                 used, position = taken[batch.model], batch.columns.index(batch.key[0])
                 keys = _next_keys(apps.get_model(batch.model), len(batch.rows), used, using=using)
                 used.update(keys)
                 given.setdefault(batch.model, set()).update(keys)
                 rows = [[*row[:position], key, *row[position + 1 :]] for row, key in zip(batch.rows, keys, strict=True)]
-                bag[number] = replace(batch, rows=rows)
+                bag.exchange(batch, replace(batch, rows=rows))
     return given
 
 

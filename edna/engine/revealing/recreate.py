@@ -17,7 +17,8 @@ from django.db.models import Model
 from edna import registry, store
 from edna.db import rows as raw
 from edna.db.rows import table_of
-from edna.engine.bags.reader import Holder, Journal, Opened
+from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Holder, Journal
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.pseudoprincipals import factory
@@ -118,16 +119,13 @@ def _rename(journal: Journal, label: str, now: Mapping[Any, Any]) -> None:
         for batch in opened.diffs:
             names = columns.get(batch.model, {})
             places = [position for position, name in enumerate(_layout(batch)) if names.get(name) == label]
-            for row in batch.rows if places else ():
-                for position in places:
-                    if row[position] in now:
-                        row[position] = now[row[position]]  # type: ignore[index]  # opened rows are lists
-                        opened.changed = True
-        for number, voice in enumerate(opened.speaks_for):
-            if voice.principal in now or voice.owner in now:
-                principal, owner = now.get(voice.principal, voice.principal), now.get(voice.owner, voice.owner)
-                opened.speaks_for[number] = voice._replace(principal=principal, owner=owner)
-                opened.changed = True
+            for position in places:
+                opened.substitute(batch, position, now)
+        opened.exchange_voices(
+            lambda voice: voice._replace(
+                principal=now.get(voice.principal, voice.principal), owner=now.get(voice.owner, voice.owner)
+            )
+        )
 
 
 def _layout(batch: DiffBatch) -> tuple[str, ...]:

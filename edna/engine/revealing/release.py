@@ -17,7 +17,8 @@ from django.db.models import Model
 from edna import coverage, signals, store
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
-from edna.engine.bags.reader import Journal, Opened, pointing_at
+from edna.engine.bags.opened import Opened, pointing_at
+from edna.engine.bags.reader import Journal
 from edna.engine.graph.ordering import relations_to
 from edna.engine.graph.references import reference_of
 from edna.engine.revealing import mentions
@@ -117,9 +118,7 @@ def _candidates(
     for key, own in _in_shared_rows(journal, aliases, model):
         needed.setdefault(key, own)
     sealed_together = {
-        opened.locator
-        for opened in journal.others
-        if opened.shared and not opened.empty and not mentions.is_mention(opened)
+        opened.locator for opened in journal.others if opened.shared and not opened.empty and not opened.is_mention
     }
     still_used |= mentioned_by_stuck(journal)
     free = {}
@@ -127,9 +126,7 @@ def _candidates(
     for voice in journal.current.speaks_for:
         if voice.principal in needed:
             opened = needed[voice.principal]
-            opened.speaks_for.append(voice)
-            opened.unlisted |= journal.current.unlisted.difference(opened.indexes)
-            opened.changed = True
+            opened.add_voice(voice, unlisted=journal.current.unlisted)
             # Never into a bag that only this voice opens: nobody would find the key to it any more.
             adopted += _take_over(journal, opened)
         elif voice.principal not in still_used and not _burdened(journal, voice, sealed_together):
@@ -144,9 +141,7 @@ def _take_over(journal: Journal, opened: Opened) -> list[Adopted]:
     former = opened.holder.public_key
     if former == own.entry.public_key:
         return []
-    opened.holder, opened.secret_key = own.entry, own.secret_key
-    opened.head = replace(opened.head, listed=True)
-    opened.changed = True
+    opened.hand_over(own.entry)
     return [(opened, former)]
 
 
@@ -219,25 +214,19 @@ def _rewrite(journal: Journal, model: type[Model], owners: Mapping[Any, Any], al
             doomed.setdefault(label, set()).add(relation.field.name)
     principals = table_of(model)
     for opened in journal.others:
-        if mentions.is_mention(opened):
+        if opened.is_mention:
             mentions.follow(opened, owners, label=principals.label)
             continue
-        for number, batch in enumerate(opened.diffs):
+        for batch in opened.diffs:
             followed = {name: names[batch.model][name] for name in doomed.get(batch.model, ())}
             keep = list(_surviving(batch, principals, followed, owners))
             if len(keep) < len(batch.rows):
-                batch = opened.diffs[number] = replace(batch, rows=keep)
-                opened.changed = True
+                left = replace(batch, rows=keep)
+                opened.exchange(batch, left)
+                batch = left
             for position, name in _mentions(batch, names.get(batch.model, {})):
-                now = names[batch.model][name]
-                for row in batch.rows:
-                    if row[position] in now:
-                        row[position] = now[row[position]]  # type: ignore[index]  # opened rows are lists
-                        opened.changed = True
-        for number, voice in enumerate(opened.speaks_for):
-            if voice.owner in owners:
-                opened.speaks_for[number] = voice._replace(owner=owners[voice.owner])
-                opened.changed = True
+                opened.substitute(batch, position, names[batch.model][name])
+        opened.exchange_voices(lambda voice: voice._replace(owner=owners.get(voice.owner, voice.owner)))
 
 
 def _surviving(
@@ -269,7 +258,7 @@ def _adopt(
     others = {voice.principal for opened in journal.others for voice in opened.speaks_for}
     others |= {voice.principal for voice in journal.current.speaks_for if voice.principal not in owners}
     names = {(table_of(model).label, key) for key in others}
-    noted = {opened.locator: opened for opened in journal.others if mentions.is_mention(opened)}
+    noted = {opened.locator: opened for opened in journal.others if opened.is_mention}
     for voice in voices:
         # A mention is to be followed further, if the next one may go as well.
         items = holder.items if (holder := journal.held_by(voice)) else ()
@@ -277,6 +266,6 @@ def _adopt(
         adopted += [(opened, None) for opened in followed if mentions.names(opened) & names]
         for opened in by_holder.get(bytes(voice.public_key), ()):
             principal = references.get(str(opened.head.principal), opened.head.principal)
-            opened.head = replace(opened.head, principal=principal)
+            opened.name_principal(principal)
             adopted += _take_over(journal, opened)
     return adopted

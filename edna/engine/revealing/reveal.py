@@ -18,7 +18,8 @@ from edna.db.rows import Row
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, followed
-from edna.engine.bags.reader import Holder, Journal, Opened
+from edna.engine.bags.opened import Opened, pointing_at
+from edna.engine.bags.reader import Holder, Journal
 from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_shared
 from edna.engine.bags.unlisted import indexes_of
 from edna.engine.books import announcements, measurements, notices, sessions
@@ -75,7 +76,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     altered.drop([current, *coming], returning, outcome)
     make_again(journal, coming, using=using)
     known_batches = [batch for opened in (current, *journal.others) for batch in opened.diffs]
-    given = give_keys([opened.diffs for opened in (current, *coming)], among=known_batches, using=using)
+    given = give_keys([current, *coming], among=known_batches, using=using)
     progress = Progress(
         outcome=outcome,
         folding=Folding(current, [opened for opened in journal.others if opened not in coming]),
@@ -89,7 +90,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     progress.before = recorded.before
     for batch in shared:
         progress.shared.setdefault(batch.model, set()).update(batch.primary_keys())
-    pointed = {locator for opened in journal.later for locator in journals.pointers(opened)}
+    pointed = {locator for opened in journal.later for locator in opened.pointers}
     for opened in journal.others:
         if opened in journal.later or (opened.locator in pointed and opened not in coming):
             for batch in opened.diffs:
@@ -179,13 +180,9 @@ def _shared_with(journal: Journal) -> list[Opened]:
     for voice in journal.current.speaks_for:
         holder = journal.held_by(voice)
         wanted |= set(holder.items) if holder else set()
-    wanted -= set(journals.pointing_at(opened for opened in journal.others if not opened.shared))
-    wanted |= set(journals.pointers(journal.current))
-    return [
-        opened
-        for opened in journal.others
-        if opened.shared and opened.locator in wanted and not mentions.is_mention(opened)
-    ]
+    wanted -= set(pointing_at(opened for opened in journal.others if not opened.shared))
+    wanted |= set(journal.current.pointers)
+    return [opened for opened in journal.others if opened.shared and opened.locator in wanted and not opened.is_mention]
 
 
 def _keep_shared(coming: Sequence[Opened], progress: Progress) -> None:
@@ -199,14 +196,13 @@ def _keep_shared(coming: Sequence[Opened], progress: Progress) -> None:
         kept.append(batch)
     progress.kept = kept
     for opened in coming:
-        opened.changed = True
         pointers = [batch for batch in opened.diffs if batch.operation is Operation.SHARE]
         # What leads to files goes along, until it is known which rows have come back.
-        opened.diffs = [
+        opened.keep(
             batch.only(held.get(batch.model, set())) for batch in opened.diffs if batch.operation is not Operation.SHARE
-        ]
+        )
         if not opened.empty:
-            opened.diffs += pointers  # to mentions of those whom the rows name
+            opened.add(*pointers)  # to mentions of those whom the rows name
 
 
 def _settle_files(journal: Journal, coming: Sequence[Opened], progress: Progress, *, using: str) -> None:
@@ -216,7 +212,7 @@ def _settle_files(journal: Journal, coming: Sequence[Opened], progress: Progress
     own, *shared = files.settle(revealed, others, progress.files, using=using)
     progress.kept += own
     for opened, pointers in zip(coming, shared, strict=True):
-        opened.diffs += pointers
+        opened.add(*pointers)
 
 
 # Finishing
@@ -226,8 +222,7 @@ def _erase(journal: Journal, progress: Progress, released: LetGo, given: Given, 
     """Erase what is done and seal again what is not or was rewritten; return the entries whose list has changed."""
     current = journal.current
     entries: dict[bytes, Entry] = {}
-    current.diffs, current.stuck = _remaining(journal, progress), []
-    current.speaks_for = released.remaining
+    current.reduce_to(_remaining(journal, progress), released.remaining)
     erased = list(current.indexes)
     gone: set[Locator] = set()
     # While a later chunk is there, an empty one marks the way to it.
@@ -235,9 +230,7 @@ def _erase(journal: Journal, progress: Progress, released: LetGo, given: Given, 
         gone.add(current.locator)
         sealed = []
         for opened in journal.others:
-            if not opened.unlisted.isdisjoint(indexes_of(current.locator)):
-                opened.unlisted -= indexes_of(current.locator)
-                opened.changed = True
+            opened.forget_unlisted(indexes_of(current.locator))
     else:
         sealed = [(current, _sealed(current, given, using=using))]
     emptied = [opened for opened in journal.others if opened.changed and opened.empty]
@@ -280,17 +273,17 @@ def _postpone(journal: Journal, *, using: str) -> None:
     """A bag that may have taken in records of the revealed one is kept as long as that would have been."""
     for opened in journal.others:
         if opened.changed and not opened.shared:
-            opened.expires_on = store.later_bucket(opened.expires_on, journal.current.expires_on)
+            opened.keep_until(journal.current.expires_on)
             _postpone_shared(opened, journal, using=using)
 
 
 def _postpone_shared(opened: Opened, journal: Journal, *, using: str) -> None:
     """What a bag points at since records have moved into it, such as mentions, is kept as long as the bag."""
-    wanted = set(journals.pointers(opened))
+    wanted = set(opened.pointers)
     for other in journal.others if wanted else ():
         kept_until = store.later_bucket(other.expires_on, opened.expires_on)
         if other.locator in wanted and kept_until != other.expires_on:
-            other.expires_on = kept_until  # if it is sealed anew
+            other.keep_until(kept_until)
             store.postpone_bags(other.indexes, expires_on=kept_until, using=using)
 
 

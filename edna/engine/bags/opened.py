@@ -1,0 +1,203 @@
+"""One bag, opened: its records, and every way in which they change.
+
+Invariant (nothing lost): whatever changes a record marks its bag, and a bag that is marked is sealed again. So the marking is done here,
+and cannot be forgotten elsewhere: nobody else holds the list of records or writes into a row. What only brings records to the tables of
+today, or to this kind of database, marks nothing: the sealed bag says the same, and is brought here again next time.
+Knows records; reads and writes no tables, and seals nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from edna.engine.forwarding.walk import Forwarded, Stuck
+from edna.records.bag import Bag
+from edna.records.diff import DiffBatch, Operation
+from edna.records.locator import Locator
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.records.values import Value
+from edna.store import Entry, later_bucket
+
+
+class Opened:
+    """All records under one locator. ``holder`` is whom they are sealed to; None for a shared bag."""
+
+    def __init__(
+        self,
+        locator: Locator,
+        bags: Sequence[Bag],
+        *,
+        holder: Entry | None,
+        indexes: Sequence[bytes] = (),
+        expires_on: datetime.date | None = None,
+    ) -> None:
+        batches = [batch for bag in bags for batch in bag.batches]
+        voices = [batch for batch in batches if isinstance(batch, SpeaksForBatch)]
+        self.locator = locator
+        #: As it was stored: a bag for each of ``indexes``.
+        self.bags = tuple(bags)
+        self.indexes = tuple(indexes)
+        self._head = bags[0]
+        self._holder = holder
+        self._expires_on = expires_on
+        self._diffs = [_rewritable(batch) for batch in batches if isinstance(batch, DiffBatch)]
+        self._speaks_for = [SpeaksFor(*row) for batch in voices for row in batch.rows]
+        self._unlisted = frozenset(index for batch in voices for index in batch.unlisted)
+        self._stuck: tuple[Stuck, ...] = ()
+        self._changed = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether the bag has to be sealed again."""
+        return self._changed
+
+    @property
+    def head(self) -> Bag:
+        return self._head
+
+    @property
+    def holder(self) -> Entry | None:
+        return self._holder
+
+    @property
+    def expires_on(self) -> datetime.date | None:
+        """The bucket that it is stored in."""
+        return self._expires_on
+
+    @property
+    def diffs(self) -> tuple[DiffBatch, ...]:
+        return tuple(self._diffs)
+
+    @property
+    def speaks_for(self) -> tuple[SpeaksFor, ...]:
+        return tuple(self._speaks_for)
+
+    @property
+    def stuck(self) -> tuple[Stuck, ...]:
+        """Records that nothing brings forward to the tables of today, as they were sealed; they are not among ``diffs``."""
+        return self._stuck
+
+    @property
+    def unlisted(self) -> frozenset[bytes]:
+        """Indexes of bags that no list leads to and that may name those of ``speaks_for``."""
+        return self._unlisted
+
+    @property
+    def shared(self) -> bool:
+        return self._holder is None
+
+    @property
+    def is_mention(self) -> bool:
+        """Whether it says nothing but who somebody's pseudoprincipal is now."""
+        return self.shared and all(batch.operation is Operation.MENTION for batch in self._diffs)
+
+    @property
+    def empty(self) -> bool:
+        return not self._speaks_for and not self._stuck and not any(batch.rows for batch in self._diffs)
+
+    @property
+    def pointers(self) -> tuple[Locator, ...]:
+        """The locators of shared bags that this one points at."""
+        return tuple(
+            Locator(bytes(row[0])) for batch in self._diffs if batch.operation is Operation.SHARE for row in batch.rows
+        )
+
+    # What says the same in the words of today
+
+    def translate(self, head: Bag, diffs: Iterable[DiffBatch], speaks_for: Iterable[SpeaksFor]) -> None:
+        """Everything, as another kind of database has it."""
+        self._head, self._diffs, self._speaks_for = head, [_rewritable(batch) for batch in diffs], list(speaks_for)
+
+    def bring_forward(self, forwarded: Forwarded) -> None:
+        """The records as the tables of today have them."""
+        self._diffs, self._stuck = [_rewritable(batch) for batch in forwarded.batches], tuple(forwarded.stuck)
+
+    def rename_files(self, diffs: Iterable[DiffBatch]) -> None:
+        """The records with what leads to files under the names that the rows give them now."""
+        self._diffs = [_rewritable(batch) for batch in diffs]
+
+    def keep_until(self, bucket: datetime.date | None) -> None:
+        """Where it is stored if it is sealed again: no earlier than ``bucket``."""
+        self._expires_on = later_bucket(self._expires_on, bucket)
+
+    # What changes records, and marks the bag
+
+    def put(self, row: Sequence[Value], position: int, value: Value) -> None:
+        """Write into a row of one of its records."""
+        row[position] = value  # type: ignore[index]  # rows are lists here, and nobody else writes into them
+        self._changed = True
+
+    def substitute(self, batch: DiffBatch, position: int, now: Mapping[Any, Any]) -> None:
+        """Where a row of ``batch`` has a value of ``now`` at the position: write what it is now."""
+        for row in batch.rows:
+            if row[position] in now:
+                self.put(row, position, now[row[position]])
+
+    def exchange(self, batch: DiffBatch, new: DiffBatch) -> None:
+        number = next(number for number, each in enumerate(self._diffs) if each is batch)
+        self._diffs[number] = _rewritable(new)
+        self._changed = True
+
+    def keep(self, diffs: Iterable[DiffBatch]) -> None:
+        """These instead of all records; what is stuck, and the voices, stay."""
+        self._diffs = [_rewritable(batch) for batch in diffs]
+        self._changed = True
+
+    def reduce_to(self, diffs: Iterable[DiffBatch], speaks_for: Iterable[SpeaksFor]) -> None:
+        """These instead of everything that it held: what was stuck is among ``diffs``."""
+        self.keep(diffs)
+        self._speaks_for, self._stuck = list(speaks_for), ()
+
+    def add(self, *batches: DiffBatch) -> None:
+        if batches:
+            self._diffs += map(_rewritable, batches)
+            self._changed = True
+
+    def add_below(self, batch: DiffBatch) -> None:
+        """In front: what it changed lies below whatever these records changed."""
+        self._diffs.insert(0, _rewritable(batch))
+        self._changed = True
+
+    def add_voice(self, voice: SpeaksFor, *, unlisted: frozenset[bytes]) -> None:
+        """A voice of another bag, and what that has ``unlisted`` for its voices."""
+        self._speaks_for.append(voice)
+        self._unlisted |= unlisted.difference(self.indexes)
+        self._changed = True
+
+    def exchange_voices(self, exchanged: Callable[[SpeaksFor], SpeaksFor]) -> None:
+        for number, voice in enumerate(self._speaks_for):
+            new = exchanged(voice)
+            if (new.principal, new.owner) != (voice.principal, voice.owner):
+                self._speaks_for[number] = new
+                self._changed = True
+
+    def forget_unlisted(self, indexes: Collection[bytes]) -> None:
+        if not self._unlisted.isdisjoint(indexes):
+            self._unlisted -= frozenset(indexes)
+            self._changed = True
+
+    def hand_over(self, entry: Entry) -> None:
+        """Seal it to somebody else, in whose list it will be."""
+        self._holder = entry
+        self._head = replace(self._head, listed=True)
+        self._changed = True
+
+    def name_principal(self, principal: Any) -> None:
+        """Say that it is this principal's."""
+        self._head = replace(self._head, principal=principal)
+        self._changed = True
+
+
+def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:
+    """The bag that points at each shared bag, as far as one of ``bags`` does."""
+    return {locator: opened for opened in bags for locator in opened.pointers}
+
+
+def _rewritable(batch: DiffBatch) -> DiffBatch:
+    """Records lie on top of each other, and are put together in place: so rows are lists."""
+    if set(map(type, batch.rows)) <= {list}:
+        return batch
+    return replace(batch, rows=[list(row) for row in batch.rows])
