@@ -114,6 +114,36 @@ def test_code_cites_invariants_by_their_names() -> None:
     assert re.findall(r"\bDESIGN \d", everywhere.replace("\\d", "")) == []
 
 
+def sections_of_invariants() -> dict[str, str]:
+    """What the page says of each invariant, by its name."""
+    _, *sections = re.split(r"^## ", INVARIANTS, flags=re.MULTILINE)
+    return {name: text for name, _, text in (section.partition("\n") for section in sections[:-1])}
+
+
+@pytest.mark.parametrize("name", sections_of_invariants())
+def test_each_invariant_names_tests_and_they_are_there(name: str) -> None:
+    named = [ROOT / path for path in re.findall(r"`(tests/[\w/.]+)`", sections_of_invariants()[name])]
+    assert named
+    assert [path for path in named if not holds_tests(path)] == []
+
+
+def holds_tests(path: Path) -> bool:
+    files = path.rglob("test_*.py") if path.is_dir() else [path] if path.exists() else []
+    return any(re.search(r"^ *(async )?def test_", file.read_text(), re.MULTILINE) for file in files)
+
+
+def test_each_promise_is_tested_where_the_page_says() -> None:
+    said = INVARIANTS[INVARIANTS.index("## Promises, one by one") :].partition("\n\n1. ")[0]
+    found: dict[int, str] = {}
+    for numbers, path in re.findall(r"((?:\d+(?: to \d+)?(?:, | and )?)+)\s+(?:are|is) in\s+`([\w/.]+)`", said):
+        tests = (ROOT / path).read_text()
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
+            for number in range(int(first), int(last or first) + 1):
+                assert re.search(rf"^def test_{number:02}_", tests, re.MULTILINE), f"{number} is not in {path}"
+                found[number] = path
+    assert sorted(found) == PROMISES
+
+
 def test_each_promise_has_tests_that_begin_with_its_number() -> None:
     assert list(range(1, 34)) == PROMISES
     named = {int(number) for text in TESTS.values() for number in re.findall(r"^def test_(\d\d)_", text, re.MULTILINE)}
