@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import datetime
-import json
 import os
 import signal
-import struct
 import sys
 import time
 import traceback
@@ -18,22 +15,22 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from urllib.parse import quote as url_quote
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.sessions.models import Session
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext, override_settings
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from config.database import from_url
-from edna.crypto.keys import SecretKey
 from edna.engine import applying
 from edna.models import AuditCount, AuditEntry
 from edna.operations import vouching
 from edna.store import serverkeys
+from edna.testing import Person
+from edna.testing.dumps import Dump, application_dump, rows
+from edna.testing.search import cells
 
 PASSWORD = "four zebras on a unicycle"
 DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
@@ -63,41 +60,6 @@ def flipped(data: bytes, position: int = -1) -> bytes:
 
 
 @dataclass
-class Person:
-    """Somebody with an account of whatever application, and a key."""
-
-    user: Any
-    secret_key: SecretKey
-    recovery_code: str = ""
-
-    def unlock(self, **kwargs: Any) -> edna.Unlocked:
-        return edna.unlock(secret_key=self.secret_key, **kwargs)
-
-    def disguise(self, name: str, *, with_key: bool = False, **params: Any) -> edna.Receipt:
-        if not with_key:
-            return edna.disguise(name, self.user, params=params)
-        with self.unlock() as unlocked:
-            return edna.disguise(name, self.user, params=params, unlocked=unlocked)
-
-    def reveal(self, receipt: edna.Receipt | str, **kwargs: Any) -> edna.Outcome:
-        with self.unlock() as unlocked:
-            return edna.reveal(receipt, unlocked, **kwargs)
-
-    def history(self) -> list[edna.HistoryEntry]:
-        with self.unlock() as unlocked:
-            return edna.history(unlocked)
-
-    def reveal_latest(self) -> edna.Outcome:
-        return self.reveal(self.history()[0].receipt)
-
-    def reveal_everything(self) -> None:
-        """Newest first, each of them completely."""
-        while entries := self.history():
-            outcome = self.reveal(entries[0].receipt)
-            assert outcome.complete, outcome
-
-
-@dataclass
 class Student(Person):
     """Somebody with an account of WebSubmit, and a key."""
 
@@ -117,9 +79,7 @@ class Student(Person):
 def enrol(email: str | None = None, *, password: str | None = None, **fields: Any) -> Student:
     """A student with a key; with ``password``, it opens the key too."""
     user = User.objects.create_user(email or f"student{next(_numbers)}@example.org", password, **fields)
-    made = edna.register_principal(user, password=password)
-    assert made.secret_key is not None
-    return Student(user, made.secret_key, str(made.recovery_code))
+    return Student.registered(user, password=password)
 
 
 def enrol_in_course(email: str, *classmates: str, password: str | None = None) -> Student:
@@ -160,59 +120,10 @@ def vouch_for_what_is_there() -> None:
 
 # Dumps
 
-Dump = dict[str, list[tuple[str | None, ...]]]
-
-
-def tables() -> list[str]:
-    with connection.cursor() as cursor:
-        return sorted(connection.introspection.table_names(cursor))
-
-
-def columns(table: str) -> list[str]:
-    # Not by Django's introspection, which on SQLite parses the definition of every table, and takes longer than all else here.
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)} LIMIT 0")
-        return [column[0] for column in cursor.description]
-
-
-def _exact(column: str) -> str:
-    """The stored bytes of a column in hexadecimal, and on SQLite, where it may differ from row to row, their storage class."""
-    name = connection.ops.quote_name(column)
-    if connection.vendor == "sqlite":
-        # CAST would round a real to 15 digits.
-        value = f"CASE typeof({name}) WHEN 'real' THEN printf('%%!.20g', {name}) ELSE hex(CAST({name} AS BLOB)) END"
-        return f"typeof({name}) || ' ' || coalesce({value}, '')"
-    if connection.vendor == "mysql":
-        return f"HEX(CAST({name} AS BINARY))"
-    return f"encode(convert_to({name}::text, 'UTF8'), 'hex')"
-
-
-def dump_query(table: str) -> str:
-    names = ", ".join(_exact(column) for column in columns(table))
-    return f"SELECT {names} FROM {connection.ops.quote_name(table)}"
-
-
-def _rows(table: str) -> list[tuple[str | None, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(dump_query(table), [])
-        return sorted(cursor.fetchall(), key=repr)
-
-
-def check_foreign_keys(tables: Sequence[str] | None = None) -> None:
-    """Fail if a foreign key dangles. MariaDB checks each statement itself; asking it takes two slow questions for each table."""
-    if connection.vendor != "mysql":
-        connection.check_constraints(tables)
-
-
-def application_dump() -> Dump:
-    """Every row of every table that is not edna's, byte for byte. Fails if a foreign key dangles."""
-    check_foreign_keys()
-    return {table: _rows(table) for table in tables() if not table.startswith("edna_")}
-
 
 def edna_dump() -> Dump:
     """Every row of edna's tables, but for what the audit trail says of disguises of everybody: it stays, whoever comes back."""
-    return {table: _rows(table) for table in EDNA_TABLES if table not in AUDIT_TABLES} | acts_noted()
+    return {table: rows(table) for table in EDNA_TABLES if table not in AUDIT_TABLES} | acts_noted()
 
 
 def acts_noted() -> Dump:
@@ -262,52 +173,7 @@ def nothing_changes() -> Iterator[None]:
 
 def loot() -> bytes:
     """Everything that somebody with a copy of the database can read, the contents of sessions included."""
-    cells: list[Any] = []
-    for table in tables():
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
-            cells += [value for row in cursor.fetchall() for value in row]
-    cells += [json.dumps(session.get_decoded()) for session in Session.objects.all()]
-    return b"\n".join(_as_bytes(cell) for cell in cells)
-
-
-def _as_bytes(value: Any) -> bytes:
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    return str(value).encode("utf-8", "surrogatepass")
-
-
-def spellings(needle: str | bytes | int) -> set[bytes]:
-    """How a thief would look for ``needle``: as it is, in other encodings of text, in hexadecimal, base 64 and base 32."""
-    if isinstance(needle, int):
-        packed = {struct.pack(order + "q", needle) for order in "<>"}
-        return {str(needle).encode()} | packed | {spelled.hex().encode() for spelled in packed}
-    found: set[bytes] = set()
-    if isinstance(needle, str):
-        for encoding in ("utf-8", "utf-16-le", "utf-16-be", "latin-1"):
-            with contextlib.suppress(UnicodeEncodeError):
-                found.add(needle.encode(encoding))
-        found |= {json.dumps(needle)[1:-1].encode(), url_quote(needle).encode()}
-    raw = _as_bytes(needle)
-    found |= {raw, raw.hex().encode(), raw.hex().upper().encode()}
-    for encode, bits, group in ((base64.b64encode, 6, 3), (base64.urlsafe_b64encode, 6, 3), (base64.b32encode, 5, 5)):
-        for shift in range(group):
-            # The needle may start in the middle of a group of bytes: only the characters that it fills alone are its own.
-            encoded = encode(bytes(shift) + raw).rstrip(b"=")
-            own = encoded[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
-            found |= {own, own.lower()} if encode is base64.b32encode else {own}
-    return found
-
-
-def finds(haystack: bytes, needles: dict[str, str | bytes | int]) -> list[str]:
-    """The names of the needles that the haystack holds in any spelling; case does not protect text."""
-    lowered = haystack.lower()
-    return [
-        name
-        for name, needle in needles.items()
-        if any(spelled in haystack for spelled in spellings(needle))
-        or (isinstance(needle, str) and any(spelled in lowered for spelled in spellings(needle.lower())))
-    ]
+    return b"\n".join(content for _, content in cells())
 
 
 def secrets_of(student: Student, *receipts: edna.Receipt) -> dict[str, str | bytes | int]:

@@ -152,27 +152,27 @@ class Project:
             server.wait()
 
     def follow(self, page: str, *, pasting: bool = True) -> int:
-        """Do what the page says, block by block, and compare what it shows; how many blocks were pasted into the shell.
+        """Do what the page says, block by block, and compare what it shows; how many blocks were run.
 
         Without ``pasting`` only the files are written and the commands run: the project as it is at the end of the page.
         """
-        printed, pasted = "", 0
+        printed, ran = "", 0
         for language, mark, code in BLOCK.findall((ROOT / page).read_text()):
             kind, _, name = mark.partition("=")
             if kind in ("file", "append"):
                 self.write(name, code, append=kind == "append")
             elif (language, mark) in (("sh", "run"), ("sh", "fails")):
-                printed = self.run(code, fails=mark == "fails")
+                printed, ran = self.run(code, fails=mark == "fails"), ran + 1
             elif (language, mark) == ("python", "run"):
                 if pasting:
-                    printed, pasted = self.paste(code), pasted + 1
+                    printed, ran = self.paste(code), ran + 1
             elif (language, mark) == ("text", "output"):
                 if pasting:
                     assert _agrees(printed, code), f"{page} shows:\n{code}\nThis was printed:\n{printed}"
             else:
                 assert mark == "", f"{page}: what is a block marked {mark!r}?"
                 assert language != "python", f"{page}: this code is not run by the tests:\n{code}"
-        return pasted
+        return ran
 
 
 def _agrees(printed: str, shown: str) -> bool:

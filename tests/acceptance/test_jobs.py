@@ -12,10 +12,10 @@ import edna
 from edna.engine import applying
 from edna.operations import jobs
 from edna.operations.jobs import JobState
+from edna.testing import application_dump
 from tests.lobsters import specs
 from tests.lobsters.community import Community
 from tests.lobsters.models import MODELS, Message, Moderation
-from tests.support import application_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 

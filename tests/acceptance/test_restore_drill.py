@@ -21,6 +21,8 @@ from edna import errors
 from edna.models import LedgerEntry, PrincipalEntry
 from edna.operations import audit, bundle, jobs, ledger, transfer
 from edna.records.locator import SEALED_LOCATOR_BYTES
+from edna.testing import application_dump
+from edna.testing.search import finds
 from tests.faults.states import Snapshot
 from tests.support import (
     ANONYMISE_ALL,
@@ -28,9 +30,7 @@ from tests.support import (
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     enrol,
-    finds,
     flipped,
     in_another_process,
     know_server_keys,

@@ -14,7 +14,9 @@ from django.db import connection, transaction
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
-from tests.support import ANONYMISE_ALL, DELETE, Student, finds, loot, secrets_of, tables
+from edna.testing.dumps import tables
+from edna.testing.search import finds
+from tests.support import ANONYMISE_ALL, DELETE, Student, loot, secrets_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.django_db(transaction=True)]
 

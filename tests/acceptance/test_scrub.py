@@ -23,19 +23,10 @@ from edna import Decorrelate, Disguise, Modify, placeholders
 from edna.errors import ScrubRefused
 from edna.models import Bag, KeySlot, PrincipalEntry
 from edna.operations.scrubbing import Left, scrub
+from edna.testing import Person, application_dump
+from edna.testing.dumps import columns
 from tests.installed import installed, registered, registering
-from tests.support import (
-    Person,
-    Student,
-    answer_everything,
-    application_dump,
-    columns,
-    edna_dump,
-    enrol,
-    enrol_many,
-    execute,
-    make_course,
-)
+from tests.support import Student, answer_everything, edna_dump, enrol, enrol_many, execute, make_course
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 

@@ -19,6 +19,7 @@ from apps.websubmit.models import Answer, User
 from edna import errors
 from edna.models import AuditEntry, LedgerEntry, Replay
 from edna.operations import audit
+from edna.testing import application_dump
 from tests.faults import operations as scenes
 from tests.faults.states import State
 from tests.installed import installed, registered
@@ -28,7 +29,6 @@ from tests.support import (
     PASSWORD,
     Student,
     answer_everything,
-    application_dump,
     enrol,
     enrol_in_course,
     know_server_keys,

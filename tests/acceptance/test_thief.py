@@ -22,6 +22,8 @@ import edna
 from apps.websubmit.models import Answer, Question, User
 from edna import api, conf, store
 from edna.records.locator import BagKind
+from edna.testing.dumps import columns, tables
+from edna.testing.search import finds, spellings
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -30,16 +32,12 @@ from tests.support import (
     EDNA_TABLES,
     Student,
     answer_everything,
-    columns,
     enrol,
     enrol_many,
-    finds,
     loot,
     make_course,
     rows_of,
     secrets_of,
-    spellings,
-    tables,
 )
 
 pytestmark = pytest.mark.django_db

@@ -14,13 +14,13 @@ from django.db import connection
 
 import edna
 from apps.websubmit.models import Answer, Question, User
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol,
     execute,

@@ -43,6 +43,7 @@ from edna.operations import (
 )
 from edna.operations.findings import Severity
 from edna.store import serverkeys as engine
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
@@ -50,7 +51,6 @@ from tests.support import (
     PASSWORD,
     Student,
     answer_everything,
-    application_dump,
     cut_into_chunks,
     enrol,
     enrol_in_course,

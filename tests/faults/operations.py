@@ -18,11 +18,12 @@ from django.db import connection
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna import errors
+from edna.testing import Person
 from tests import support
 from tests.faults.post.models import Citizen, Letter
 from tests.faults.states import State
 from tests.faults.steps import AFTER_COMMIT, killed_at
-from tests.support import ANONYMISE_ALL, DELETE, Person
+from tests.support import ANONYMISE_ALL, DELETE
 
 OLD, NEW = "four zebras on a unicycle", "five zebras on a tandem"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.db import Error
 
 import edna
+from edna.testing.dumps import check_foreign_keys
 from tests.faults.operations import Operation, Scene
 from tests.faults.states import Snapshot, State
-from tests.support import check_foreign_keys, in_another_process
+from tests.support import in_another_process
 
 
 class Run:

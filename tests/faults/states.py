@@ -11,6 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
+from edna.testing import Dump
+from edna.testing.dumps import dump_query, tables
 from tests import support
 
 
@@ -18,16 +20,16 @@ from tests import support
 class State:
     """Every row of every table, and every file, byte for byte."""
 
-    application: support.Dump
-    edna: support.Dump
+    application: Dump
+    edna: Dump
     files: dict[str, bytes]
 
     @classmethod
     def now(cls) -> State:
-        tables = {table: _rows(table) for table in support.tables()}
+        found = {table: _rows(table) for table in tables()}
         of_people = set(support.EDNA_TABLES) - support.AUDIT_TABLES
-        own = {table: rows for table, rows in tables.items() if table in of_people} | support.acts_noted()
-        application = {table: rows for table, rows in tables.items() if not table.startswith("edna_")}
+        own = {table: rows for table, rows in found.items() if table in of_people} | support.acts_noted()
+        application = {table: rows for table, rows in found.items() if not table.startswith("edna_")}
         return cls(application, own, _files())
 
     def sizes(self) -> dict[str, int]:
@@ -35,7 +37,7 @@ class State:
         return {table: len(rows) for table, rows in (self.application | self.edna).items()} | {"files": len(self.files)}
 
 
-_query_of = functools.cache(support.dump_query)  # the tables here keep their columns
+_query_of = functools.cache(dump_query)  # the tables here keep their columns
 
 
 def _rows(table: str) -> list[tuple[str | None, ...]]:
@@ -61,7 +63,7 @@ class Snapshot:
             self._copy = sqlite3.connect(":memory:", check_same_thread=False)
             connection.connection.backup(self._copy)
         else:
-            self._rows = {table: self._read(table) for table in support.tables()}
+            self._rows = {table: self._read(table) for table in tables()}
 
     def restore(self) -> None:
         for name in _files().keys() - self._files.keys():

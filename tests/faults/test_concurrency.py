@@ -13,17 +13,9 @@ from django.db import IntegrityError, OperationalError, connection, connections
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna import errors
+from edna.testing import Person, application_dump
 from tests.faults.operations import DEEP, everything_comes_back, letters
-from tests.support import (
-    ANONYMISE_ALL,
-    Person,
-    Student,
-    answer_everything,
-    application_dump,
-    edna_dump,
-    enrol,
-    make_course,
-)
+from tests.support import ANONYMISE_ALL, Student, answer_everything, edna_dump, enrol, make_course
 from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 
 pytestmark = [pytest.mark.django_db(transaction=True)]

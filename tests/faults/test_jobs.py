@@ -19,22 +19,14 @@ from apps.websubmit.models import User
 from edna.models import JobItem
 from edna.operations import eager, jobs
 from edna.operations.jobs import JobReport, JobState
+from edna.testing import Person
+from edna.testing.dumps import check_foreign_keys
 from tests.faults.operations import DEEP
 from tests.faults.post.models import Citizen, Letter
 from tests.faults.states import Snapshot, State
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, failing_at, killed_at, watched
 from tests.faults.test_server import lose_the_connection
-from tests.support import (
-    ANONYMISE_ALL,
-    DELETE,
-    Person,
-    Student,
-    answer_everything,
-    check_foreign_keys,
-    enrol_many,
-    in_another_process,
-    make_course,
-)
+from tests.support import ANONYMISE_ALL, DELETE, Student, answer_everything, enrol_many, in_another_process, make_course
 from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]

@@ -15,12 +15,12 @@ from edna import errors
 from edna.models import Bag, LastRun, PrincipalEntry
 from edna.operations import expiry, holds, sweeping, verifying
 from edna.records.bag import BagKind
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     Student,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol,
     in_another_process,

@@ -14,15 +14,14 @@ from apps.websubmit.models import Answer, User
 from edna.db import transactions
 from edna.errors import DatabaseBusy
 from edna.operations.scrubbing import scrub
+from edna.testing import Dump, application_dump
 from tests.faults.operations import DEEP, anonymised_and_deleted, everything_comes_back_but
 from tests.faults.steps import killed_at, watched
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
-    Dump,
     Student,
     answer_everything,
-    application_dump,
     enrol,
     in_another_process,
     make_course,

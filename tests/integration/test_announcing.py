@@ -16,11 +16,11 @@ from edna import Decorrelate, Disguise, Modify, signals
 from edna.db.rows import table_of
 from edna.engine.books.announcements import News
 from edna.signals import disguised, revealed, rows_changed, rows_removed, rows_restored
+from edna.testing import Person
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
-    Person,
     Student,
     answer_everything,
     enrol,

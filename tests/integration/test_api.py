@@ -13,16 +13,16 @@ import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Remove
 from edna.errors import ConfigurationError, NotYours, ReceiptForeign
+from edna.testing import application_dump
+from edna.testing.search import finds
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     DELETE,
     Student,
-    application_dump,
     edna_dump,
     enrol_in_course,
-    finds,
     loot,
     rows_of,
     secrets_of,

@@ -23,6 +23,7 @@ from edna.models import PrincipalEntry
 from edna.records.bag import Bag, BagKind, open_bag, seal_bag
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator, Receipt, seal_locator
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -30,7 +31,6 @@ from tests.support import (
     PASSWORD,
     Student,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol,
     enrol_in_course,

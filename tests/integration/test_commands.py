@@ -29,6 +29,7 @@ from edna.management import base
 from edna.management.base import sentence
 from edna.management.commands.edna_plan import describe
 from edna.operations import audit
+from edna.testing import application_dump
 from tests.integration.shell import refused
 from tests.support import (
     ANONYMISE_ALL,
@@ -37,7 +38,6 @@ from tests.support import (
     PASSWORD,
     Student,
     answer_everything,
-    application_dump,
     enrol,
     enrol_in_course,
     nothing_changes,

@@ -17,12 +17,12 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Held, Reason, store
 from edna.engine import applying
 from edna.errors import EdnaError
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol,
     enrol_many,

@@ -26,7 +26,8 @@ import edna
 from apps.websubmit.models import User
 from edna import reports
 from edna.records.locator import Locator
-from tests.support import Student, enrol, finds, secrets_of
+from edna.testing.search import finds
+from tests.support import Student, enrol, secrets_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 

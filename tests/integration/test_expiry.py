@@ -17,12 +17,12 @@ from edna.models import Bag, LegalHold, PrincipalEntry
 from edna.operations import audit, expiry, holds, sweeping
 from edna.records.bag import BagKind
 from edna.store import retention
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_LECTURE,
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     cut_into_chunks,
     enrol,
     execute,

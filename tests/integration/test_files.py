@@ -22,8 +22,10 @@ import edna
 from edna.engine.files import stored_files
 from edna.models import Bag, FileTask
 from edna.operations import expiry
+from edna.testing import Person, application_dump
+from edna.testing.search import finds
 from tests.faults.steps import killed_at
-from tests.support import Person, application_dump, edna_dump, finds, loot, statements
+from tests.support import edna_dump, loot, statements
 from tests.waiting import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]

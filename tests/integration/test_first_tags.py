@@ -18,16 +18,9 @@ from edna.errors import EntryForged, JobForged
 from edna.models import AuditEntry, Job, JobItem, PrincipalEntry
 from edna.operations import audit, jobs, verifying
 from edna.store import vouching
+from edna.testing import application_dump
 from tests.integration.test_tags import Vandal
-from tests.support import (
-    ANONYMISE_ALL,
-    ANONYMISE_LECTURE,
-    DELETE,
-    Student,
-    application_dump,
-    enrol_in_course,
-    execute,
-)
+from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, DELETE, Student, enrol_in_course, execute
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

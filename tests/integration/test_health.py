@@ -16,10 +16,10 @@ from edna.models import Bag, FileTask, Job, JobItem, JobRunner, LastRun, LegalHo
 from edna.operations import figures, health
 from edna.operations.health import RECURRING, Health, Line, Verdict
 from edna.store import runs
+from edna.testing.search import finds
 from tests.support import (
     DELETE,
     enrol_in_course,
-    finds,
     know_server_keys,
     nothing_changes,
     secrets_of,

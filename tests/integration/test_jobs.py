@@ -30,6 +30,8 @@ from edna.operations.jobs import JobReport, JobState
 from edna.operations.running import MOST_ATTEMPTS
 from edna.store import jobrunners
 from edna.store import jobs as store_jobs
+from edna.testing import application_dump
+from edna.testing.search import finds
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
@@ -37,10 +39,8 @@ from tests.support import (
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol_many,
-    finds,
     loot,
     make_course,
     nothing_changes,

@@ -21,15 +21,8 @@ from edna.crypto.keys import SecretKey, generate_key_pairs
 from edna.engine.revealing import recreate
 from edna.errors import PrincipalAlreadyRegistered
 from edna.keypool import THREAD, KeyPool, PoolStatistics
-from tests.support import (
-    ANONYMISE_ALL,
-    answer_everything,
-    application_dump,
-    enrol,
-    in_another_process,
-    make_course,
-    nothing_changes,
-)
+from edna.testing import application_dump
+from tests.support import ANONYMISE_ALL, answer_everything, enrol, in_another_process, make_course, nothing_changes
 from tests.waiting import WAIT_SECONDS, eventually
 
 

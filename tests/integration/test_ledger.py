@@ -12,6 +12,7 @@ from django.test import override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna.models import LedgerEntry
+from edna.testing.search import spellings
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -23,7 +24,6 @@ from tests.support import (
     know_server_keys,
     loot,
     make_course,
-    spellings,
     statements,
 )
 

@@ -23,6 +23,7 @@ from edna.models import Bag
 from edna.operations import jobs
 from edna.records.locator import Locator
 from edna.store import runs
+from edna.testing.search import finds
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -31,7 +32,6 @@ from tests.support import (
     Student,
     answer_everything,
     enrol,
-    finds,
     flipped,
     make_course,
     secrets_of,

@@ -22,18 +22,17 @@ from edna.errors import (
     SpecError,
     UnknownDisguise,
 )
+from edna.testing import Person, application_dump
+from edna.testing.search import finds
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
-    Person,
     Student,
-    application_dump,
     counts,
     edna_dump,
     enrol,
     enrol_in_course,
     enrol_many,
-    finds,
     loot,
     make_course,
     nothing_changes,

@@ -18,6 +18,7 @@ from edna.engine.disguising import execute as disguising
 from edna.errors import BagCorrupt, InvalidParameters, PrincipalNotRegistered, ReceiptMalformed, UnknownDisguise
 from edna.models import Bag
 from edna.records.locator import Locator
+from edna.testing.search import finds
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -28,7 +29,6 @@ from tests.support import (
     enrol,
     enrol_in_course,
     enrol_many,
-    finds,
     flipped,
     make_course,
     secrets_of,

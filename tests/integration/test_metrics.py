@@ -30,7 +30,8 @@ from edna import conf, keypool, metrics, views
 from edna.models import Bag, FileTask, Job, JobItem, JobRunner
 from edna.records.locator import Locator
 from edna.store import runs
-from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, finds, secrets_of, statements
+from edna.testing.search import finds
+from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, secrets_of, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 

@@ -10,8 +10,9 @@ import pytest
 import edna
 from edna import signals
 from edna.errors import CapabilityClosed, NotYours, SpecError
+from edna.testing import Person, application_dump
 from tests.installed import installed, registered
-from tests.support import Person, application_dump, statements
+from tests.support import statements
 
 DESK = "tests.integration.desk"
 NAME = "test.at-the-desk"

@@ -16,16 +16,16 @@ from edna.engine.planning.plan import owners_with_rows
 from edna.engine.planning.selection import Selection
 from edna.errors import DanglingReferences, SpecError
 from edna.models import Bag
+from edna.testing import application_dump
+from edna.testing.search import finds
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     enrol,
     enrol_in_course,
-    finds,
     make_course,
     nothing_changes,
     statements,

@@ -16,7 +16,8 @@ from edna.api import Registration
 from edna.custody import password
 from edna.custody.base import SlotSecret, lock_slot
 from edna.errors import PrincipalError, WrongCredentials
-from tests.support import DELETE, edna_dump, finds, know_server_keys, loot, rows_of, statements, vouch_for_what_is_there
+from edna.testing.search import finds
+from tests.support import DELETE, edna_dump, know_server_keys, loot, rows_of, statements, vouch_for_what_is_there
 
 pytestmark = pytest.mark.django_db
 

@@ -17,6 +17,7 @@ from edna import Decorrelate, Disguise, Modify, Remove
 from edna.engine.forwarding import replay_log
 from edna.errors import BagForged, ConstraintRefused, InvalidParameters
 from edna.models import Replay
+from edna.testing.search import finds
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
@@ -26,7 +27,6 @@ from tests.support import (
     enrol,
     enrol_in_course,
     enrol_many,
-    finds,
     loot,
     make_course,
     nothing_changes,

@@ -16,8 +16,9 @@ from apps.websubmit.models import Answer, User
 from edna import AS_IT_WAS, NOTHING, Disguise, Modify, Remove, placeholders, recordmigrations
 from edna.engine.forwarding import table_history
 from edna.errors import RevealRefused, SpecError
+from edna.testing import application_dump
 from tests.installed import registering
-from tests.support import Student, application_dump, enrol_in_course, statements
+from tests.support import Student, enrol_in_course, statements
 
 pytestmark = pytest.mark.django_db
 

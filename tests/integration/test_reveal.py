@@ -16,13 +16,13 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Held, Modify, Param, Reason, Remove, placeholders, store
 from edna.errors import RevealRefused
 from edna.records.locator import BagKind
+from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
     DELETE,
     Student,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol,
     make_course,

@@ -18,6 +18,8 @@ from edna.custody.base import slot_tag
 from edna.engine.bags.reader import Everything, read_all
 from edna.records.bag import BagKind
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
+from edna.testing import Person, application_dump
+from edna.testing.search import finds
 from tests.faults.post.models import Citizen, Letter
 from tests.installed import installed, registered, registering
 from tests.support import (
@@ -25,16 +27,13 @@ from tests.support import (
     ANONYMISE_LECTURE,
     DELETE,
     PASSWORD,
-    Person,
     Student,
     answer_everything,
-    application_dump,
     counts,
     edna_dump,
     enrol,
     enrol_in_course,
     enrol_many,
-    finds,
     flipped,
     know_server_keys,
     loot,

@@ -32,20 +32,11 @@ from edna import errors, receivers
 from edna.engine.pseudoprincipals import factory
 from edna.middleware import EdnaMiddleware, RequestEdna
 from edna.models import PrincipalEntry
+from edna.testing import Person, application_dump
 from edna.visitors import attendance, log_out
 from tests.installed import installed, registered
 from tests.integration.inn.models import Guest, Host, Letter, Meal, Regular, Stay
-from tests.support import (
-    PASSWORD,
-    Person,
-    application_dump,
-    edna_dump,
-    enrol,
-    execute,
-    nothing_changes,
-    rows_of,
-    statements,
-)
+from tests.support import PASSWORD, edna_dump, enrol, execute, nothing_changes, rows_of, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 

@@ -20,21 +20,12 @@ from edna.records.bag import Bag, BagKind
 from edna.records.diff import DiffBatch, Operation
 from edna.records.locator import Locator, seal_locator
 from edna.store import serverkeys
+from edna.testing import Person, application_dump
+from edna.testing.search import finds
 from tests.faults.post.models import Citizen, Letter
 from tests.faults.post.specs import Leave, Mask
 from tests.installed import installed, registered
-from tests.support import (
-    Person,
-    application_dump,
-    edna_dump,
-    execute,
-    finds,
-    flipped,
-    loot,
-    nothing_changes,
-    rows_of,
-    statements,
-)
+from tests.support import edna_dump, execute, flipped, loot, nothing_changes, rows_of, statements
 
 pytestmark = pytest.mark.django_db
 

@@ -16,17 +16,9 @@ from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Modify
 from edna.operations import audit
+from edna.testing import application_dump
 from tests.installed import registering
-from tests.support import (
-    ANONYMISE_ALL,
-    ANONYMISE_LECTURE,
-    DELETE,
-    Student,
-    application_dump,
-    enrol_many,
-    make_course,
-    statements,
-)
+from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, DELETE, Student, enrol_many, make_course, statements
 
 pytestmark = pytest.mark.django_db
 

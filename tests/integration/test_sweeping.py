@@ -15,7 +15,8 @@ import edna
 from edna import api, signals
 from edna.models import Bag, Job, JobItem, JobRunner, PrincipalEntry, SessionLink
 from edna.operations import sweeping
-from tests.support import Person, application_dump, execute, statements
+from edna.testing import Person, application_dump
+from tests.support import execute, statements
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from django.contrib.contenttypes.models import ContentType
 import edna
 from edna.engine.pseudoprincipals import orphans
 from edna.operations import sweeping, verifying
-from tests.support import Person
+from edna.testing import Person
 from tests.zoo.models import lending, studio, town
 from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
 

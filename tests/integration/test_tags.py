@@ -24,6 +24,8 @@ from edna.errors import EntryForged, JobForged
 from edna.models import AuditEntry, Job, JobItem, KeySlot, PrincipalEntry, SessionLink
 from edna.operations import audit, expiry, jobs, sweeping, verifying, vouching
 from edna.operations.jobs import JobReport, JobState
+from edna.testing import application_dump
+from edna.testing.search import finds
 from tests.integration.shell import refused
 from tests.support import (
     ANONYMISE_ALL,
@@ -31,11 +33,9 @@ from tests.support import (
     DELETE,
     PASSWORD,
     Student,
-    application_dump,
     cut_into_chunks,
     enrol_in_course,
     execute,
-    finds,
     know_server_keys,
     loot,
     nothing_changes,

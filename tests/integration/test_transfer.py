@@ -42,12 +42,11 @@ from edna.models import (
     random_primary_key,
 )
 from edna.operations import audit, bundle, transfer
+from edna.testing import Dump, application_dump
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
-    Dump,
     answer_everything,
-    application_dump,
     edna_dump,
     enrol,
     flipped,

@@ -21,6 +21,7 @@ from edna.models import AuditEntry, Bag, FileTask, Job, JobItem, KeySlot, LegalH
 from edna.operations import audit, verifying
 from edna.operations.findings import KINDS, Severity, Verified
 from edna.records.bag import BagKind
+from edna.testing.search import finds
 from tests.support import (
     ANONYMISE_LECTURE,
     DELETE,
@@ -28,7 +29,6 @@ from tests.support import (
     answer_everything,
     enrol,
     execute,
-    finds,
     make_course,
     secrets_of,
     statements,

@@ -15,7 +15,8 @@ from django.db.models import Model
 from django.db.models.signals import post_save
 
 import edna
-from tests.support import Person, application_dump, edna_dump
+from edna.testing import Person, application_dump
+from tests.support import edna_dump
 from tests.zoo import specs
 from tests.zoo.fields import PointField
 from tests.zoo.models import court, shop, town

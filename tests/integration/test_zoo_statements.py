@@ -12,7 +12,8 @@ from django.db import connection
 from django.db.models import Model
 
 import edna
-from tests.support import Person, statements
+from edna.testing import Person
+from tests.support import statements
 from tests.zoo import specs
 from tests.zoo.models import court, lending, shop, studio, town
 from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures

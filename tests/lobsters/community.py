@@ -13,9 +13,10 @@ from typing import Any
 from django.db.models import Model
 
 import edna
+from edna.testing import Person, application_dump
 from tests.lobsters.models import Comment, Draft, Message, Moderation, Story, Tag, Tagging, User, Vote
 from tests.lobsters.specs import ANON
-from tests.support import Person, application_dump, edna_dump
+from tests.support import edna_dump
 
 state = application_dump
 

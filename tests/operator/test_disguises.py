@@ -21,6 +21,7 @@ from apps.websubmit.models import Answer, Lecture, User
 from edna import Disguise, Keep, Remove
 from edna.admin.forms import MOST_CHOSEN, MOST_LISTED
 from edna.operations import audit, jobs, preview
+from edna.testing.search import finds
 from tests.installed import registering
 from tests.operator.conftest import Operator, address, chosen, without_tokens
 from tests.support import (
@@ -32,7 +33,6 @@ from tests.support import (
     enrol,
     enrol_in_course,
     enrol_many,
-    finds,
     loot,
     make_course,
     nothing_changes,

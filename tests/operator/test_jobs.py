@@ -14,6 +14,7 @@ from edna.admin import words
 from edna.models import Job
 from edna.operations import audit, jobs
 from edna.operations.jobs import JobState
+from edna.testing.search import finds
 from tests.operator.conftest import Operator, Refusal, Stubborn, address
 from tests.operator.test_disguises import text_of
 from tests.support import (
@@ -23,7 +24,6 @@ from tests.support import (
     answer_everything,
     enrol,
     enrol_many,
-    finds,
     make_course,
     nothing_changes,
     statements,

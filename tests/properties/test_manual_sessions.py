@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import edna
 from apps.websubmit.models import Answer, User
 from edna.engine.revealing import blobs
-from tests.support import Student, answer_everything, application_dump, edna_dump, enrol, make_course
+from edna.testing import application_dump
+from tests.support import Student, answer_everything, edna_dump, enrol, make_course
 
 pytestmark = pytest.mark.django_db
 

@@ -30,7 +30,7 @@ from apps.lobsters_sim.models import (
     User,
     Vote,
 )
-from tests.support import Person
+from edna.testing import Person
 
 NAME = "quillfeather"
 FIRST_KEY = 7_340_000_000_001

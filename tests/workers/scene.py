@@ -18,7 +18,7 @@ from apps.lobsters_sim.keys import DECAY
 from apps.lobsters_sim.models import Comment, Hat, User
 from edna.operations import jobs
 from edna.operations.jobs import JobReport, JobState
-from tests.support import Dump, Person, application_dump
+from edna.testing import Dump, Person, application_dump
 from tests.waiting import eventually
 from tests.workers import members
 

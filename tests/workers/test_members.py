@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.lobsters_sim.models import User
-from tests.support import check_foreign_keys
+from edna.testing.dumps import check_foreign_keys
 from tests.workers import members
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]

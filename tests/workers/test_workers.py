@@ -15,7 +15,9 @@ from benchmarks.kit.servers import Server
 from edna import tasks
 from edna.operations import jobs
 from edna.operations.jobs import JobState
-from tests.support import ANONYMISE_ALL, answer_everything, application_dump, enrol_many, finds, make_course
+from edna.testing import application_dump
+from edna.testing.search import finds
+from tests.support import ANONYMISE_ALL, answer_everything, enrol_many, make_course
 from tests.waiting import eventually
 from tests.workers import members
 from tests.workers.crew import Crew, Listener, arguments_in

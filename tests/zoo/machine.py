@@ -27,7 +27,9 @@ from edna.errors import NotYours, PrincipalNotRegistered, UnregisteredOwners
 from edna.models import KeySlot, LastRun, PrincipalEntry
 from edna.operations import sweeping
 from edna.spec import Disguise
-from tests.support import EDNA_TABLES, check_foreign_keys, cut_into_chunks, dump_query, finds, loot
+from edna.testing.dumps import check_foreign_keys, dump_query
+from edna.testing.search import finds
+from tests.support import EDNA_TABLES, cut_into_chunks, loot
 from tests.zoo.oracle import Oracle, Row, Snapshot, columns_of, key_fields, snapshot
 
 EPOCH = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)

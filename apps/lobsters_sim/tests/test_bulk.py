@@ -13,7 +13,8 @@ import pytest
 from apps.lobsters_sim.management.commands.lobsters_seed import Bar
 from apps.lobsters_sim.models import Comment, Story, Tag, User
 from apps.lobsters_sim.seeding import bulk
-from tests.support import application_dump, statements
+from edna.testing import application_dump
+from tests.support import statements
 
 WHEN = datetime.datetime(2024, 2, 29, 23, 59, 59, tzinfo=datetime.UTC)
 TAG = ("id", "tag", "hotness_mod")

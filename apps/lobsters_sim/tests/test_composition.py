@@ -15,7 +15,9 @@ import edna
 from apps.lobsters_sim.keys import finish
 from apps.lobsters_sim.models import Comment, Message, Moderation, Story, User, Vote
 from edna import api
-from tests.support import application_dump, edna_dump, finds, loot
+from edna.testing import application_dump
+from edna.testing.search import finds
+from tests.support import edna_dump, loot
 
 from .conftest import Person, Site
 from .owners import counts, somebody

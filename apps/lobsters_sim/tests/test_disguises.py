@@ -39,7 +39,9 @@ from apps.lobsters_sim.models import (
     Vote,
 )
 from apps.showcase.tests.counting import counted_alike
-from tests.support import application_dump, edna_dump, finds, loot, statements
+from edna.testing import application_dump
+from edna.testing.search import finds
+from tests.support import edna_dump, loot, statements
 
 from .conftest import BACKEND, PASSWORD, Person, Site
 from .owners import counts, somebody

@@ -26,7 +26,7 @@ from apps.lobsters_sim.scores import confidence
 from apps.lobsters_sim.seeding import words
 from apps.lobsters_sim.seeding.histograms import histogram_of, read
 from apps.lobsters_sim.voting import place
-from tests.support import application_dump
+from edna.testing import application_dump
 
 from .owners import OWNERS, counts
 

@@ -12,7 +12,8 @@ from django.db.models import QuerySet
 
 import edna
 from edna import Decorrelate, Held, Modify, Reason, Remove, placeholders
-from tests.support import Student, application_dump, edna_dump, execute
+from edna.testing import application_dump
+from tests.support import Student, edna_dump, execute
 
 pytestmark = pytest.mark.django_db
 

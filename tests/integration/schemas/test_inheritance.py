@@ -12,7 +12,8 @@ import edna
 from edna import Decorrelate, Held, Keep, Modify, Reason, Remove, placeholders
 from edna.checks import returning
 from edna.errors import DanglingReferences
-from tests.support import Student, application_dump, edna_dump, statements
+from edna.testing import application_dump
+from tests.support import Student, edna_dump, statements
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,8 @@ from django.db.models.signals import post_save
 
 import edna
 from edna import Decorrelate, Held, Modify, Reason, Remove
-from tests.support import Student, application_dump, edna_dump, statements
+from edna.testing import application_dump
+from tests.support import Student, edna_dump, statements
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,8 @@ import pytest
 
 import edna
 from edna import Decorrelate, Modify, Remove, placeholders
-from tests.support import Student, application_dump, edna_dump
+from edna.testing import application_dump
+from tests.support import Student, edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -13,7 +13,8 @@ from edna import Decorrelate, Held, Keep, Modify, Reason, Remove, placeholders
 from edna.db.rows import table_of
 from edna.engine.revealing.constraints import refuses_at_once
 from edna.errors import DanglingReferences
-from tests.support import Student, application_dump, edna_dump
+from edna.testing import application_dump
+from tests.support import Student, edna_dump
 
 pytestmark = pytest.mark.django_db
 

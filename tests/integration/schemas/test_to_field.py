@@ -10,7 +10,8 @@ from django.db.models import Q
 
 import edna
 from edna import Decorrelate, Held, Modify, Reason, Remove, placeholders
-from tests.support import Student, application_dump, edna_dump, statements
+from edna.testing import application_dump
+from tests.support import Student, edna_dump, statements
 
 pytestmark = pytest.mark.django_db
 

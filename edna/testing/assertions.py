@@ -1,0 +1,43 @@
+"""What a disguise promises, as assertions: it can be undone exactly, and meanwhile nothing of the person is to be read.
+
+Each fails with an AssertionError that names tables and columns, never what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from django.db import DEFAULT_DB_ALIAS
+
+from edna.testing.dumps import Dump, application_dump, differences
+from edna.testing.search import Needle, places
+
+
+@contextmanager
+def everything_returns(*, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> Iterator[None]:
+    """At the end of the block every table of the application is what it was at its beginning, byte for byte.
+
+    ``ignore`` names tables (``django_session``) and columns (``auth_user.last_login``) that may be others.
+    """
+    before = application_dump(using=using, ignore=ignore)
+    yield
+    assert_same(before, application_dump(using=using, ignore=ignore), using=using, ignore=ignore)
+
+
+def assert_same(before: Dump, after: Dump, *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:
+    """Two dumps are the same."""
+    if found := differences(before, after, using=using, ignore=ignore):
+        raise AssertionError("\n".join(["Not everything is as it was:", *found]))
+
+
+def assert_nothing_left(*needles: Needle, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:
+    """None of these texts stands in any table, edna's own and sessions included, in whatever spelling.
+
+    ``ignore`` names tables and columns that may hold them. A text is at least some letters long: a short one is found by chance.
+    """
+    if not needles or not all(needle if isinstance(needle, str | bytes) else True for needle in needles):
+        raise ValueError("name what must not be found: an e-mail address, a name, a text")
+    named = {repr(needle): needle for needle in needles}
+    if found := places(named, using=using, ignore=ignore):
+        raise AssertionError("\n".join(["Something of the person is left:", *found]))

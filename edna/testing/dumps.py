@@ -1,0 +1,99 @@
+"""Exact dumps of tables: every row as it is stored, byte for byte, read past the models.
+
+Knows which tables are edna's by their names alone, and nothing of what stands in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+#: By table: its rows in a fixed order, the stored bytes of each column in hexadecimal.
+Dump = dict[str, list[tuple[str | None, ...]]]
+
+
+def tables(*, using: str = DEFAULT_DB_ALIAS) -> list[str]:
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        return sorted(connection.introspection.table_names(cursor))
+
+
+def columns(table: str, *, using: str = DEFAULT_DB_ALIAS) -> list[str]:
+    # Not by Django's introspection, which on SQLite parses the definition of every table, and takes longer than all else here.
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)} LIMIT 0")
+        return [column[0] for column in cursor.description]
+
+
+def is_edna_s(table: str) -> bool:
+    return table.startswith("edna_")
+
+
+def application_dump(*, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> Dump:
+    """Every row of every table that is not edna's. Fails if a foreign key dangles.
+
+    ``ignore`` names tables (``django_session``) and columns (``auth_user.last_login``) that may change.
+    """
+    check_foreign_keys(using=using)
+    return {
+        table: rows(table, using=using, ignore=ignore)
+        for table in tables(using=using)
+        if not is_edna_s(table) and table not in ignore
+    }
+
+
+def rows(table: str, *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> list[tuple[str | None, ...]]:
+    with connections[using].cursor() as cursor:
+        cursor.execute(dump_query(table, using=using, ignore=ignore), [])
+        return sorted(cursor.fetchall(), key=repr)
+
+
+def dump_query(table: str, *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> str:
+    connection = connections[using]
+    names = ", ".join(_exact(connection, column) for column in dumped_columns(table, using=using, ignore=ignore))
+    return f"SELECT {names} FROM {connection.ops.quote_name(table)}"
+
+
+def dumped_columns(table: str, *, using: str, ignore: Collection[str]) -> list[str]:
+    return [column for column in columns(table, using=using) if f"{table}.{column}" not in ignore]
+
+
+def _exact(connection: Any, column: str) -> str:
+    """The stored bytes of a column in hexadecimal, and on SQLite, where it may differ from row to row, their storage class."""
+    name = connection.ops.quote_name(column)
+    if connection.vendor == "sqlite":
+        # CAST would round a real to 15 digits.
+        value = f"CASE typeof({name}) WHEN 'real' THEN printf('%%!.20g', {name}) ELSE hex(CAST({name} AS BLOB)) END"
+        return f"typeof({name}) || ' ' || coalesce({value}, '')"
+    if connection.vendor == "mysql":
+        return f"HEX(CAST({name} AS BINARY))"
+    return f"encode(convert_to({name}::text, 'UTF8'), 'hex')"
+
+
+def check_foreign_keys(tables: Sequence[str] | None = None, *, using: str = DEFAULT_DB_ALIAS) -> None:
+    """Fail if a foreign key dangles. MariaDB checks each statement itself; asking it takes two slow questions for each table."""
+    connection = connections[using]
+    if connection.vendor != "mysql":
+        connection.check_constraints(tables)
+
+
+def differences(before: Dump, after: Dump, *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> list[str]:
+    """A line for each table that is another one: how many rows are missing and new, and which columns changed."""
+    found = []
+    for table in sorted(before.keys() | after.keys()):
+        missing = Counter(before.get(table, ())) - Counter(after.get(table, ()))
+        new = Counter(after.get(table, ())) - Counter(before.get(table, ()))
+        if not missing and not new:
+            continue
+        line = f"{table}: {missing.total()} rows are missing, {new.total()} are new"
+        names = dumped_columns(table, using=using, ignore=ignore)
+        # A row that is there in both is one whose first column is: the primary key of most tables.
+        was = {row[0]: row for row in missing}
+        pairs = [(was[row[0]], row) for row in new if row[0] in was]
+        changed = [name for place, name in enumerate(names) if any(old[place] != now[place] for old, now in pairs)]
+        found.append(f"{line}; changed: {', '.join(changed)}" if changed else line)
+    return found
