@@ -228,9 +228,9 @@ def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool,
     return found
 
 
-def asking_for_any(sources: Sequence[str]) -> str:
-    """A statement that says of each source, what stands behind FROM, whether it has a row."""
-    return "SELECT " + ", ".join([f"EXISTS (SELECT 1 FROM {source})" for source in sources])
+def asking_for_any(queries: Sequence[str]) -> str:
+    """A statement that says of each query whether it finds a row."""
+    return "SELECT " + ", ".join([f"EXISTS ({query})" for query in queries])
 
 
 def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) -> list[bool]:

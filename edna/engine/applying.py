@@ -28,7 +28,8 @@ from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome
 from edna.engine.graph.references import without_row
 from edna.engine.planning import plan as planning
-from edna.engine.planning.steps import Plan, Target, TooManyRows
+from edna.engine.planning.scope import Scope
+from edna.engine.planning.steps import Plan, Target
 from edna.engine.principals import entries_of, identity
 from edna.engine.revealing import reveal as revealing
 from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered, UnregisteredOwners
@@ -58,7 +59,7 @@ def plan(cls: type[Disguise], principal: Model, *, params: Params | None, unlock
     serverkeys.require(using=using)
     given = validated_params(cls, params)
     target = _target(model, reference, unlocked, lock=False, using=using)
-    return planning.build(cls, [target], params=given, using=using, lock=False)
+    return planning.build(Scope(cls, [target], params=given, using=using))
 
 
 def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan:
@@ -90,12 +91,14 @@ def disguise(
     # In mode client, chunks whose receipt nobody has got yet must not be there.
     whole = atomic or (cls.locators or conf.locator_mode()) == "client" or _inside_another_transaction(using)
 
-    def work() -> Receipt:
+    def in_one() -> Receipt | None:
+        """None if there are too many rows for that; then nothing is done."""
         target = _target_now(model, reference, unlocked, using=using)
+        scope = Scope(cls, [target], params=given, using=using, lock=True)
         most = None if whole or not target.entry.natural else conf.chunk_rows()
-        prepared = planning.build(
-            cls, [target], params=given, using=using, lock=True, most=most, lock_principals_first=True
-        )
+        prepared = planning.build_within(scope, most=most, lock_principals_first=True)
+        if prepared is None:
+            return None
         receipt = disguising.execute(prepared, now=timezone.now(), using=using)[0]
         note()
         return receipt
@@ -110,9 +113,7 @@ def disguise(
         target = _target(model, reference, unlocked, lock=False, using=using)
         return chunks.disguise(cls, target, params=given, using=using)
 
-    receipt = None
-    with contextlib.suppress(TooManyRows):
-        receipt = _applied(cls, work, using=using)
+    receipt = _applied(cls, in_one, using=using)
     if receipt is None:
         receipt = _applied(cls, in_chunks, using=None)
     if unlocked is not None:
@@ -208,8 +209,8 @@ def disguise_all(
             # Read anew: an earlier batch may have put something into their lists.
             targets = [Target(entry, (entry,)) for entry in entries_of(model, part, lock=True, using=using)]
             planning.lock_principals(model, targets, using=using)
-            prepared = planning.build(cls, targets, params=given, using=using, lock=True, first_owner_only=True)
-            receipts += disguising.execute(prepared, now=timezone.now(), using=using)
+            scope = Scope(cls, targets, params=given, using=using, lock=True, first_owner_only=True)
+            receipts += disguising.execute(planning.build(scope), now=timezone.now(), using=using)
             if progress is not None:
                 progress(len(receipts), len(everybody))
         if receipts:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
@@ -35,6 +34,7 @@ from edna.engine.graph.ordering import relations_to
 from edna.engine.graph.outcome import Outcome, in_rows
 from edna.engine.graph.references import key_of
 from edna.engine.planning import plan as planning
+from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
 from edna.engine.planning.steps import Plan, Target
@@ -52,8 +52,6 @@ Part = dict[type[Model], Collection[Row]]
 _MOST_KEYS = 10_000
 #: How often the rows are read anew because the database has refused a chunk.
 _ATTEMPTS = 4
-
-_TABLES_IN_SQL = re.compile(r'(?:FROM|JOIN) ["`]([^"`]+)["`]')
 
 
 # Disguising
@@ -112,12 +110,9 @@ class _Disguising:
         return Receipt(self.cls.name, self.locator)
 
     def _plan(self, part: Part | None) -> Plan:
+        target = _locked(self.target, registry.principal_model_for(self.cls), using=self.using)
         return planning.build(
-            self.cls,
-            [_locked(self.target, registry.principal_model_for(self.cls), using=self.using)],
-            params=self.params,
-            using=self.using,
-            lock=True,
+            Scope(self.cls, [target], params=self.params, using=self.using, lock=True),
             part=None if part is None else {table: _limit(table, keys) for table, keys in part.items()},
             finished=self.finished,
         )
@@ -157,11 +152,10 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
     """What each chunk but the last is about, in their order. The last one is about the principal's own row, and all that is left."""
     model = registry.principal_model_for(cls)
     owners = [key_of(model, str(entry.reference), using=using) for entry in target.owners if entry.attached]
-    prepared = compiled_disguise(cls, using, False, False)  # type: ignore[arg-type]  # classes are hashable
     most = min(conf.chunk_rows(), _MOST_KEYS)
     parts: list[Part] = [{}]
     rows = 0
-    for unit in _units(prepared.steps):
+    for unit in _units(compiled_disguise(cls, using=using).steps):
         if table_of(model).model in unit.tables:
             break
         scan = _Scan(cls, params, owners, using)
@@ -202,10 +196,10 @@ def _units(steps: Sequence[CompiledStep]) -> Iterator[_Unit]:
         before[table] |= {link.other.model for link in families.links_of(table)}
         before[table] &= by_table.keys() - {table}
         for step in found:
-            mentioned = _TABLES_IN_SQL.findall(step.selection.sql) if step.selection else []
-            for other in {names[name] for name in mentioned if name in names} - {table}:
+            read = step.selection.tables if step.selection else ()
+            for other in {names[name] for name in read if name in names} - {table}:
                 before[other].add(table)
-            if mentioned.count(table._meta.db_table) > 1:
+            if read.count(table._meta.db_table) > 1:
                 own_joins.add(table)
     together = _circles(before)
     order = TopologicalSorter(

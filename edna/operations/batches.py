@@ -22,7 +22,8 @@ from edna.engine.books.measurements import measuring
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning import plan as planning
-from edna.engine.planning.steps import Plan, Target, TooManyRows
+from edna.engine.planning.scope import Scope
+from edna.engine.planning.steps import Plan, Target
 from edna.operations import audit, dormant_batches
 from edna.records.locator import Receipt
 from edna.spec import Disguise
@@ -150,18 +151,18 @@ def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:
 def _plan(work: Work, targets: Sequence[Target]) -> Plan | None:
     """For as many of the targets as have not too many rows for one transaction: at least one."""
     while targets:
-        try:
-            return planning.build(
-                work.disguise,
-                targets,
-                params=work.params,
-                using=work.using,
-                lock=True,
-                first_owner_only=work.everybody,
-                most=conf.chunk_rows() if len(targets) > 1 else None,
-            )
-        except TooManyRows:
-            targets = targets[: len(targets) // 2]
+        scope = Scope(
+            work.disguise,
+            targets,
+            params=work.params,
+            using=work.using,
+            lock=True,
+            first_owner_only=work.everybody,
+        )
+        plan = planning.build_within(scope, most=conf.chunk_rows() if len(targets) > 1 else None)
+        if plan is not None:
+            return plan
+        targets = targets[: len(targets) // 2]
     return None
 
 

@@ -18,8 +18,9 @@ from edna import registry, store
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
+from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
-from edna.engine.planning.steps import Plan, Target, TooManyRows
+from edna.engine.planning.steps import Plan, Target
 from edna.operations import jobs
 from edna.spec import Disguise, validated_params
 from edna.store import jobs as store_jobs
@@ -115,10 +116,7 @@ def preview(
     references = [reference_of(model, principal.pk) for principal in principals]
     entries = store.entries_by_reference(model._meta.label_lower, references, using=using)
     targets = [Target(entry, (entry,)) for entry in entries]
-    try:
-        plan = planning.build(disguise, targets, params=given, using=using, lock=False, most=MOST_ROWS)
-    except TooManyRows:
-        return _estimated(disguise, None, len(targets))
+    plan = planning.build_within(Scope(disguise, targets, params=given, using=using), most=MOST_ROWS)
     return _estimated(disguise, plan, len(targets))
 
 

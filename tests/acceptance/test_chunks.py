@@ -36,7 +36,10 @@ class Stopped(Exception):
 
 @dataclass
 class Transactions:
-    """How many were committed since the count was last set to nought, and after how many the process dies."""
+    """How many were committed since the count was last set to nought, and after how many the process dies.
+
+    Those do not count that only found out that one transaction is not enough: they return None, and have changed nothing.
+    """
 
     committed: int = 0
     at_most: int | None = None
@@ -46,7 +49,8 @@ class Transactions:
     def run(self, work: Callable[[], Any], *, using: str) -> Any:
         def watched() -> Any:
             result = work()
-            if self.depth == 1 and self.at_most is not None and self.committed >= self.at_most:
+            full = self.at_most is not None and self.committed >= self.at_most
+            if self.depth == 1 and full and result is not None:
                 raise Stopped
             return result
 
@@ -55,7 +59,7 @@ class Transactions:
             result = _run(watched, using=using)
         finally:
             self.depth -= 1
-        self.committed += self.depth == 0
+        self.committed += self.depth == 0 and result is not None
         return result
 
     def of(self, work: Callable[[], Any], *, at_most: int | None = None) -> int:

@@ -213,7 +213,7 @@ def test_letting_go_asks_all_tables_at_once() -> None:
     receipt = edna.disguise("test.by-row", student.user)
     with edna.unlock(secret_key=student.secret_key) as unlocked:
         sent = statements(lambda: edna.reveal(receipt, unlocked))
-    assert len([sql for sql in sent if "EXISTS (SELECT 1 FROM" in sql]) == 1
+    assert len([sql for sql in sent if "EXISTS (SELECT 1" in sql]) == 1
     assert not [sql for sql in sent if "django_admin_log" in sql and "EXISTS" not in sql]
 
 

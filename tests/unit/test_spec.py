@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import re
 import uuid
 from typing import Any
 
 import pytest
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from apps.websubmit.models import Answer, Question, User
 from edna import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove, placeholders
@@ -179,6 +180,44 @@ def test_a_parameter_in_a_condition_is_bound_not_spliced() -> None:
     assert compiled is not None
     assert [param.name for param in compiled.params if isinstance(param, Param)] == ["lecture", "text"]
     assert repr(Param("lecture")) == "Param('lecture')"
+
+
+@pytest.mark.parametrize(
+    ("where", "read"),
+    [
+        (None, ["websubmit_answer"]),
+        (Q(text="x"), ["websubmit_answer"]),
+        (Q(question__lecture=1), ["websubmit_answer", "websubmit_question"]),
+        (~Q(author__answers__text="x"), ["websubmit_answer", "websubmit_answer"]),
+        (Q(question__in=Question.objects.filter(lecture__label="x")), [
+            "websubmit_answer", "websubmit_lecture", "websubmit_question",
+        ]),
+        (Q(Exists(Answer.objects.filter(author=OuterRef("author"), text="x"))), ["websubmit_answer", "websubmit_answer"]),
+        (Q(question__in=Question.objects.filter(pk=1).order_by().union(Question.objects.order_by())), [
+            "websubmit_answer", "websubmit_question", "websubmit_question",
+        ]),
+    ],
+)  # fmt: skip
+def test_a_selection_knows_the_tables_that_it_reads(where: Q | None, read: list[str]) -> None:
+    compiled = Selection.compile(Answer, ["id"], owners=["author"], where=where, using="default")
+    assert compiled is not None
+    assert sorted(compiled.tables) == read
+    assert compiled.joins == (len(read) > 1)
+    named = re.findall(r'(?:FROM|JOIN) ["`]([^"`]+)["`]', compiled.sql)
+    assert sorted(named) == read
+
+
+def test_one_statement_asks_of_each_selection_whether_it_finds_a_row() -> None:
+    found = [
+        Selection.compile(model, ["id"], owners=[owner], where=None, using="default")
+        for model, owner in ((Answer, "author"), (Question, "lecture"))
+    ]
+    selections = [each for each in found if each is not None]
+    asking = Selection.any_of_each(selections, waiting=[False, False], using="default")
+    assert asking.sql.count("EXISTS (SELECT ") == 2
+    assert "ORDER BY" not in asking.sql
+    owners = [param for param in asking.params if param in selections[0].params]
+    assert len(owners) == 2
 
 
 def test_only_columns_of_the_table_can_be_named() -> None:

@@ -30,7 +30,7 @@ from edna.engine.disguising.row_changes import Moved
 from edna.engine.graph.ordering import deletion_order, relations_to
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.mentions import mentioned_by
-from edna.engine.planning.plan import emptied, with_families
+from edna.engine.planning.removals import emptied, with_families
 from edna.engine.planning.steps import Plan, PlannedStep, Target
 from edna.engine.pseudoprincipals import factory
 from edna.engine.revealing import blobs

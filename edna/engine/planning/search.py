@@ -37,7 +37,7 @@ class Finding:
 
     def find(self, step: CompiledStep) -> list[Row]:
         """The rows that the step means, each with what its selection reads."""
-        if step.selection is None:
+        if step.selection is None or (self.keys is not None and not self.keys):
             return []
         if id(step.selection) not in self._found:
             found = step.selection.run(owners=self.keys, params=self.params, using=self.using)

@@ -10,16 +10,17 @@ import datetime
 import functools
 import operator
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Lookup, Model, Q, QuerySet
+from django.db.models import F, Lookup, Model, Q, QuerySet, Value
+from django.db.models.sql import Query
 
-from edna.db.rows import Row, listed, packets, plain
+from edna.db.rows import Row, asking_for_any, listed, packets, plain
 from edna.spec import Param
 
 
@@ -54,6 +55,8 @@ class Selection:
 
     sql: str
     params: tuple[Any, ...]
+    #: What it was compiled from, to be asked about it.
+    query: Query = field(repr=False, compare=False)
 
     @classmethod
     def compile(
@@ -83,12 +86,35 @@ class Selection:
             sql, params = query.query.get_compiler(using=using).as_sql()
         except EmptyResultSet:
             return None
-        return cls(sql, tuple(params))
+        return cls(sql, tuple(params), query.query)
+
+    @classmethod
+    def any_of_each(cls, selections: Sequence[Selection], *, waiting: Sequence[bool], using: str) -> Selection:
+        """One that finds one row, which says of each selection whether it would find any.
+
+        Of a ``waiting`` one, the statement waits for whoever is writing such a row, and has not committed.
+        """
+        asked, bound = [], []
+        for each, waits in zip(selections, waiting, strict=True):
+            query = each.query.clone()
+            query.clear_ordering(force=True)
+            query.clear_select_clause()
+            query.add_annotation(Value(1), "found")
+            query.select_for_update = waits
+            sql, params = query.get_compiler(using=using).as_sql()
+            asked.append(sql)
+            bound += params
+        return cls(asking_for_any(asked), tuple(bound), Query(None))
+
+    @functools.cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it reads, by the database's names, each as often as it is read."""
+        return tuple(_tables_of(self.query))
 
     @property
     def joins(self) -> bool:
         """Whether it reads several tables, or one several times."""
-        return " JOIN " in self.sql or self.sql.count("SELECT ") > 1
+        return len(self.tables) > 1
 
     def run(self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str) -> list[Row]:
         """The rows of these owners; ``owners`` is None for a selection compiled without."""
@@ -113,6 +139,20 @@ class Selection:
         with connection.cursor() as cursor:
             cursor.execute(sql, bound)
             return plain(cursor.fetchall(), connection)
+
+
+def _tables_of(query: Query) -> Iterator[str]:
+    if not query.combinator:
+        read = [table.table_name for alias, table in query.alias_map.items() if query.alias_refcount[alias]]
+        # Django compiles copies of the parts of a union: these know their own table only by their model.
+        yield from read or ([query.model._meta.db_table] if query.model else [])
+    parts: list[Any] = [query.where, *query.annotation_select.values(), *query.combined_queries]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Query):
+            yield from _tables_of(part)
+        elif hasattr(part, "get_source_expressions"):
+            parts += part.get_source_expressions()
 
 
 def _driver_value(value: Any, connection: BaseDatabaseWrapper) -> Any:

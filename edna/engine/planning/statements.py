@@ -74,7 +74,7 @@ class Probe:
     asking: Selection
 
     @classmethod
-    def of(cls, steps: Sequence[CompiledStep]) -> Probe:
+    def of(cls, steps: Sequence[CompiledStep], *, using: str) -> Probe:
         """About those that read a table of their own each: along an index, and there may be many."""
         found: dict[int, Selection] = {}
         waiting: set[int] = set()
@@ -83,25 +83,27 @@ class Probe:
                 found[id(step.selection)] = step.selection
                 # As the selection would wait for somebody who is writing a row just now, and has not committed.
                 waiting |= set() if step.guarded else {id(step.selection)}
-        asked = [
-            each.sql.partition(" FROM ")[2].rpartition(" ORDER BY ")[0] + (" FOR UPDATE" if key in waiting else "")
-            for key, each in found.items()
-        ]
-        params = tuple(param for each in found.values() for param in each.params)
-        return cls(tuple(found.values()), Selection(raw.asking_for_any(asked), params))
+        selections = tuple(found.values())
+        waits = [key in waiting for key in found]
+        return cls(selections, Selection.any_of_each(selections, waiting=waits, using=using))
 
 
 @dataclass(frozen=True)
 class Compiled:
     steps: tuple[CompiledStep, ...]
-    probe: Probe
+    #: Only with locks: what is looked at without them may wait for nobody.
+    probe: Probe | None
     #: Relations to removed rows that no step deals with, but their ``on_delete`` does: ``SET_NULL`` and its like.
     emptied: tuple[coverage.Relation, ...]
 
 
-@functools.lru_cache(maxsize=256)
-def compiled_disguise(disguise: type[Disguise], using: str, lock: bool, everyone: bool) -> Compiled:
+def compiled_disguise(disguise: type[Disguise], *, using: str, lock: bool = False, everyone: bool = False) -> Compiled:
     """The disguise's statements, compiled once per process: only values are bound per call."""
+    return _compiled_disguise(disguise, using=using, lock=lock, everyone=everyone)  # type: ignore[arg-type]  # classes are hashable
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled_disguise(disguise: type[Disguise], *, using: str, lock: bool, everyone: bool) -> Compiled:
     coverage.require_covered(disguise)
     principal = registry.principal_model_for(disguise)
     steps = tuple(
@@ -110,7 +112,8 @@ def compiled_disguise(disguise: type[Disguise], using: str, lock: bool, everyone
         for table in _tables(step)
     )
     steps = tuple(_read_together(steps, principal, using=using, lock=lock, everyone=everyone))
-    return Compiled(steps, Probe.of(steps), tuple(coverage.set_null_relations(disguise)))
+    probe = Probe.of(steps, using=using) if lock else None
+    return Compiled(steps, probe, tuple(coverage.set_null_relations(disguise)))
 
 
 def _read_together(

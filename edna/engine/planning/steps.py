@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db.models import Model
@@ -33,10 +33,6 @@ _SMALLEST_BAG_BYTES: Final = 1_150
 Part = Mapping[type[Model], Collection[Any] | None]
 #: Of some tables, the rows that have been dealt with, by their keys.
 Finished = Mapping[type[Model], Collection[Row]]
-
-
-class TooManyRows(Exception):
-    """There are more rows than the caller wants to deal with in one transaction."""
 
 
 #: Where the keys of a principal's pseudoprincipals lie, and with which keys it may open.
@@ -86,6 +82,18 @@ class PlannedStep:
             (position,) = positions
             return [(row[position],) for row in self.rows]
         return list(map(operator.itemgetter(*positions), self.rows))
+
+    def only(self, keep: Callable[[Row], bool]) -> PlannedStep:
+        """With the rows whose primary keys are to be kept."""
+        kept = [position for position, key in enumerate(self.primary_keys()) if keep(key)]
+        if len(kept) == len(self.rows):
+            return self
+        return replace(
+            self,
+            rows=[self.rows[position] for position in kept],
+            targets=[self.targets[position] for position in kept],
+            groups=[self.groups[position] for position in kept] if self.groups else [],
+        )
 
     @property
     def gives_away(self) -> bool:

@@ -1,0 +1,112 @@
+"""What comes with the rows that a disguise removes: each row once, the other parts of the same objects, references that are emptied.
+
+Invariant: a row that is removed is not modified as well, and a pseudoprincipal that others may need stays. Reads what hangs on removed
+rows; writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db.models import Model
+
+from edna import coverage
+from edna.db import rows as raw
+from edna.db.rows import table_of
+from edna.engine.graph import families
+from edna.engine.graph.references import reference_of
+from edna.engine.planning.scope import Scope
+from edna.engine.planning.steps import PlannedStep
+from edna.records.diff import Operation
+
+#: By table, the step that removes its rows.
+Removed = dict[type[Model], PlannedStep]
+
+
+def removed_by(steps: Sequence[PlannedStep], scope: Scope) -> Removed:
+    """Everything that goes with the removals among ``steps``."""
+    removed = _merged([step for step in steps if step.operation is Operation.REMOVE])
+    _spare_pseudoprincipals(removed, scope)
+    return with_families(removed, lock=scope.lock, using=scope.using)
+
+
+def _merged(removals: Sequence[PlannedStep]) -> Removed:
+    """One removal per table, each row once, however many steps name it."""
+    merged: dict[type[Model], PlannedStep] = {}
+    for step in removals:
+        first = merged.setdefault(step.table.model, step)
+        if first is not step:
+            known = set(first.primary_keys())
+            for key, row, target in zip(step.primary_keys(), step.rows, step.targets, strict=True):
+                if key not in known:
+                    first.rows.append(row)
+                    first.targets.append(target)
+                    if key in step.shares:
+                        first.shares[key] = step.shares[key]
+    return merged
+
+
+def _spare_pseudoprincipals(removed: Removed, scope: Scope) -> None:
+    """Keep the rows of the targets' pseudoprincipals that others may need: a row that they share with somebody names them, and
+    whoever comes back first brings it back."""
+    principals = table_of(scope.model).model
+    entries = [entry for target in scope.targets for entry in target.owners if not entry.natural]
+    if principals not in removed or not entries:
+        return
+    named = {name for step in removed.values() for share in step.shares.values() for name in share.names}
+    needed = {key for target in scope.targets for key in target.needed}
+    # What is in a list may be such a row, removed earlier: only the key would tell.
+    spared = {
+        str(entry.reference)
+        for entry in entries
+        if entry.locators or entry.reference in named or entry.public_key in needed
+    }
+    removed[principals] = removed[principals].only(lambda key: reference_of(scope.model, key[0]) not in spared)
+
+
+def with_families(removed: Removed, *, lock: bool, using: str) -> Removed:
+    """With the rows of parents' and children's tables that are the same objects as rows to be removed."""
+    found: families.Found = {
+        model: {
+            key: (row, (target, step.shares.get(key)))
+            for key, row, target in zip(step.primary_keys(), step.rows, step.targets, strict=True)
+        }
+        for model, step in removed.items()
+        if families.links_of(model)
+    }
+    if not found:
+        return removed
+    families.complete(found, lock=lock, using=using)
+    for model, rows in found.items():
+        table = table_of(model)
+        step = PlannedStep(Operation.REMOVE, table, table.names, None)
+        step.rows = [row for row, _ in rows.values()]
+        step.targets = [target for _, (target, _) in rows.values()]
+        step.shares = {key: share for key, (_, (_, share)) in rows.items() if share is not None}
+        removed[model] = step
+    return removed
+
+
+def without_removed(step: PlannedStep, removed: Mapping[type[Model], PlannedStep]) -> PlannedStep:
+    """A row that is removed is not modified as well."""
+    going = removed.get(step.table.model)
+    if going is None or not going.rows or step.on_paper:
+        return step
+    gone = set(going.primary_keys())
+    return step.only(lambda key: key not in gone)
+
+
+def emptied(
+    relation: coverage.Relation, removed: Mapping[type[Model], PlannedStep], *, lock: bool, using: str
+) -> PlannedStep:
+    """References to removed rows that become NULL, or what their model says: recorded, so that a reveal fills them again."""
+    target = removed[table_of(relation.target).model]
+    position = target.columns.index(relation.field.target_field.name)
+    owner = {row[position]: target_index for row, target_index in zip(target.rows, target.targets, strict=True)}
+    table = table_of(relation.model)
+    names = (*table.key_names, relation.field.name)
+    step = PlannedStep(Operation.MODIFY, table, names, None, relation=relation)
+    for row in raw.read_where(table, names, relation.field.name, list(owner), lock=lock, using=using):
+        step.rows.append(row)
+        step.targets.append(owner[row[-1]])
+    return without_removed(step, removed)

@@ -1,0 +1,56 @@
+"""Whom a plan is for, and how its rows are read: what every part of planning is told. Values; reads and writes nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+from django.db.models import Model
+
+from edna import registry
+from edna.engine.graph.references import key_of
+from edna.engine.planning.steps import Target
+from edna.spec import Disguise
+
+
+@dataclass(frozen=True)
+class Scope:
+    """``disguise`` with ``params`` for ``targets``; for everybody at once (to be looked at) where ``everyone`` is set.
+
+    ``first_owner_only`` says that ``targets`` are a part of everybody: a row with several owners is then modified only for the first
+    of them, in whichever part they are.
+    """
+
+    disguise: type[Disguise]
+    targets: Sequence[Target]
+    _: KW_ONLY
+    params: Mapping[str, Any]
+    using: str
+    lock: bool = False
+    everyone: bool = False
+    first_owner_only: bool = False
+
+    @functools.cached_property
+    def model(self) -> type[Model]:
+        """The principal model."""
+        return registry.principal_model_for(self.disguise)
+
+    @functools.cached_property
+    def owners(self) -> Mapping[str, int]:
+        """The references of those whose rows are meant, each with the position of its target."""
+        return {
+            str(entry.reference): position
+            for position, target in enumerate(self.targets)
+            for entry in target.owners
+            if entry.attached
+        }
+
+    @functools.cached_property
+    def keys(self) -> list[Any] | None:
+        """Their raw primary keys; None stands for everybody's."""
+        return None if self.everyone else [key_of(self.model, each, using=self.using) for each in self.owners]
+
+    def with_targets(self, targets: Sequence[Target]) -> Scope:
+        return replace(self, targets=targets)
