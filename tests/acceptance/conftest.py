@@ -35,3 +35,11 @@ def community(lobsters: None) -> Community:
 def small_community(lobsters: None) -> Community:
     """The same with one story each."""
     return Community(stories=1)
+
+
+@pytest.fixture(params=[None, 3], ids=["whole", "chunks"])
+def chunked_community(request: Any, settings: Any, lobsters: None) -> Community:
+    """The same, where disguises are cut into chunks of three rows, and where they are not."""
+    if request.param:
+        settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": request.param}
+    return Community()

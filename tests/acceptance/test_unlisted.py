@@ -19,7 +19,7 @@ from edna.engine.bags.reader import read_all
 from edna.models import PrincipalEntry
 from edna.operations import sweeping
 from edna.records.locator import seal_locator
-from tests.lobsters.community import Community, Member
+from tests.lobsters.community import Community, Member, between
 from tests.lobsters.models import Message, Story, User
 from tests.lobsters.specs import ANON, BY_URL, CLEAR_OUTBOX, DISOWN_STORIES, GDPR, TOPIC
 from tests.support import edna_dump, statements
@@ -206,3 +206,41 @@ def _as_earlier_releases(scene: Scene) -> None:
     entry = scene.entry()
     entry.locators = seal_locator(scene.cleared.locator, recipient=PublicKey(entry.public_key))
     entry.save()
+
+
+@pytest.mark.thorough
+def test_receipts_from_the_history_unlock(chunked_community: Community, settings: Any) -> None:
+    """In locator mode ``client`` as well: those of pseudoprincipals open with a key that another receipt leads to."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    receipt = edna.disguise(ANON, chunked_community.ann.user)
+    edna.disguise_all(ANON)
+    with chunked_community.ann.unlock(receipts=[receipt]) as unlocked:
+        found = [entry.receipt for entry in edna.history(unlocked)]
+    with chunked_community.ann.unlock(receipts=found) as unlocked:
+        assert {entry.receipt for entry in edna.history(unlocked)} == set(found)
+        for each in found:
+            assert edna.reveal(each, unlocked).complete
+    theirs = edna.disguise(DISOWN_STORIES, chunked_community.cat.user)
+    with chunked_community.ann.unlock(receipts=[theirs]) as unlocked, pytest.raises(edna.errors.ReceiptForeign):
+        edna.history(unlocked)
+
+
+@pytest.mark.thorough
+def test_receipts_that_were_not_given_are_not_made_worthless(chunked_community: Community, settings: Any) -> None:
+    """Ann removes a message of her pseudoprincipal with her key; then she takes back what made it, by that receipt alone."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    disowned = edna.disguise(DISOWN_STORIES, chunked_community.ann.user)
+    with chunked_community.ann.unlock(receipts=[disowned]) as unlocked:
+        voice = edna.speak_as(unlocked, Story.objects.get(title="ann 0"))
+    message = Message.objects.create(author=voice, recipient=chunked_community.bob.user, body="Thank you")
+    with chunked_community.ann.unlock(receipts=[disowned]) as unlocked:
+        cleared = edna.disguise(CLEAR_OUTBOX, chunked_community.ann.user, unlocked=unlocked)
+    assert between(message) == []
+    with chunked_community.ann.unlock(receipts=[disowned]) as unlocked:
+        edna.reveal(disowned, unlocked)
+    with chunked_community.ann.unlock(receipts=[disowned, cleared]) as unlocked:
+        assert edna.reveal(cleared, unlocked).complete
+        # Her pseudoprincipal has waited for the bag that the server did not know.
+        assert between(message) == [(voice.pk, chunked_community.bob.pk)]
+        assert edna.reveal(disowned, unlocked).complete
+    assert between(message) == [(chunked_community.ann.pk, chunked_community.bob.pk)]

@@ -36,6 +36,11 @@ TO_THE_NEXT = "Why did you edit my title?"
 COUNTED = (Story, Comment, Vote)
 
 
+def between(message: Message) -> list[tuple[Any, Any]]:
+    """Author and recipient, if the message is there."""
+    return list(Message.objects.filter(pk=message.pk).values_list("author", "recipient"))
+
+
 @dataclass
 class Member(Person):
     """Somebody with an account of the site, and a key."""
@@ -143,6 +148,13 @@ class Community:
     def all_take_back(self, *rounds: Round) -> None:
         for member in self.members:
             member.takes_back(*rounds)
+
+    def all_take_back_the_rest(self) -> None:
+        """One member after the other, the newest first, without anybody in the way."""
+        for member in self.members:
+            for entry in member.history():
+                outcome = member.reveal(entry.receipt)
+                assert outcome.held == [], (member.user.username, entry.name)
 
     # Who owns what
 
