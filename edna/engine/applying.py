@@ -18,7 +18,6 @@ from edna import conf, registry
 from edna.db import transactions
 from edna.engine import chunks
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import InChunks
 from edna.engine.books import noted
 from edna.engine.books.measurements import measuring
 from edna.engine.by_hand import handmade
@@ -279,22 +278,20 @@ def reveal(
     using = unlocked.using
     serverkeys.require_any(using=using)
     whole, several = atomic or not allow_partial, False
+
+    def in_one() -> Outcome | None:
+        """None if it was done in chunks; then nothing is done."""
+        return revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial)
+
+    def in_chunks() -> Outcome:
+        return chunks.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial, separately=several)
+
     try:
-        try:
-            return transactions.run(
-                lambda: revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial),
-                using=using,
-            )
-        except InChunks:
-            pass  # it goes on below: what goes wrong there has nothing to do with this
-
-        def in_chunks() -> Outcome:
-            return chunks.reveal(
-                receipt, unlocked, overrides=overrides, allow_partial=allow_partial, separately=not whole
-            )
-
-        several = not whole
-        return transactions.run(in_chunks, using=using) if whole else in_chunks()
+        outcome = transactions.run(in_one, using=using)
+        if outcome is None:
+            several = not whole
+            outcome = in_chunks() if several else transactions.run(in_chunks, using=using)
+        return outcome
     except IntegrityError:
         pass
     except DatabaseBusy as error:

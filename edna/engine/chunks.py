@@ -335,7 +335,9 @@ def _reveal_chunk(
     receipt: Receipt, chunk: Chunk, unlocked: Unlocked, *, overrides: Overrides, separately: bool
 ) -> Outcome:
     def work() -> Outcome:
-        return revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, chunk=chunk)
+        outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, chunk=chunk)
+        assert outcome is not None
+        return outcome
 
     return transactions.run(work, using=unlocked.using) if separately else work()
 

@@ -32,10 +32,6 @@ class Chunk:
         return {self.first.chunk(number) for number in range(self.number)}
 
 
-class InChunks(Exception):
-    """The receipt names several chunks: the caller has to ask for one after the other."""
-
-
 def chunks_of(locator: Locator, listed: Collection[Locator]) -> list[int]:
     """The numbers of the chunks that are left of a disguise whose first this is. There are no gaps but for what was damaged."""
     found = [0]

@@ -18,7 +18,7 @@ from edna import conf, store
 from edna.crypto.keys import SecretKey
 from edna.engine.bags import unlisted
 from edna.engine.bags.capability import SEGMENTS_AT_ONCE, Unlocked, listed_locators, require_meant
-from edna.engine.bags.chain import Chunk, InChunks, chunks_of
+from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.opened import Opened
 from edna.engine.books.expiry_dates import nothing_kept, today
 from edna.engine.forwarding import vendors
@@ -83,18 +83,19 @@ class Everything:
     unopened: set[bytes] = field(default_factory=set)
 
 
-def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) -> Journal:
+def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) -> Journal | None:
     """Open everything, the receipt's bags among it; those of one ``chunk`` of it without those of earlier ones, which know nothing
-    of what was made later.
+    of what was made later. None if the disguise was done in several chunks, and none was asked for.
 
     Raises:
-        InChunks: the receipt's disguise was done in several, and none was asked for.
         ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
         BagError: a bag of the receipt was changed, moved or forged.
         ConfigurationError: it was made on another kind of database, and its values cannot be brought here.
     """
     reader = _Reader(receipt if chunk is None else Receipt(receipt.disguise, chunk.locator), unlocked)
-    reader.follow(without=chunk.earlier if chunk else (), all_at_once=chunk is None)
+    if chunk is None and len(chunks_of(receipt.locator, reader.own.items)) > 1:
+        return None
+    reader.follow(without=chunk.earlier if chunk else ())
     current = reader.current()
     if current.head.disguise != receipt.disguise:
         raise ReceiptMalformed(
@@ -169,10 +170,13 @@ class _Reader:
         self._found = False
         self._today = today()
 
-    def follow(self, *, without: Collection[Locator] = (), all_at_once: bool = False) -> None:
-        own = self._hold(self.unlocked.entry(lock=True), self.unlocked.secret_key)
-        if all_at_once and self._current is not None and len(chunks_of(self._current, own.items)) > 1:
-            raise InChunks
+    @functools.cached_property
+    def own(self) -> Holder:
+        """The principal who unlocked, locked."""
+        return self._hold(self.unlocked.entry(lock=True), self.unlocked.secret_key)
+
+    def follow(self, *, without: Collection[Locator] = ()) -> None:
+        own = self.own
         given = [self._current] if self._current is not None else []
         # With everybody in whose list it is: anybody may have put it there, and only one of them can open it.
         wanted = {locator: [own] for locator in (*self.unlocked.locators, *given, *own.items) if locator not in without}

@@ -46,17 +46,20 @@ from edna.store import Entry, retention
 
 def reveal(
     receipt: Receipt, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool, chunk: Chunk | None = None
-) -> Outcome:
+) -> Outcome | None:
     """Open the receipt's bags with what ``unlocked`` holds, or those of one of its chunks, and restore what they say.
 
+    None if the disguise was done in several chunks, and none was asked for: then nothing is done.
+
     Raises:
-        InChunks: the disguise was done in several chunks, and none was asked for.
         ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
         BagError: a bag was changed, moved or forged; it stays where it is, as evidence.
         RevealRefused: something is held and ``allow_partial`` is off.
     """
     require_columns(overrides)
     journal = journals.read(receipt, unlocked, chunk=chunk)
+    if journal is None:
+        return None
     outcome = restore(journal, unlocked, overrides=overrides, allow_partial=allow_partial)
     ledger_strike.strike(journal, chunk=chunk, using=unlocked.using)
     unlocked.forget_voices()
