@@ -161,28 +161,3 @@ def test_every_setting_is_documented() -> None:
 
     text = "".join(page.read_text() for page in DOCS.rglob("*.md"))
     assert [name for name in conf.DEFAULTS if f"`{name}`" not in text and f'EDNA["{name}"]' not in text] == []
-
-
-WORDS = (
-    "principal",
-    "natural principal",
-    "pseudoprincipal",
-    "disguise",
-    "reveal",
-    "remove",
-    "modify",
-    "decorrelate",
-    "diff record",
-    "speaks-for record",
-    "bag",
-    "locator",
-    "receipt",
-    "key slot",
-    "unlocked principal",
-    "key pool",
-)
-
-
-def test_the_glossary_explains_every_word() -> None:
-    text = (DOCS / "glossary.md").read_text()
-    assert [word for word in WORDS if f"**{word}**" not in text] == []

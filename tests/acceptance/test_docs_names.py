@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import django
 import pytest
 from django.apps import apps
 from django.core.management import get_commands
 
+import edna
 from edna import conf
 
 ROOT = Path(__file__).resolve().parents[2]
+DJANGO = Path(django.__file__).parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -95,6 +99,73 @@ def test_the_format_names_every_personalisation() -> None:
     """Each key and each hash has a purpose of its own; the page that is normative lists them."""
     page = (ROOT / "docs" / "format.md").read_text()
     assert [name for name in sorted(set(re.findall(r'b"(edna\.[\w.]+)"', SOURCE))) if name not in page] == []
+
+
+# docs/glossary.md: the words of which the code makes its names
+
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
+#: Where modules and classes are named after what the glossary explains.
+NAMED_ROOMS = ("engine", "records", "store", "custody", "spec.py", "keypool.py", "schedules.py")
+#: Words that Django's own models, fields, users and sessions are named with need no explanation.
+OF_DJANGO = ("db", "apps", "contrib/auth", "contrib/contenttypes", "contrib/sessions")
+#: English that means here what it means everywhere. Whatever could be mistaken for something else belongs into the glossary.
+PLAIN_ENGLISH = """
+    apply compile current driver engine everything execute find finish follower go hand incoming inspection kind known let made
+    measurement move open own owner ownership pending place plan progress reader registration removal search secret seen
+    selection settle staff statistic store task taken told uniqueness unknown write
+"""
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier or a phrase, without the endings that make others of them."""
+    return [without_ending(word.lower()) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+
+
+def without_ending(word: str) -> str:
+    for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
+        if word.endswith(ending) and len(word) - len(ending) > 2 and not word.endswith(("ss", "as", "us")):
+            word = word.removesuffix(ending) + instead
+            break
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bgnp" else word
+
+
+def names_in(place: Path) -> Iterator[str]:
+    """Of modules and classes."""
+    for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+        yield path.parent.name if path.stem == "__init__" else path.stem
+        yield from re.findall(r"^ *class (\w+)", path.read_text(), re.MULTILINE)
+
+
+def explained() -> set[str]:
+    """The words that the glossary explains."""
+    return {word for term in re.findall(r"\*\*([^*]+)\*\*", GLOSSARY) for word in words_of(term)}
+
+
+def test_the_glossary_explains_the_words_of_the_code() -> None:
+    of_django = {word for part in OF_DJANGO for name in names_in(DJANGO / part) for word in words_of(name)}
+    known = explained() | of_django | set(words_of(PLAIN_ENGLISH))
+    said = [(word, name) for room in NAMED_ROOMS for name in names_in(ROOT / "edna" / room) for word in words_of(name)]
+    assert sorted((word, name) for word, name in said if not is_known(word, known)) == []
+
+
+def is_known(word: str, known: set[str]) -> bool:
+    """Also two words in one: names of modules are written so."""
+    return word in known or any(
+        without_ending(word[:at]) in known and without_ending(word[at:]) in known for at in range(3, len(word) - 2)
+    )
+
+
+def test_no_plain_word_is_explained_or_unused() -> None:
+    used = {word for room in NAMED_ROOMS for name in names_in(ROOT / "edna" / room) for word in words_of(name)}
+    assert [word for word in PLAIN_ENGLISH.split() if without_ending(word) in explained()] == []
+    assert [word for word in PLAIN_ENGLISH.split() if without_ending(word) not in used] == []
+
+
+def test_the_glossary_explains_what_an_outcome_says() -> None:
+    assert [name for name in edna.Outcome().as_dict() if f"**{name}**" not in GLOSSARY] == []
+    assert "**reason**" in GLOSSARY
+    concepts = (ROOT / "docs" / "concepts.md").read_text()
+    assert [reason.name for reason in edna.Reason if f"`{reason.name}`" not in concepts] == []
 
 
 # docs/invariants.md: the names and numbers that code and tests cite
