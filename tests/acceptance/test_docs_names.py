@@ -42,6 +42,7 @@ INNER = "engine|store|operations|records|crypto|custody|checks|management"  # de
 FILE = re.compile(rf"(?<![\w/.-])((?:{ROOMS}|{INNER})/[\w./-]*\w)")
 DOTTED = re.compile(r"(?<![\w/.@-])(edna(?:\.\w+)+)\b(?![-:…])")
 WORD = re.compile(r"\b((?:edna|websubmit|lobsters|hotcrp)_[a-z]\w*)\b")
+MODULE = re.compile(rf"`(?:edna\.)?((?:{INNER}|db)\.\w+(?:\.\w+)*)`")
 SETTING = re.compile(r'EDNA\["(\w+)"\]')
 TARGET = re.compile(r"\bmake ([a-z][a-z-]*)\b(?=`|\s+#|\s*$|\s+[A-Z]+=)", re.MULTILINE)
 #: Files of the reader's.
@@ -89,10 +90,17 @@ def test_what_the_page_names_is_there(page: Path) -> None:
     text = page.read_text()
     missing = [name for name in FILE.findall(text) if not there_is_file(name)]
     missing += [name for name in DOTTED.findall(text) if not there_is_name(name)]
+    missing += [name for name in MODULE.findall(text) if not can_be_imported(f"edna.{name}")]
     missing += [name for name in WORD.findall(text) if not there_is_word(name)]
     missing += [name for name in SETTING.findall(text) if name not in conf.DEFAULTS]
     missing += [name for name in TARGET.findall(text) if not there_is_target(name)]
     assert sorted(set(missing)) == []
+
+
+def test_docstrings_and_comments_name_modules_that_are_there() -> None:
+    named = set(MODULE.findall(SOURCE))
+    assert len(named) > 10
+    assert sorted(name for name in named if not can_be_imported(f"edna.{name}")) == []
 
 
 def test_the_format_names_every_personalisation() -> None:

@@ -1,6 +1,6 @@
 """Whoever is removed must not stay on the list of a paused job, or among those who failed in one: it would say that they were here.
 
-`engine.leaving` asks first whether there is anything. An item that a runner has locked is left to that runner, which finds nobody.
+`engine.books.departure` asks first whether there is anything. An item that a runner has locked is left to that runner, which finds nobody.
 """
 
 from __future__ import annotations

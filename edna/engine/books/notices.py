@@ -1,6 +1,6 @@
 """What schedules keep about people: it must not outlive their accounts, where it would say that they were here.
 
-`engine.leaving` asks first whether there is anything. A day is kept only where the project has a schedule for such people.
+`engine.books.departure` asks first whether there is anything. A day is kept only where the project has a schedule for such people.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Forwarded:
 
 
 class Follower:
-    """What else happens to a batch on its way; see `engine.replaying`."""
+    """What else happens to a batch on its way; see `engine.forwarding.replay_log`."""
 
     def concerns(self, batch: DiffBatch) -> bool:
         return False

@@ -1,7 +1,7 @@
 """Brings every opened bag to the tables of today before anything of it is restored, and accounts for what cannot come along.
 
 Invariant: what is stuck stays sealed as it was, and so does whatever it needs. Changes opened bags and the account of the reveal;
-reads tables as `engine.forwarding` and `engine.replaying` do, writes none.
+reads tables as `engine.forwarding` and `engine.forwarding.replay_log` do, writes none.
 """
 
 from __future__ import annotations
