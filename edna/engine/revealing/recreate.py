@@ -1,10 +1,9 @@
 """Makes pseudoprincipals again that were swept as orphans, where what is revealed names them.
 
 A record that was sealed with its person's key at hand may name one of the person's pseudoprincipals to which no row referred any
-more (`engine.pseudoprincipals.orphans`). It has the key that it had, and the columns of a new one. Invariant: what a reveal finds is as
-if nothing had
-been swept; only where the disguise that made it has expired meanwhile, and its secret key with it, it gets a key pair that nobody has.
-No statement unless one of the person's pseudoprincipals has no entry, or is known only by its primary key.
+more (`engine.pseudoprincipals.orphans`). It has the key that it had, and the columns of a new one. Invariant: what a reveal finds
+is as if nothing had been swept; only where the disguise that made it has expired meanwhile, and its secret key with it, it gets a
+key pair that nobody has. No statement unless one of the person's pseudoprincipals has no entry, or is known only by its primary key.
 """
 
 from __future__ import annotations
