@@ -155,7 +155,7 @@ def test_places_that_hold_a_value_are_found_in_one_statement() -> None:
 
 def test_very_many_values_are_looked_for_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     (ada,) = (student.user for student in enrol_many(1))
-    monkeypatch.setattr(raw, "_MOST_MENTIONS", 4)
+    monkeypatch.setattr("edna.db.rows.reading._MOST_MENTIONS", 4)
     found: list[Any] = []
     asked = statements(lambda: found.append(holding(PLACES, [-1, -2, -3, -4, ada.pk], using="default")))
     assert (found, len(asked)) == ([{1}], 3)

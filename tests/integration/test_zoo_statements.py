@@ -139,7 +139,8 @@ def test_as_many_statements_for_1000_rows_as_for_10(
     """Of every disguise, and of its reveal; two people, one with ten rows of everything and one with a thousand."""
     settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 10_000}
     # What servers take in one packet is another matter: a thousand shared rows are a thousand bags.
-    monkeypatch.setattr("edna.db.rows.MAX_STATEMENT_BYTES", 15 * 2**20)
+    for module in ("edna.db.rows", "edna.db.rows.binding"):
+        monkeypatch.setattr(f"{module}.MAX_STATEMENT_BYTES", 15 * 2**20)
     make, fill = HABITATS[habitat]
     new = Numbers()
     people = {rows: make(number) for number, rows in enumerate((FEW, MANY))}

@@ -1,0 +1,57 @@
+"""Raw rows of any table, the application's or our own: read, inserted, updated and deleted in bulk.
+
+Values travel exactly as the database driver hands them over and takes them (no converters, no model instances, no
+signals), so that what was read can be written back to the byte. Each function issues a number of statements that does
+not depend on the number of rows, but for packets that would grow beyond `MAX_STATEMENT_BYTES` or hold more parameters than
+the database binds (SQLite; PostgreSQL with server-side binding). Knows no disguises, bags or keys. All SQL that is not Django's is in
+this package.
+"""
+
+from __future__ import annotations
+
+from edna.db.rows.binding import (
+    GIVEN,
+    MAX_STATEMENT_BYTES,
+    listed,
+    marks_for,
+    packets,
+    plain,
+    python_value,
+    python_values,
+    row_bytes,
+    total_bytes,
+)
+from edna.db.rows.reading import any_rows, asking_for_any, held_values, holding, read, read_where, take
+from edna.db.rows.tables import Row, Table, table_of
+from edna.db.rows.updating import update
+from edna.db.rows.writing import check_deferred, delete, delete_where, in_one_statement, insert, insert_free
+
+__all__ = [
+    "GIVEN",
+    "MAX_STATEMENT_BYTES",
+    "Row",
+    "Table",
+    "any_rows",
+    "asking_for_any",
+    "check_deferred",
+    "delete",
+    "delete_where",
+    "held_values",
+    "holding",
+    "in_one_statement",
+    "insert",
+    "insert_free",
+    "listed",
+    "marks_for",
+    "packets",
+    "plain",
+    "python_value",
+    "python_values",
+    "read",
+    "read_where",
+    "row_bytes",
+    "table_of",
+    "take",
+    "total_bytes",
+    "update",
+]

@@ -1,0 +1,168 @@
+"""How rows and lists of values stand in a statement: their places, their parameters, and how many fit in one.
+
+Invariant: values travel as the driver hands them over and takes them. Knows what each database can bind; sends no statement of its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Field, TimeField
+
+from edna.db.packed import packed
+from edna.db.rows.tables import Row, Table
+
+#: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
+MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
+#: What a statement calls the values that it brings along; no application has a table of this name.
+GIVEN: Final = "edna_given"
+
+# Places and parameters
+
+
+def listed(values: Sequence[Any], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    """Places for the values of a list, and what stands there."""
+    if connection.vendor == "mysql" and len(values) == 1:
+        return ("_binary %s" if type(values[0]) is bytes else "%s"), list(values)
+    if connection.vendor == "mysql" and values:
+        return "%s", [packed([(value,) for value in values], connection, between=",")]
+    return marks_for(len(values)), list(values)
+
+
+def marks_for(count: int) -> str:
+    return ", ".join(["%s"] * count)
+
+
+def among(
+    match: Sequence[Field[Any, Any]], wanted: Sequence[Row], connection: BaseDatabaseWrapper
+) -> tuple[str, list[Any]]:
+    """``match IN (wanted)``, for one column or for several compared together."""
+    columns = [connection.ops.quote_name(field.column) for field in match]
+    if len(columns) == 1:
+        marks, params = listed([value for (value,) in wanted], connection)
+        return f"{columns[0]} IN ({marks})", params
+    if connection.vendor == "mysql":
+        return f"({', '.join(columns)}) IN ((%s))", [packed(wanted, connection, between="),(")]
+    rows = ", ".join([f"({marks_for(len(row))})" for row in wanted])
+    rows = f"VALUES {rows}" if connection.vendor == "sqlite" else rows
+    return f"({', '.join(columns)}) IN ({rows})", [value for row in wanted for value in row]
+
+
+def one_key(table: Table, connection: BaseDatabaseWrapper) -> str:
+    return " AND ".join(f"{connection.ops.quote_name(field.column)} = %s" for field in table.key)
+
+
+def along_index(table: Table, match: Sequence[Field[Any, Any]], connection: BaseDatabaseWrapper) -> str:
+    """The table, to be read along the index over these columns, where that can be said.
+
+    Left alone, MariaDB reads all of a small table for a few hundred keys. A read that locks then waits for whoever holds any row of it,
+    and two that lock come to deadlock over rows that neither of them wants.
+    """
+    name = connection.ops.quote_name(table.model._meta.db_table)
+    # A table that others have made may lack the index.
+    if connection.vendor != "mysql" or not table.model._meta.managed:
+        return name
+    if tuple(match) == tuple(table.key):
+        return f"{name} FORCE INDEX (PRIMARY)"
+    # The database names the index of a unique column after it, if the column was made so, as ours are.
+    own = len(match) == 1 and match[0].unique and table.model._meta.app_label == "edna"
+    return f"{name} FORCE INDEX ({connection.ops.quote_name(str(match[0].column))})" if own else name
+
+
+def cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:
+    """The column's type as PostgreSQL casts to it: ``rel_db_type`` turns serials into integers."""
+    rel_db_type: Callable[[BaseDatabaseWrapper], str | None] = getattr(field, "rel_db_type", field.db_type)
+    return str(rel_db_type(connection))
+
+
+def bindable(table: Table, names: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:
+    """Rows as SQLite's driver takes them: Django teaches it to read times of day, but not to write them."""
+    times = {position for position, name in enumerate(names) if isinstance(table.field(name), TimeField)}
+    if not times:
+        return rows
+    return [
+        tuple(
+            str(value) if position in times and isinstance(value, datetime.time) else value
+            for position, value in enumerate(row)
+        )
+        for row in rows
+    ]
+
+
+# How many
+
+
+def packets(
+    rows: Sequence[Row], connection: BaseDatabaseWrapper, *, other_parameters: int = 0
+) -> Iterator[Sequence[Row]]:
+    """Runs of rows that fit one statement: one run unless the rows are large, or more than the database can bind."""
+    most = (most_parameters(connection) - other_parameters) // max(1, len(rows[0])) if rows else 0
+    if len(rows) <= most and total_bytes(rows) <= MAX_STATEMENT_BYTES:
+        yield from [rows] if rows else []
+        return
+    start, size = 0, 0
+    for position, row in enumerate(rows):
+        length = row_bytes(row)
+        if position - start == most or (size and size + length > MAX_STATEMENT_BYTES):
+            yield rows[start:position]
+            start, size = position, 0
+        size += length
+    if start < len(rows):
+        yield rows[start:]
+
+
+def most_parameters(connection: BaseDatabaseWrapper) -> int:
+    if connection.vendor == "sqlite":
+        connection.ensure_connection()
+        limit: int = connection.connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+        return limit
+    # PostgreSQL's protocol counts parameters in 16 bits; other parameters are written into the statement's text.
+    return 65_535 if connection.settings_dict["OPTIONS"].get("server_side_binding") else sys.maxsize
+
+
+def row_bytes(row: Sequence[Any]) -> int:
+    """About how many bytes a row takes in a statement or a bag."""
+    return total_bytes([row])
+
+
+def total_bytes(rows: Sequence[Sequence[Any]]) -> int:
+    """The sum of `row_bytes`, column by column: most hold no text, or text alone."""
+    total = 12 * sum(map(len, rows))
+    for values in zip(*rows, strict=True):
+        kinds = set(map(type, values))
+        if kinds == {str} or kinds == {bytes}:
+            total += sum(map(len, values))
+        elif str in kinds or bytes in kinds:
+            total += sum([len(value) for value in values if type(value) is str or type(value) is bytes])
+    return total
+
+
+# What comes back
+
+
+def plain(rows: Sequence[Row], connection: BaseDatabaseWrapper) -> list[Row]:
+    """Rows without driver-owned buffers: PostgreSQL's memoryviews become bytes."""
+    if connection.vendor == "postgresql" and any(isinstance(value, memoryview) for row in rows for value in row):
+        return [tuple(bytes(value) if isinstance(value, memoryview) else value for value in row) for row in rows]
+    return list(rows)
+
+
+def python_value(column: Field[Any, Any], value: Any, *, using: str) -> Any:
+    """A raw value as the application's code sees it on a model instance."""
+    return python_values(column, [value], using=using)[0]
+
+
+def python_values(column: Field[Any, Any], values: Iterable[Any], *, using: str) -> list[Any]:
+    """Raw values of one column as `python_value` makes them."""
+    connection = connections[using]
+    expression = column.get_col(column.model._meta.db_table)
+    found = list(values)
+    for convert in (*connection.ops.get_db_converters(expression), *expression.get_db_converters(connection)):
+        found = [convert(value, expression, connection) for value in found]
+    return found

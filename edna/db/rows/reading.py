@@ -1,0 +1,184 @@
+"""Reads raw rows of any table in bulk: by key, by a column, and whether there are any.
+
+Invariant: each function takes a number of statements that does not depend on the rows, but for packets that grow too large.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Field
+
+from edna.db.rows.binding import GIVEN, along_index, among, listed, most_parameters, packets, plain
+from edna.db.rows.tables import Row, Table
+
+_BIGINT: Final = 2**63
+#: Values that one statement may mention, each as often as it does: about as many bytes, if they are keys.
+_MOST_MENTIONS: Final = 100_000
+
+# Rows
+
+
+def read(table: Table, names: Sequence[str], keys: Sequence[Row], *, lock: bool, using: str) -> list[Row]:
+    """The named columns of the rows with these primary keys, in key order."""
+    return _read(table, names, table.key, keys, lock=lock, using=using)
+
+
+def read_where(
+    table: Table,
+    names: Sequence[str],
+    column: str,
+    values: Sequence[Any],
+    *,
+    lock: bool,
+    using: str,
+    also: tuple[str, Any] | None = None,
+) -> list[Row]:
+    """The named columns of the rows whose ``column`` has one of ``values``, in key order; with ``also``, of those only that have this
+    value in this column."""
+    wanted = [(value,) for value in values]
+    return _read(table, names, (table.field(column),), wanted, lock=lock, using=using, also=also)
+
+
+def _read(
+    table: Table,
+    names: Sequence[str],
+    match: Sequence[Field[Any, Any]],
+    wanted: Sequence[Row],
+    *,
+    lock: bool,
+    using: str,
+    also: tuple[str, Any] | None = None,
+) -> list[Row]:
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns = ", ".join([quote(table.field(name).column) for name in names])
+    order = ", ".join([quote(field.column) for field in table.key])
+    suffix = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
+    source = along_index(table, match, connection)
+    found: list[Row] = []
+    for packet in packets(wanted, connection, other_parameters=1 if also else 0):
+        condition, params = among(match, packet, connection)
+        if also is not None:
+            name, value = also
+            condition, params = f"{condition} AND {quote(table.field(name).column)} = %s", [*params, value]
+        sql = f"SELECT {columns} FROM {source} WHERE {condition} ORDER BY {order}{suffix}"
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            found += plain(cursor.fetchall(), connection)
+    return found
+
+
+def take(
+    table: Table, names: Sequence[str], match: Mapping[str, Any], *, index: str, after: int, most: int, using: str
+) -> list[Row]:
+    """The first ``most`` rows with these values and a key beyond ``after``, locked, but for those that others have locked (if the
+    database can do that; otherwise it waits). In the order of ``index``, which is over the columns of ``match`` and the key.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns = ", ".join([quote(table.field(name).column) for name in names])
+    order = [quote(table.field(name).column) for name in (*match, *table.key_names)]
+    conditions = " AND ".join([f"{column} = %s" for column in order[:-1]])
+    # Left alone, MariaDB looks at all rows with these values from the first one on.
+    source = quote(table.model._meta.db_table) + (
+        f" FORCE INDEX ({quote(index)})" if connection.vendor == "mysql" else ""
+    )
+    skip = " SKIP LOCKED" if connection.features.has_select_for_update_skip_locked else ""
+    suffix = f" FOR UPDATE{skip}" if connection.features.has_select_for_update else ""
+    sql = f"SELECT {columns} FROM {source} WHERE {conditions} AND {order[-1]} > %s ORDER BY {', '.join(order)} LIMIT %s{suffix}"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*match.values(), after, most])
+        return plain(cursor.fetchall(), connection)
+
+
+# Whether there are any
+
+
+def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock: bool = False, using: str) -> set[int]:
+    """The positions of those (table, column) ``places`` that hold any of ``values``.
+
+    In one statement for all places, unless there are very many values. With ``lock``, rows that somebody is writing are waited for,
+    where the database can.
+    """
+    lock = lock and connections[using].features.has_select_for_update
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    found: set[int] = set()
+    most = min(max(1, _MOST_MENTIONS // max(1, len(places))), most_parameters(connection))
+    for start in range(0, len(values) if places else 0, most):
+        question, named = _named_values(values[start : start + most], connection, lock=lock)
+        asked = [
+            question.format(table=quote(table.model._meta.db_table), column=quote(table.field(name).column))
+            for table, name in places
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(asked)}", named)
+            found |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
+    return found
+
+
+def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, lock: bool) -> tuple[str, dict[str, Any]]:
+    """A condition with places for a ``table`` and its ``column``: that this holds any of the values, which have names, for they are
+    looked for in several places."""
+    suffix = " FOR UPDATE" if lock else ""
+    if connection.vendor == "mysql" and all(type(value) is int and abs(value) < _BIGINT for value in values):
+        # Along the column's index. For a list, MariaDB estimates first how many rows each value has, or reads, and locks, all of a table.
+        numbers = f"JSON_TABLE(%(values)s, '$[*]' COLUMNS (k BIGINT PATH '$')) AS {GIVEN}"
+        joined = f"STRAIGHT_JOIN {{table}} ON {{table}}.{{column}} = {GIVEN}.k"
+        return f"EXISTS (SELECT 1 FROM {numbers} {joined}{suffix})", {"values": json.dumps(values)}
+    marks, bound = listed(values, connection)
+    named = {f"v{position}": value for position, value in enumerate(bound)}
+    places = marks % tuple(f"%({name})s" for name in named)
+    return f"EXISTS (SELECT 1 FROM {{table}} WHERE {{column}} IN ({places}){suffix})", named
+
+
+def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool, using: str) -> set[Any]:
+    """Those of ``values`` that ``column`` has in any row, each once, however many rows have it.
+
+    With ``lock``, rows that somebody is writing are waited for, where the database can.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    field = table.field(column)
+    found: set[Any] = set()
+    for packet in packets([(value,) for value in values], connection):
+        condition, params = among((field,), packet, connection)
+        # PostgreSQL takes no FOR UPDATE with DISTINCT.
+        name, distinct, suffix = quote(field.column), "DISTINCT ", ""
+        if lock and connection.features.has_select_for_update:
+            distinct, suffix = "", " FOR UPDATE"
+        sql = f"SELECT {distinct}{name} FROM {quote(table.model._meta.db_table)} WHERE {condition}{suffix}"
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            found |= {value for (value,) in plain(cursor.fetchall(), connection)}
+    return found
+
+
+def asking_for_any(queries: Sequence[str]) -> str:
+    """A statement that says of each query whether it finds a row."""
+    return "SELECT " + ", ".join([f"EXISTS ({query})" for query in queries])
+
+
+def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) -> list[bool]:
+    """For each (table, column, values), whether a row has one of the values in that column; one statement for all. Locks nothing."""
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    asked: list[str] = []
+    params: list[Any] = []
+    for table, name, values in places:
+        column = quote(table.field(name).column)
+        marks, bound = listed(values, connection)
+        asked.append(
+            f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {column} IN ({marks}))"
+            if values
+            else "NULL"
+        )
+        params += bound
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(asked)}", params)
+        return list(map(bool, cursor.fetchone()))

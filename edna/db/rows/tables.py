@@ -1,0 +1,51 @@
+"""Tables as raw rows are of them: a model's stored columns and its key. Knows models; sends no statement."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Field, ForeignKey, Model
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A model's own table: its stored columns, generated ones left out because the database computes them."""
+
+    model: type[Model]
+    fields: tuple[Field[Any, Any], ...]
+    key: tuple[Field[Any, Any], ...]
+
+    @property
+    def label(self) -> str:
+        return self.model._meta.label_lower
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    @functools.cached_property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.key)
+
+    @functools.cached_property
+    def links_within(self) -> tuple[str, ...]:
+        """Foreign keys from the table to itself that may be NULL: a tree's parents."""
+        links = [f for f in self.fields if isinstance(f, ForeignKey) and f.null and getattr(f, "db_constraint", True)]
+        return tuple(f.name for f in links if f.target_field.model is self.model)
+
+    def field(self, name: str) -> Field[Any, Any]:
+        found: Field[Any, Any] = self.model._meta.get_field(name)  # type: ignore[assignment]
+        return found
+
+
+@functools.cache
+def table_of(model: type[Model]) -> Table:
+    model = model._meta.concrete_model or model
+    meta = model._meta
+    fields = tuple(field for field in meta.local_concrete_fields if not getattr(field, "generated", False))
+    key = tuple(getattr(meta, "pk_fields", None) or [meta.pk])
+    return Table(model, fields, key)

@@ -1,0 +1,137 @@
+"""Updates raw rows of any table in bulk, each to values of its own.
+
+Invariant: one statement for all rows, but for packets that grow too large; SQLite takes one for each row, which costs it little.
+Rows are joined to values that the statement brings along; a column that gets one value in all rows is set to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from edna.db.packed import is_one_value, packed
+from edna.db.rows.binding import GIVEN, along_index, among, bindable, cast, listed, marks_for, one_key, packets
+from edna.db.rows.tables import Row, Table
+
+
+def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str) -> None:
+    """Set the named columns; each row is its key values followed by the new values. In columns that are ``kept``, None leaves a row
+    as it is."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            statement = _of_one_row(table, names, kept, connection)
+            width = len(table.key)
+            rows = bindable(table, (*table.key_names, *names), rows)
+            cursor.executemany(statement, [(*row[width:], *row[:width]) for row in rows])
+            return
+        for packet in packets(rows, connection):
+            cursor.execute(*_Update(table, names, packet, kept, connection).statement())
+
+
+def _of_one_row(table: Table, names: Sequence[str], kept: Collection[str], connection: BaseDatabaseWrapper) -> str:
+    quote = connection.ops.quote_name
+    columns = {name: quote(table.field(name).column) for name in names}
+    assignments = ", ".join(
+        [f"{column} = " + (f"COALESCE(%s, {column})" if name in kept else "%s") for name, column in columns.items()]
+    )
+    return f"UPDATE {quote(table.model._meta.db_table)} SET {assignments} WHERE {one_key(table, connection)}"
+
+
+@dataclass(frozen=True)
+class _Update:
+    """One statement for several rows. A *place* is a position in a row: the key comes first, then the values of ``names``."""
+
+    table: Table
+    names: Sequence[str]
+    rows: Sequence[Row]
+    kept: Collection[str]
+    connection: BaseDatabaseWrapper
+
+    @property
+    def _width(self) -> int:
+        return len(self.table.key)
+
+    @property
+    def _quoted(self) -> str:
+        return self.connection.ops.quote_name(self.table.model._meta.db_table)
+
+    def _column(self, place: int) -> str:
+        return self.connection.ops.quote_name(self.table.field(self.names[place - self._width]).column)
+
+    def statement(self) -> tuple[str, list[Any]]:
+        new = self._new_values()
+        varying = [place for place, values in new.items() if len(self.rows) > 1 and not is_one_value(values)]
+        changes, params = self._changes(new, varying)
+        source = along_index(self.table, self.table.key, self.connection)
+        if not varying:
+            keys = [row[: self._width] for row in self.rows]
+            matching, bound = among(self.table.key, keys, self.connection)
+            return f"UPDATE {source} SET {changes} WHERE {matching}", [*params, *bound]
+        given = [tuple([row[place] for place in (*range(self._width), *varying)]) for row in self.rows]
+        aliases = [*(f"k{place}" for place in range(self._width)), *(f"c{place}" for place in varying)]
+        match = " AND ".join(
+            f"{self._quoted}.{self.connection.ops.quote_name(field.column)} = {GIVEN}.k{place}"
+            for place, field in enumerate(self.table.key)
+        )
+        if self.connection.vendor == "postgresql":
+            values = self._typed_values(varying)
+            bound = [value for row in given for value in row]
+            joined = f"SET {changes} FROM ({values}) AS {GIVEN} ({', '.join(aliases)}) WHERE {match}"
+            return f"UPDATE {source} {joined}", [*params, *bound]
+        values, bound = _listed_rows(aliases, given, self.connection)
+        return f"UPDATE {source} JOIN ({values}) AS {GIVEN} ON {match} SET {changes}", [*bound, *params]
+
+    def _new_values(self) -> dict[int, Row]:
+        """By place, without columns that are to stay as they are in all of these rows."""
+        places = range(self._width, self._width + len(self.names))
+        new = {place: tuple(row[place] for row in self.rows) for place in places}
+        return {place: values for place, values in new.items() if not self._keeps(place) or set(values) != {None}}
+
+    def _keeps(self, place: int) -> bool:
+        return self.names[place - self._width] in self.kept
+
+    def _changes(self, new: Mapping[int, Row], varying: Collection[int]) -> tuple[str, list[Any]]:
+        """The assignments, and their parameters."""
+        # PostgreSQL takes no table here, and MariaDB wants one beside a join.
+        prefix = "" if self.connection.vendor == "postgresql" else f"{self._quoted}."
+        changes: list[str] = []
+        params: list[Any] = []
+        for place, values in new.items():
+            column = self._column(place)
+            if place in varying:
+                value = f"{GIVEN}.c{place}"
+                if self._keeps(place):
+                    value = f"COALESCE({value}, {self._quoted}.{column})"
+            else:
+                value, bound = listed([values[0]], self.connection)
+                if self.connection.vendor == "postgresql":
+                    value = (
+                        f"CAST({value} AS {cast(self.table.field(self.names[place - self._width]), self.connection)})"
+                    )
+                params += bound
+            changes.append(f"{prefix}{column} = {value}")
+        return ", ".join(changes), params
+
+    def _typed_values(self, varying: Sequence[int]) -> str:
+        """The first row's casts give the columns of VALUES their types; PostgreSQL would guess text."""
+        fields = [*self.table.key, *(self.table.field(self.names[place - self._width]) for place in varying)]
+        first = ", ".join([f"CAST(%s AS {cast(field, self.connection)})" for field in fields])
+        return "VALUES " + ", ".join([f"({first})", *[f"({marks_for(len(fields))})"] * (len(self.rows) - 1)])
+
+
+def _listed_rows(columns: Sequence[str], rows: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    """Rows that stand in the statement, as something to select from, and its parameters."""
+    if getattr(connection, "mysql_is_mariadb", False):
+        names = ", ".join(columns)
+        # A seventh faster than UNION ALL from a hundred rows on (decision 7); MySQL writes it in another way, of late.
+        select = f"WITH listed ({names}) AS (VALUES (%s)) SELECT {names} FROM listed"
+        return select, [packed(rows, connection, between="), (")]
+    first = ", ".join([f"%s AS {column}" for column in columns])
+    bound = [packed([[value]], connection, between="") for value in rows[0]]
+    bound.append(packed(rows[1:], connection, between=" UNION ALL SELECT "))
+    return f"SELECT {first} UNION ALL SELECT %s", bound

@@ -1,0 +1,102 @@
+"""Inserts and deletes raw rows of any table in bulk.
+
+Invariant: each function takes a number of statements that does not depend on the rows, but for packets that grow too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connections
+from django.db.models import Field
+
+from edna.db.packed import packed
+from edna.db.rows.binding import among, bindable, marks_for, one_key, packets, plain
+from edna.db.rows.tables import Row, Table
+
+
+def in_one_statement(rows: Sequence[Row], *, using: str) -> bool:
+    """Whether `insert` and `update` write these rows in one statement that the database undoes by itself if it refuses a row.
+
+    PostgreSQL would not go on in the transaction; SQLite takes a statement for each row.
+    """
+    connection = connections[using]
+    return connection.vendor == "mysql" and len(list(packets(rows, connection))) == 1
+
+
+def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> None:
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(table.field(name).column) for name in names)
+    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.executemany(f"{head}({marks_for(len(names))})", bindable(table, names, rows))
+            return
+        params: list[Any]
+        for packet in packets(rows, connection):
+            if connection.vendor == "mysql":
+                values, params = "(%s)", [packed(packet, connection, between="),(")]
+            else:
+                values = ", ".join([f"({marks_for(len(row))})" for row in packet])
+                params = [value for row in packet for value in row]
+            cursor.execute(head + values, params)
+
+
+def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> set[Row]:
+    """Insert those rows whose unique values are free, and return their keys.
+
+    For PostgreSQL, which writes a statement that fails into its log, with the values in it: this one does not fail.
+    """
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(table.field(name).column) for name in names)
+    keys = ", ".join(quote(field.column) for field in table.key)
+    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
+    inserted: set[Row] = set()
+    with connection.cursor() as cursor:
+        for packet in packets(rows, connection):
+            values = ", ".join([f"({marks_for(len(row))})" for row in packet])
+            tail = f" ON CONFLICT DO NOTHING RETURNING {keys}"
+            cursor.execute(head + values + tail, [value for row in packet for value in row])
+            inserted |= set(plain(cursor.fetchall(), connection))
+    return inserted
+
+
+def delete(table: Table, keys: Sequence[Row], *, using: str) -> None:
+    """Delete the rows with these primary keys."""
+    connection = connections[using]
+    if keys and connection.vendor == "sqlite":
+        name = connection.ops.quote_name(table.model._meta.db_table)
+        with connection.cursor() as cursor:
+            cursor.executemany(f"DELETE FROM {name} WHERE {one_key(table, connection)}", keys)
+    else:
+        _delete(table, table.key, keys, using=using)
+
+
+def delete_where(table: Table, column: str, values: Sequence[Any], *, using: str) -> None:
+    """Delete the rows whose ``column`` has one of ``values``."""
+    _delete(table, (table.field(column),), [(value,) for value in values], using=using)
+
+
+def _delete(table: Table, match: Sequence[Field[Any, Any]], wanted: Sequence[Row], *, using: str) -> None:
+    connection = connections[using]
+    for packet in packets(wanted, connection):
+        condition, params = among(match, packet, connection)
+        with connection.cursor() as cursor:
+            name = connection.ops.quote_name(table.model._meta.db_table)
+            cursor.execute(f"DELETE FROM {name} WHERE {condition}", params)
+
+
+def check_deferred(constraints: Sequence[str], *, using: str) -> None:
+    """Check these deferred constraints (PostgreSQL's) now, and go on deferring them.
+
+    Raises:
+        IntegrityError
+    """
+    connection = connections[using]
+    names = ", ".join(map(connection.ops.quote_name, constraints))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET CONSTRAINTS {names} IMMEDIATE")
+        cursor.execute(f"SET CONSTRAINTS {names} DEFERRED")
