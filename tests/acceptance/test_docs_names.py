@@ -97,6 +97,19 @@ def test_what_the_page_names_is_there(page: Path) -> None:
     assert sorted(set(missing)) == []
 
 
+def test_the_architecture_names_modules_and_rooms_that_are_there() -> None:
+    """It leaves out `edna/` and `engine/`; the tree has rooms with a slash, and modules with their ending or without."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    tree = page.partition("```\n")[2].partition("```")[0]
+    named = re.findall(r"`((?:\w+/)*\w+(?:/|\.py))`", page) + re.findall(r"(?<!\S)(\w+(?:/|\.py))(?!\S)", tree)
+    assert len(named) > 30
+    rooms = (ROOT, ROOT / "edna", ROOT / "edna" / "engine")
+    assert sorted({name for name in named if not any((room / name).exists() for room in rooms)}) == []
+    shown = {name.rstrip("/").removesuffix(".py") for name in re.findall(r"\w+(?:/|\.py)?", tree)}
+    modules = (path for path in (ROOT / "edna" / "engine").iterdir() if path.name[0] != "_")
+    assert sorted(path.name for path in modules if path.stem not in shown) == []
+
+
 def test_docstrings_and_comments_name_modules_that_are_there() -> None:
     named = set(MODULE.findall(SOURCE))
     assert len(named) > 10
