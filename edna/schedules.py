@@ -97,47 +97,46 @@ def schedule(
     own = validated_name(getattr(disguise, "name", None))
     name = own if name is None else validated_name(name)
     inactive_days = _days(name, "inactive_for", inactive_for)
-    if isinstance(notify_before, datetime.timedelta):
-        notify_before = (notify_before,)
-    notify_days = tuple(_days(name, "notify_before", each) for each in notify_before)
-    if any(sooner >= longer for longer, sooner in itertools.pairwise(notify_days)):
-        raise SpecError(f"The schedule {name}: write notify_before with the longest notice first, and none twice.")
-    if notify_days and notify_days[0] >= inactive_days:
-        raise SpecError(
-            f"The schedule {name}: notify_before has to be shorter than inactive_for, or people are warned while they are active."
-        )
+    notify_days = _notice_days(name, notify_before, inactive_days=inactive_days)
     if rate_per_second is not None and not (type(rate_per_second) in (int, float) and 0 < rate_per_second < math.inf):
         raise SpecError(
             f"The schedule {name}: rate_per_second must be a number above 0, or None for the site's own limit."
         )
     if only is not None and not isinstance(only, Q):
         raise SpecError(f"The schedule {name}: only must be a Q, such as Q(is_staff=False).")
-    fields = (last_active,) if isinstance(last_active, str) else tuple(last_active or ())
-    if not all(isinstance(each, str) and each for each in fields):
-        raise SpecError(
-            f"The schedule {name}: last_active names a field of the principal model, several in a list, or is None."
-        )
+    fields = _fields(name, last_active)
 
     def decorate(notify: Decorated) -> Decorated:
-        known = _schedules.get(name)
-        if known is not None and _source(known.notify) != _source(notify):
-            raise SpecError(
-                f"Two schedules are called {name!r}: {_source(known.notify)} and {_source(notify)}. Give one of them name=..."
+        _add(
+            Schedule(
+                name=name,
+                disguise=disguise,
+                inactive_days=inactive_days,
+                notify_days=notify_days,
+                notify=notify,
+                last_active=fields,
+                only=Q() if only is None else only,
+                params=dict(params or {}),
+                rate_per_second=rate_per_second,
             )
-        _schedules[name] = Schedule(
-            name=name,
-            disguise=disguise,
-            inactive_days=inactive_days,
-            notify_days=notify_days,
-            notify=notify,
-            last_active=fields,
-            only=Q() if only is None else only,
-            params=dict(params or {}),
-            rate_per_second=rate_per_second,
         )
         return notify
 
     return decorate
+
+
+def _add(new: Schedule) -> None:
+    """
+    Raises:
+        SpecError: a function that was written elsewhere has this name. A module that is imported again does no harm.
+    """
+    known = _schedules.get(new.name)
+    if known is not None and _source(known.notify) != _source(new.notify):
+        raise SpecError(
+            f"Two schedules are called {new.name!r}: {_source(known.notify)} and {_source(new.notify)}. "
+            "Give one of them name=..."
+        )
+    _schedules[new.name] = new
 
 
 def unregister(notify: Notify) -> None:
@@ -170,6 +169,29 @@ def _days(name: str, option: str, given: object) -> int:
             "by the day."
         )
     return given.days
+
+
+def _notice_days(
+    name: str, given: datetime.timedelta | Sequence[datetime.timedelta], *, inactive_days: int
+) -> tuple[int, ...]:
+    each_time = (given,) if isinstance(given, datetime.timedelta) else given
+    found = tuple(_days(name, "notify_before", each) for each in each_time)
+    if any(sooner >= longer for longer, sooner in itertools.pairwise(found)):
+        raise SpecError(f"The schedule {name}: write notify_before with the longest notice first, and none twice.")
+    if found and found[0] >= inactive_days:
+        raise SpecError(
+            f"The schedule {name}: notify_before has to be shorter than inactive_for, or people are warned while they are active."
+        )
+    return found
+
+
+def _fields(name: str, last_active: str | Sequence[str] | None) -> tuple[str, ...]:
+    found = (last_active,) if isinstance(last_active, str) else tuple(last_active or ())
+    if not all(isinstance(each, str) and each for each in found):
+        raise SpecError(
+            f"The schedule {name}: last_active names a field of the principal model, several in a list, or is None."
+        )
+    return found
 
 
 def _source(notify: object) -> str:

@@ -161,12 +161,35 @@ def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
 
 def _layout(sealed: bytes, size: int) -> tuple[list[bytes], int]:
     """The X25519 stanzas of a container of that size, and where its body begins, trusting no length in it."""
+    count, body_length = _header(sealed, size)
+    stanzas, offset = _stanzas(bytes(sealed), size, count)
+    expected = offset + body_length
+    if size < expected:
+        raise BagTruncated(
+            f"The bag has {size} bytes, its header announces {expected}. "
+            "Nothing was changed; restore the bag from a backup."
+        )
+    if size > expected:
+        raise BagTrailingBytes(
+            f"The bag has {size} bytes, its header announces {expected}. "
+            "Nothing was changed; restore the bag from a backup."
+        )
+    if not stanzas:
+        raise BagSuiteUnknown(
+            "The bag has no recipient of a kind that this release knows. "
+            "Update edna, or restore the bag from a backup; nothing was changed."
+        )
+    return stanzas, offset
+
+
+def _header(sealed: bytes, size: int) -> tuple[int, int]:
+    """How many stanzas the container announces, and how long a body."""
     if size > MAX_SEALED_BYTES:  # first of all: a caller may have read it from a place an attacker can fill
         raise BagTooLarge(
             f"The bag has {size} bytes, more than the {MAX_SEALED_BYTES} that one may have. "
             "Nothing was changed; restore the bag from a backup."
         )
-    sealed = bytes(sealed)  # a driver may hand over a memoryview
+    sealed = bytes(sealed[: _HEADER.size])  # a driver may hand over a memoryview
     if sealed and sealed[0] != VERSION:
         raise BagVersionUnknown(
             f"This release reads bags of version {VERSION}, not {sealed[0]}. "
@@ -189,6 +212,11 @@ def _layout(sealed: bytes, size: int) -> tuple[list[bytes], int]:
         )
     if not 1 <= count <= MAX_STANZAS or body_length < _NONCE_BYTES + MIN_PADDED_BYTES + _TAG_BYTES:
         raise BagCorrupt("The header of the bag is malformed. Nothing was changed; restore the bag from a backup.")
+    return count, body_length
+
+
+def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], int]:
+    """Those of ``count`` stanzas that are X25519's, and where the last one ends."""
     stanzas = []
     offset = _HEADER.size
     for _ in range(count):
@@ -208,22 +236,6 @@ def _layout(sealed: bytes, size: int) -> tuple[list[bytes], int]:
                 )
             stanzas.append(sealed[offset : offset + length])
         offset += length  # a stanza of a later release's kind is for somebody else: skip it
-    expected = offset + body_length
-    if size < expected:
-        raise BagTruncated(
-            f"The bag has {size} bytes, its header announces {expected}. "
-            "Nothing was changed; restore the bag from a backup."
-        )
-    if size > expected:
-        raise BagTrailingBytes(
-            f"The bag has {size} bytes, its header announces {expected}. "
-            "Nothing was changed; restore the bag from a backup."
-        )
-    if not stanzas:
-        raise BagSuiteUnknown(
-            "The bag has no recipient of a kind that this release knows. "
-            "Update edna, or restore the bag from a backup; nothing was changed."
-        )
     return stanzas, offset
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -12,10 +12,11 @@ from django.utils import timezone
 
 from edna import conf, logs, registry, signals
 from edna.db import transactions
-from edna.engine.graph.references import key_of, reference_of, without_row
+from edna.engine.graph.references import without_row
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
-from edna.errors import InvalidParameters, JobRefused, PrincipalError, UnregisteredOwners
+from edna.engine.principals import identity
+from edna.errors import InvalidParameters, JobRefused, UnregisteredOwners
 from edna.operations import audit
 from edna.operations.jobreports import JobReport, report, reports_of
 from edna.spec import Disguise, parsed_params, validated_params
@@ -64,42 +65,19 @@ def start(
     given = validated_params(cls, params)
     texts = _as_texts(cls, given)
     refuse_client_mode(cls)
-    concurrency = conf.job_concurrency() if concurrency is None else concurrency
-    rate_per_second = conf.job_rate_per_second() if rate_per_second is None else rate_per_second
-    if concurrency < 1 or (rate_per_second is not None and not 0 < rate_per_second < float("inf")):
-        raise JobRefused("A job needs a concurrency of at least 1, and a rate above 0 or none; nothing was started.")
+    limits = _limits(concurrency, rate_per_second)
     model, using = registry.principal_model_for(cls), registry.database()
     serverkeys.require(using=using)
-    chosen = None if principals is None else list(_references(cls, model, principals, using=using))
-    spared = list(_references(cls, model, but, using=using))
-    at_most, a_second = concurrency, rate_per_second
+    chosen = None if principals is None else list(_references(cls, principals))
+    spared = set(_references(cls, but))
 
     def work() -> int:
         references, number = chosen, left_out
         if references is None:
-            spare = staff_of(model, using=using) if not staff else set()
-            spare.update(spared)
+            spare = spared if staff else spared | staff_of(model, using=using)
             references, number = _everybody(cls, given, model, but=spare, using=using)
-        today = timezone.now().date()
-        job = store_jobs.add_job(
-            disguise=cls.name,
-            params=texts,
-            everybody=chosen is None,
-            schedule=schedule,
-            operator=operator[:_LONGEST_OPERATOR],
-            concurrency=at_most,
-            rate_per_second=a_second,
-            left_out=number,
-            today=today,
-            job=job_id,
-            using=using,
-        )
-        total = store_jobs.add_items(job.id, references, using=using)
-        state, over = (job.state, None) if total else (store_jobs.FINISHED, today)
-        store_jobs.save_job(job, total=total, state=state, finished_on=over, using=using)
-        tell_runners(job.id, using=using)
-        audit.note("start", operator=operator, disguise=cls.name, job=job.id, principals=total)
-        return job.id
+        kind = {"everybody": chosen is None, "left_out": number, "schedule": schedule, "job": job_id}
+        return _note(references, operator=operator, using=using, disguise=cls.name, params=texts, **kind, **limits)
 
     try:
         started = report(transactions.run(work, using=using))
@@ -109,6 +87,32 @@ def start(
         return report(job_id)  # somebody else was first
     logs.event("job_started", area="jobs", job=started.id, disguise=started.disguise, principals=started.total)
     return started
+
+
+def _limits(concurrency: int | None, rate_per_second: float | None) -> dict[str, Any]:
+    """
+    Raises:
+        JobRefused: one of them is no limit.
+    """
+    concurrency = conf.job_concurrency() if concurrency is None else concurrency
+    rate_per_second = conf.job_rate_per_second() if rate_per_second is None else rate_per_second
+    if concurrency < 1 or (rate_per_second is not None and not 0 < rate_per_second < float("inf")):
+        raise JobRefused("A job needs a concurrency of at least 1, and a rate above 0 or none; nothing was started.")
+    return {"concurrency": concurrency, "rate_per_second": rate_per_second}
+
+
+def _note(references: Sequence[str], *, operator: str, disguise: str, using: str, **job: Any) -> int:
+    """Write the job and its list, in the caller's transaction; return its number."""
+    today = timezone.now().date()
+    noted = store_jobs.add_job(
+        disguise=disguise, operator=operator[:_LONGEST_OPERATOR], today=today, using=using, **job
+    )
+    total = store_jobs.add_items(noted.id, references, using=using)
+    state, over = (noted.state, None) if total else (store_jobs.FINISHED, today)
+    store_jobs.save_job(noted, total=total, state=state, finished_on=over, using=using)
+    tell_runners(noted.id, using=using)
+    audit.note("start", operator=operator, disguise=disguise, job=noted.id, principals=total)
+    return noted.id
 
 
 def _as_texts(cls: type[Disguise], params: Mapping[str, Any]) -> dict[str, str]:
@@ -132,19 +136,13 @@ def refuse_client_mode(cls: type[Disguise]) -> None:
         )
 
 
-def _references(cls: type[Disguise], model: type[Model], principals: Iterable[Model], *, using: str) -> Iterator[str]:
+def _references(cls: type[Disguise], principals: Iterable[Model]) -> Iterator[str]:
     """Of each of them once."""
     seen: set[str] = set()
     # A large selection is not to be in memory as instances.
     found = principals.iterator(chunk_size=_AT_ONCE) if isinstance(principals, QuerySet) else principals
     for principal in found:
-        if registry.principal_model_of(principal) is not model:
-            # Somebody there has the same primary key, and their rows would be disguised.
-            raise PrincipalError(f"{cls.name} is for {model._meta.label}; this is a {principal._meta.label}.")
-        key = getattr(principal, model._meta.pk.attname)
-        if key is None:
-            raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
-        reference = reference_of(model, key_of(model, str(key), using=using))
+        _, reference, _ = identity(principal, disguise=cls)
         if reference not in seen:
             seen.add(reference)
             yield reference
