@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kit.environment import without_settings
+from benchmarks.kit.machine import processor
 from benchmarks.kit.servers import ServerError, in_memory, private_database
 from benchmarks.measure import APPS, add_arguments, module_of
 from benchmarks.reporting import report
@@ -43,7 +45,10 @@ def main() -> int:
     databases = _chosen(parser, arguments.databases, DATABASES) if arguments.databases else None
     parent, kind = _place()
     print(f"python -m benchmarks {' '.join(sys.argv[1:])}".rstrip())
-    print(f"{_machine()}; data in {parent} ({kind})", flush=True)
+    print(
+        f"{platform.python_implementation()} {platform.python_version()}, {processor()}; data in {parent} ({kind})",
+        flush=True,
+    )
     results: list[Result] = []
     failed, missing = [], set()
     for app in apps:
@@ -83,16 +88,6 @@ def _chosen(parser: argparse.ArgumentParser, given: str, known: tuple[str, ...])
     return chosen
 
 
-def _machine() -> str:
-    model = ""
-    if (cpus := Path("/proc/cpuinfo")).exists():
-        names = [
-            line.partition(":")[2].strip() for line in cpus.read_text().splitlines() if line.startswith("model name")
-        ]
-        model = f" ({names[0]})" if names else ""
-    return f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores{model}"
-
-
 def _place() -> tuple[Path, str]:
     """Where the data goes: into memory if there is room, for a disk's moods are no property of edna."""
     if (memory := in_memory()) is not None:
@@ -111,7 +106,7 @@ def _measure(app: str, name: str, arguments: argparse.Namespace, parent: Path) -
         given = {key: value for key, value in vars(arguments).items() if key not in others}
         options = [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]
         command = [sys.executable, "-m", "benchmarks.measure", f"--app={app}", f"--database={name}"]
-        environment = {**_environment(), "EDNA_DATABASE_URL": url, "EDNA_VAR": f"{directory}/var"}
+        environment = {**without_settings(), "EDNA_DATABASE_URL": url, "EDNA_VAR": f"{directory}/var"}
         subprocess.run([*command, f"--output={output}", *options], env=environment, check=True)
         return [Result.from_dict(line) for line in json.loads(output.read_text())]
 
@@ -124,11 +119,6 @@ def kept_lines(output: Path, results: list[Result]) -> list[dict[str, Any]]:
         return [line for line in lines if (line["app"], line["database"]) not in measured]
     except (OSError, ValueError, TypeError, KeyError):
         return []
-
-
-def _environment() -> dict[str, str]:
-    """Ours, without what would make the sample site another one."""
-    return {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_"))}
 
 
 if __name__ == "__main__":

@@ -10,21 +10,8 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from benchmarks.drawing import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PALE,
-    PURPLE,
-    RED,
-    SKY,
-    WIDTH,
-    amount,
-    headline,
-    logarithmic,
-    place,
-)
+from benchmarks.drawing import GREY, PALE, WIDTH, amount, headline, logarithmic, place
+from benchmarks.kit.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from benchmarks.timing import Result
 
 #: Part of an operation, its colour, and of which numbers it is made.
@@ -32,7 +19,7 @@ _SHARES: Final = (
     ("SQL: select", BLUE, ("select",)),
     ("SQL: insert, update, delete", SKY, ("insert", "update", "delete")),
     ("SQL: begin, commit, other", "#BFDFF3", ("transaction", "other")),
-    ("sealing, opening, MAC", RED, ("sealing",)),
+    ("sealing, opening, MAC", VERMILION, ("sealing",)),
     ("encoding", ORANGE, ("encoding",)),
     ("key pairs", PURPLE, ("key pool",)),
     ("key derivation", GREEN, ("derivation",)),
@@ -130,7 +117,7 @@ def drilldown(here: Sequence[Result]) -> Figure | None:
             share = 100 * sum(ms[name] for name in names) / whole
             axes.barh(number, share, left=left, height=0.72, color=colour, label="" if number else label)
             if share >= 6:
-                dark = colour in (BLUE, RED, GREY, GREEN)
+                dark = colour in (BLUE, VERMILION, GREY, GREEN)
                 text = {"ha": "center", "va": "center", "fontsize": 7.5, "color": "white" if dark else "#222222"}
                 axes.text(left + share / 2, number, f"{share:.0f} %", **text)  # type: ignore[arg-type]  # of mixed types
             left += share

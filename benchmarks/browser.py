@@ -6,36 +6,20 @@ import html
 import http.client
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from benchmarks.counting import ANSWER, ASK
+from benchmarks.kit import page as kit
 
-_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _FIELD = re.compile(r"<(?:input|textarea)\b[^>]*>")
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(kit.Page):
     """What came back."""
 
-    status: int
-    text: str
-
-    @property
-    def token(self) -> str:
-        found = _TOKEN.search(self.text)
-        if found is None:
-            raise AssertionError(f"no form on this page (status {self.status}): {self.text[:300]}")
-        return found[1]
-
-    def find(self, pattern: str) -> str:
-        """The first group of a pattern that must be on the page."""
-        found = re.search(pattern, self.text, re.DOTALL)
-        if found is None:
-            raise AssertionError(f"{pattern} is not on this page (status {self.status}): {_errors(self.text)}")
-        return html.unescape(found[1])
+    def missing(self, what: str) -> Exception:
+        return AssertionError(f"{what} on this page (status {self.status}): {_errors(self.text)}")
 
     def inputs(self, name: str) -> dict[str, str]:
         """Names and values of the page's inputs whose name begins like this."""

@@ -14,9 +14,10 @@ from django.db.models import Model
 
 import edna
 from benchmarks.kit.driver import Affected, Driver, Snapshot
+from benchmarks.kit.percentiles import percentile
 from benchmarks.memory import peaks
 from benchmarks.parts import drilling, summary
-from benchmarks.timing import COUNTED, DRILLED, Clock, Key, interleave, percentile
+from benchmarks.timing import COUNTED, DRILLED, Clock, Key, interleave
 from benchmarks.watching import Seen, Stored, stored, watching
 
 #: A published median in ms: by hand, and with the prototype.

@@ -9,33 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from benchmarks.kit.drawing import STYLE
 from benchmarks.timing import Result
 
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
-BLUE, SKY, ORANGE, RED, GREEN, PURPLE, GREY = (
-    "#0072B2",
-    "#56B4E9",
-    "#E69F00",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#8C8C8C",
-)
+GREY: Final = "#8C8C8C"
 PALE: Final = "#C9C9C9"
-_STYLE: Final = {
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+_STYLE: Final = STYLE | {
     "axes.grid": True,
-    "axes.axisbelow": True,
     "grid.color": "#E4E4E4",
     "grid.linewidth": 0.8,
     "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
     "font.size": 9.5,
-    "legend.frameon": False,
     "svg.fonttype": "path",
 }
 mpl.rcParams.update(_STYLE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from benchmarks.kit.goals import YES, judge
 from benchmarks.timing import Result
 
 #: (operation, variant)
@@ -81,6 +82,7 @@ def goals(results: Sequence[Result]) -> str:
 def _line(goal: Goal, database: str, upper: Result, lower: Result) -> str:
     reached = upper.p50_ms / lower.p50_ms
     line = f"{goal.app:<11}{database:<10}{goal.what:<40}{reached:>9.2f}{upper.p5_ms / lower.p5_ms:>7.2f}{goal.most:>7g}"
-    line += f"{'reached' if reached <= goal.most else 'missed':>9}{'-' if goal.prototype is None else f'{goal.prototype:g}':>11}"
+    verdict = "reached" if judge(reached, goal.most).met == YES else "missed"
+    line += f"{verdict:>9}{'-' if goal.prototype is None else f'{goal.prototype:g}':>11}"
     by_hand = " by hand" if goal.lower[1] == "manual" else ""
     return f"{line}   {goal.upper[0]} {upper.p50_ms:.2f} : {goal.lower[0]}{by_hand} {lower.p50_ms:.2f}"

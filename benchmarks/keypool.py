@@ -20,8 +20,9 @@ from time import perf_counter_ns
 from typing import Any
 from unittest import mock
 
+from benchmarks.kit.percentiles import percentile
 from benchmarks.kit.servers import private_database
-from benchmarks.timing import interleave, percentile
+from benchmarks.timing import interleave
 
 POOL = 1024
 DISGUISE = "benchmarks.every-answer"

@@ -11,17 +11,18 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.drawing import BAND, BLUE, GREEN, GREY, NAMES, ORANGE, RED, WIDTH, amount, headline, logarithmic, place
+from benchmarks.drawing import BAND, GREY, NAMES, WIDTH, amount, headline, logarithmic, place
+from benchmarks.kit.drawing import BLUE, GREEN, ORANGE, VERMILION
 from benchmarks.timing import Result
 
 _LINES: Final = {
     "delete, by hand": (GREY, "s", "-"),
     "delete": (BLUE, "o", "-"),
-    "restore": (RED, "^", "-"),
+    "restore": (VERMILION, "^", "-"),
     "delete, in chunks": (BLUE, "o", "-"),
     "delete, in one transaction": (BLUE, "o", ":"),
-    "restore, in chunks": (RED, "^", "-"),
-    "restore, in one transaction": (RED, "^", ":"),
+    "restore, in chunks": (VERMILION, "^", "-"),
+    "restore, in one transaction": (VERMILION, "^", ":"),
 }
 
 

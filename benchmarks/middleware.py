@@ -16,7 +16,7 @@ import sys
 
 from benchmarks import served
 from benchmarks.hello import BARE, NEW_PROJECT, Samples, ameasure, measure, set_up
-from benchmarks.timing import percentile
+from benchmarks.kit.percentiles import percentile
 
 GOAL = 0.01
 SERVED = "as gunicorn serves it"

@@ -6,7 +6,6 @@ Knows no Django and no database: whoever wants statements counted hands over how
 from __future__ import annotations
 
 import gc
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter_ns
 from typing import Any, NamedTuple, Self, TypeVar
 
+from benchmarks.kit.percentiles import percentile
 from benchmarks.stopwatch import Spent, Stopwatch
 
 Outcome = TypeVar("Outcome")
@@ -71,14 +71,6 @@ class Result:
         """What `as_dict` made."""
         known = {name: value for name, value in line.items() if name in cls.__dataclass_fields__}
         return cls(**known, extra={name: value for name, value in line.items() if name not in known})
-
-
-def percentile(samples: Sequence[float], percent: float) -> float:
-    """The value that ``percent`` of the samples do not exceed, between two samples by linear interpolation."""
-    ordered = sorted(samples)
-    position = (len(ordered) - 1) * percent / 100
-    low, high = math.floor(position), math.ceil(position)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 class Clock:

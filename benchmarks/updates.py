@@ -20,8 +20,8 @@ from time import perf_counter_ns
 import django
 from django.db import connection, transaction
 
+from benchmarks.kit.percentiles import percentile
 from benchmarks.kit.servers import DATABASES, private_database
-from benchmarks.timing import percentile
 
 #: A row's key, and its new owner.
 Changes = Sequence[tuple[int, int]]

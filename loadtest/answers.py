@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadtest.goals import NO, NOT_MEASURED, YES
+from benchmarks.kit.goals import NO, NOT_MEASURED, YES
 from loadtest.page import GAP, percent, times
 
 #: More than so many variants are told by their least and greatest.

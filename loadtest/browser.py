@@ -22,11 +22,11 @@ from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
 from locust import User
 from locust.env import Environment
 
+from benchmarks.kit import page as kit
 from loadtest.people import Account, People
 from loadtest.samples import AROUND, NORMAL, REFUSED, Sample
 from loadtest.turns import Turns
 
-_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _FORM = "application/x-www-form-urlencoded"
 _REDIRECTS = (301, 302, 303)
 _MOST_REDIRECTS = 5
@@ -65,28 +65,14 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(kit.Page):
     """What came back."""
 
-    status: int
-    text: str
     url: str
     retry_after_seconds: float = 0.0
 
-    @property
-    def token(self) -> str:
-        """The token of the page's form, without which nothing may be sent."""
-        found = _TOKEN.search(self.text)
-        if found is None:
-            raise Unexpected(f"no form at {self.url} (status {self.status})")
-        return found[1]
-
-    def find(self, pattern: str) -> str:
-        """The first group of a pattern that must be on the page."""
-        found = re.search(pattern, self.text, re.DOTALL)
-        if found is None:
-            raise Unexpected(f"{pattern} is not at {self.url} (status {self.status})")
-        return html.unescape(found[1])
+    def missing(self, what: str) -> Exception:
+        return Unexpected(f"{what} at {self.url} (status {self.status})")
 
     def all(self, pattern: str) -> list[str]:
         return [html.unescape(text) for text in re.findall(pattern, self.text, re.DOTALL)]

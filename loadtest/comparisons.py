@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from loadtest.plots import BLUE, GREY, INK, VERMILION, drawing
+from benchmarks.kit.drawing import BLUE, INK, VERMILION
+from loadtest.plots import GREY, drawing
 from loadtest.published import LOBSTERS_PER_SECOND, WEBSUBMIT_FEW_DISGUISERS
 
 _BARS = (

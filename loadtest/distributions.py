@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from loadtest.plots import GREY, INK, MANY_POINTS, PAIR, Clock, bounds, drawing, log_ticks, named, variant_style
+from benchmarks.kit.drawing import INK
+from loadtest.plots import GREY, MANY_POINTS, PAIR, Clock, bounds, drawing, log_ticks, named, variant_style
 from loadtest.recorded import Mask, Numbers, Part
 from loadtest.samples import BASELINE, DISGUISE, NORMAL, REVEAL, Phase
 

@@ -14,18 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.percentiles import enough, nearest_rank
 from loadtest.recorded import Numbers
 
-#: So many values must lie beyond a percentile before it is called one: 20 values for a median, 200 for p95, 1,000 for p99.
-BEYOND = 10
 _BLOCK_SECONDS = 3
 #: A phase that is too short for so many blocks has shorter ones: a single block would always be the phase itself.
 _BLOCKS = 5
 _DRAWS = 400
-
-
-def enough(count: int, percent: float) -> bool:
-    return count * (100 - percent) >= BEYOND * 100 - 1e-6
 
 
 def percentile_or_none(values: Numbers, percent: float) -> float | None:
@@ -139,14 +134,6 @@ def _baselines(pairs: Sequence[Pair]) -> list[Stretch]:
 
 def _values(stretches: Sequence[Stretch]) -> Numbers:
     return np.concatenate([values for each in stretches for values in each.bins] or [np.zeros(0)])
-
-
-def nearest_rank(values: Numbers, percent: float) -> float:
-    """`samples.percentile`, of an array that need not be sorted."""
-    if not len(values):
-        return math.nan
-    rank = max(0, math.ceil(len(values) * percent / 100) - 1)
-    return float(np.partition(values, rank)[rank])
 
 
 def _with_interval(

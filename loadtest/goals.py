@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-YES, NO, NOT_MEASURED = "yes", "no", "not measured"
+from benchmarks.kit.goals import NOT_MEASURED
+from benchmarks.kit.goals import judge as verdict_of
+
 #: What part of the pace that a variant asks for must have come about.
 _PACE = 0.9
-_HEADROOM = 1e-9
 
 
 def judge(summary: dict[str, Any]) -> list[dict[str, Any]]:
@@ -151,9 +152,7 @@ def _estimate(goal: dict[str, Any], estimate: dict[str, Any], factor: float, *, 
 
 
 def _reached(goal: dict[str, Any], value: float, low: float | None, high: float | None, why: str) -> dict[str, Any]:
-    """``sure``: the whole interval is on one side of the limit."""
-    met = value <= goal["limit"] + _HEADROOM
-    sure = low is None or high is None or (high <= goal["limit"] if met else low > goal["limit"])
-    if not sure:
+    verdict = verdict_of(value, goal["limit"], low=low, high=high)
+    if not verdict.sure:
         why = "; ".join(each for each in (why, "the interval crosses the limit") if each)
-    return goal | {"reached": value, "low": low, "high": high, "met": YES if met else NO, "sure": sure, "why": why}
+    return goal | {"reached": value, "low": low, "high": high, "met": verdict.met, "sure": verdict.sure, "why": why}

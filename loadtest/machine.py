@@ -7,13 +7,14 @@ was in a phase is the difference between its ends.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from benchmarks.kit.machine import cpu_seconds, machine_seconds
 
 INTERVAL_SECONDS = 0.5
 COUNTERS = (
@@ -25,41 +26,6 @@ COUNTERS = (
     "Com_commit",
     "Threads_running",
 )
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PROC = Path("/proc")
-
-
-def descendants(roots: Iterable[int]) -> list[int]:
-    """These processes, as far as they are there, with all that they have started."""
-    found, waiting = [], list(roots)
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        try:
-            for thread in (_PROC / str(pid) / "task").iterdir():
-                waiting += map(int, (thread / "children").read_text().split())
-        except OSError:
-            continue  # it has just ended
-    return found
-
-
-def cpu_seconds(roots: Iterable[int]) -> float:
-    """What these processes and their descendants have taken so far, those included that have ended and were waited for."""
-    ticks = 0
-    for pid in descendants(roots):
-        try:
-            # The second field, the name, may hold anything; behind its parenthesis come the state and numbers.
-            fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / _TICKS
-
-
-def machine_seconds() -> float:
-    """What all processors have been busy so far: everything but idling and waiting for disks."""
-    fields = [int(field) for field in (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
-    return (sum(fields) - fields[3] - fields[4]) / _TICKS
 
 
 class Machine:

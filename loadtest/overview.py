@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from benchmarks.kit.drawing import BLUE, INK, VERMILION
+from benchmarks.kit.goals import NO, NOT_MEASURED, YES
 from loadtest import captions
 from loadtest.answers import answer, goals_told, places
-from loadtest.goals import NO, NOT_MEASURED, YES
 from loadtest.page import Html, element, figure, page, text
-from loadtest.plots import BLUE, FAINT, GREY, INK, VERMILION, drawing
+from loadtest.plots import FAINT, GREY, drawing
 from loadtest.tables import goals_table
 
 

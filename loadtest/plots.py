@@ -21,12 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from loadtest.estimates import nearest_rank
+from benchmarks.kit.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, STYLE, VERMILION
+from benchmarks.kit.percentiles import nearest_rank
 from loadtest.recorded import Numbers, Part
 from loadtest.samples import ALONE, BASELINE, DISGUISE, NORMAL, REVEAL
 
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
-INK, GREY, FAINT = "#222222", "#767676", "#D9D9D9"
+GREY, FAINT = "#767676", "#D9D9D9"
 VARIANTS = (VERMILION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1)))
 PAIR = {DISGUISE: VERMILION, REVEAL: GREEN}
@@ -40,26 +40,20 @@ GROUPS = {
 }
 _WIDTH_INCHES = 10.8
 MANY_POINTS = 400
-_STYLE: Any = {
+_STYLE: Any = STYLE | {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.edgecolor": GREY,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
     "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.axisbelow": True,
     "grid.color": FAINT,
     "grid.linewidth": 0.6,
     "xtick.color": GREY,
     "ytick.color": GREY,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "legend.frameon": False,
     "legend.fontsize": 8.5,
     "legend.borderaxespad": 0.2,
     "savefig.dpi": 144,

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.kit.machine import processor
 from loadtest.calibration import Calibration
 from loadtest.machine import Machine
 from loadtest.people import People
@@ -203,10 +204,8 @@ def _slug(label: str) -> str:
 
 
 def _machine() -> dict[str, str]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return {"processor": f"{os.cpu_count()} x {names[0] if names else platform.machine()}", "memory": f"{gib:.0f} GiB"}
+    return {"processor": processor(), "memory": f"{gib:.0f} GiB"}
 
 
 def _versions() -> dict[str, str]:

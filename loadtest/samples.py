@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,10 +53,3 @@ def read(path: Path) -> Iterator[Sample]:
     with gzip.open(path, "rt") as file:
         for line in file:
             yield Sample(*json.loads(line))
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Of sorted values, by the nearest rank: a value that was measured. Not a number if there are none."""
-    if not values:
-        return math.nan
-    return values[max(0, math.ceil(len(values) * percent / 100) - 1)]

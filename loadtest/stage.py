@@ -7,7 +7,6 @@ workers and a beat. Data in memory, if there is room: a disk's moods are no prop
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.kit.environment import without_settings
 from benchmarks.kit.servers import Server, in_memory, private_mariadb, private_redis
 from loadtest.scenarios import Site
 
@@ -102,7 +102,7 @@ class Stage:
         """A program of ours beside the site. Ctrl-C in a terminal is for us, who end it."""
         return subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
-            env={**_ours(), **self._site({})},
+            env={**without_settings(), **self._site({})},
             cwd=ROOT,
             stdout=stdout,
             start_new_session=True,
@@ -156,11 +156,6 @@ def _celery(directory: Path, settings: Mapping[str, str]) -> list[Process]:
 
 def _process(name: str, directory: Path, *arguments: str, site: Mapping[str, str], ready: str) -> Process:
     return Process(name, directory / name, *arguments, site=site, ready=ready)
-
-
-def _ours() -> dict[str, str]:
-    """Our environment, without what would make the sample site another one."""
-    return {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_", "CELERY_"))}
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from loadtest.goals import NO, YES
+from benchmarks.kit.goals import NO, YES
 from loadtest.page import (
     GAP,
     NOTHING,

@@ -17,9 +17,10 @@ from apps.hotcrp_sim.models import PC, ContactInfo, PaperReview
 from benchmarks.disguising import Disguising, Operation, Person
 from benchmarks.hotcrp import manual
 from benchmarks.kit.driver import Affected, Driver, Snapshot
+from benchmarks.kit.percentiles import percentile
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse
-from benchmarks.timing import BESIDE, COUNTED, DRILLED, Key, interleave, percentile
+from benchmarks.timing import BESIDE, COUNTED, DRILLED, Key, interleave
 from benchmarks.watching import stored
 
 REMOVE: Final = Operation(

@@ -16,10 +16,11 @@ from apps.lobsters_sim.models import Comment, Story, User
 from apps.lobsters_sim.threads import Node, thread
 from benchmarks.disguising import Disguising, Operation, Person
 from benchmarks.kit.driver import Driver
+from benchmarks.kit.percentiles import percentile
 from benchmarks.lobsters import manual
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse, leave
-from benchmarks.timing import BESIDE, COUNTED, DRILLED, WARM_UP, Key, interleave, percentile, say
+from benchmarks.timing import BESIDE, COUNTED, DRILLED, WARM_UP, Key, interleave, say
 
 TAG: Final = "starwars"
 DELETE: Final = Operation(

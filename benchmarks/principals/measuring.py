@@ -12,11 +12,12 @@ from django.core.management import call_command
 import edna
 from benchmarks.disguising import Person
 from benchmarks.kit.driver import Affected, Driver, Snapshot
+from benchmarks.kit.percentiles import percentile
 from benchmarks.parts import drilling, summary
 from benchmarks.principals.crowd import ANSWERS_EACH, Crowd
 from benchmarks.principals.reads import Reads, reads_of_asking, reads_so_far
 from benchmarks.space import analyse
-from benchmarks.timing import DRILLED, WARM_UP, Clock, Key, Result, interleave, percentile, say
+from benchmarks.timing import DRILLED, WARM_UP, Clock, Key, Result, interleave, say
 from benchmarks.watching import watching
 from benchmarks.websubmit import manual
 

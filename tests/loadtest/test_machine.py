@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from loadtest.machine import Machine, cpu_seconds, descendants, machine_seconds
+from benchmarks.kit.machine import cpu_seconds, descendants, machine_seconds
+from loadtest.machine import Machine
 from loadtest.stage import ROOT
 from tests.waiting import eventually
 
 #: Counted as the machine counts, in whole ticks: a process's own clock may be ahead of that.
-BUSY = "import os\nfrom loadtest.machine import cpu_seconds\nwhile cpu_seconds([os.getpid()]) < 0.4: pass\nprint('done', flush=True)\n"
+BUSY = (
+    "import os\nfrom benchmarks.kit.machine import cpu_seconds\n"
+    "while cpu_seconds([os.getpid()]) < 0.4: pass\nprint('done', flush=True)\n"
+)
 PARENT = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])\nsys.stdin.read()"
 
 

@@ -16,8 +16,9 @@ import pytest
 
 from benchmarks.__main__ import kept_lines
 from benchmarks.browser import Page
+from benchmarks.kit.percentiles import percentile
 from benchmarks.reporting import sizes, storage, table
-from benchmarks.timing import Clock, Key, Result, interleave, percentile
+from benchmarks.timing import Clock, Key, Result, interleave
 
 pytestmark = pytest.mark.thorough
 

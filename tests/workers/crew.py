@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kit import machine
 from benchmarks.kit.servers import Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,8 +58,7 @@ class Process(Server):
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     def children(self) -> list[int]:
-        found = Path(f"/proc/{self.pid}/task/{self.pid}/children")
-        return [int(pid) for pid in found.read_text().split()]
+        return machine.children(self.pid)
 
     def kill_a_child(self) -> None:
         """As the kernel does it when memory runs out: one of its processes, and the worker itself goes on."""

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.kit.machine import children
+
 START_SECONDS = 60
 STOP_SECONDS = 20
 MEMORY = Path("/dev/shm")
@@ -100,10 +102,7 @@ class Server:
         if process is None:
             return
         # PostgreSQL's children are in sessions of their own; one that outlived its server would keep the next from starting.
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        others = (
-            [int(pid) for pid in children.read_text().split()] if how == signal.SIGKILL and children.exists() else []
-        )
+        others = children(process.pid) if how == signal.SIGKILL else []
         process.send_signal(how)
         try:
             process.wait(STOP_SECONDS)
