@@ -14,7 +14,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.graph.tally import Recorded
 from edna.records.bag import BagKind
-from edna.records.diff import DiffBatch
+from edna.records.diff import RowBatch
 from edna.records.locator import Locator, Receipt
 
 
@@ -54,7 +54,7 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
             found[first] = HistoryEntry(
                 Receipt(bag.disguise, first), bag.disguise, bag.applied_at, {}, dict(bag.params), recorded
             )
-        found[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, DiffBatch))
+        found[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, RowBatch))
     for entry in found.values():
         entry.counts.update(entry._recorded.counts())
     damaged = {chunked.get(locator, locator) for locator in wanted if unlocked.is_damaged(locator)}

@@ -28,7 +28,7 @@ from edna.errors import (
     ValueNotEncodable,
 )
 from edna.records import values
-from edna.records.diff import DiffBatch
+from edna.records.diff import RowBatch
 from edna.records.locator import BagKind, Locator
 from edna.records.speaksfor import SpeaksForBatch
 from edna.records.values import Value
@@ -65,7 +65,7 @@ class Bag:
     database: str
     listed: bool
     segments: tuple[int, int]
-    batches: tuple[DiffBatch, ...] | tuple[SpeaksForBatch, ...]
+    batches: tuple[RowBatch, ...] | tuple[SpeaksForBatch, ...]
 
     def is_well_formed(self, sequence: int) -> bool:
         """Whether `open_bag` would accept the bag under that number: asked before sealing too, or it could never be
@@ -86,10 +86,10 @@ class Bag:
         return self.kind is BagKind.SHARED and self.segments == (0, 0)
 
 
-_BATCHES: dict[BagKind, type[DiffBatch] | type[SpeaksForBatch]] = {
-    BagKind.DIFF: DiffBatch,
+_BATCHES: dict[BagKind, type[RowBatch] | type[SpeaksForBatch]] = {
+    BagKind.DIFF: RowBatch,
     BagKind.SPEAKS_FOR: SpeaksForBatch,
-    BagKind.SHARED: DiffBatch,
+    BagKind.SHARED: RowBatch,
 }
 
 
@@ -304,7 +304,7 @@ def _bag(payload: Value, kind: BagKind, sequence: int) -> Bag:
             [int(diffs), int(voices)],
             list(batches),
         ] if number == kind:
-            read = SpeaksForBatch.from_payload if kind is BagKind.SPEAKS_FOR else DiffBatch.from_payload
+            read = SpeaksForBatch.from_payload if kind is BagKind.SPEAKS_FOR else RowBatch.from_payload
             bag = Bag(
                 kind=kind,
                 disguise=disguise,
@@ -330,7 +330,7 @@ def _blame(bag: Bag) -> ValueNotEncodable | None:
     suspects += [(bag.disguise, name, value) for name, value in bag.params.items()]
     for batch in bag.batches:
         for row in batch.rows:
-            fields = batch.layout if isinstance(batch, DiffBatch) else ("primary key",)
+            fields = batch.layout if isinstance(batch, RowBatch) else ("primary key",)
             suspects += zip((batch.model,) * len(fields), fields, row, strict=False)
     for model, name, value in suspects:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from edna.records.diff import Operation
+from edna.records.diff import Modified, Removed
 from edna.records.values import Value
 
 
@@ -41,7 +41,7 @@ class SealedRecord:
     @property
     def removed(self) -> bool:
         """Whether the row was removed, so that the record is the whole row."""
-        return self.operation == Operation.REMOVE.name.lower()
+        return self.operation == Removed.word
 
     def __contains__(self, column: str) -> bool:
         return column in self.old or column in self.key
@@ -116,7 +116,7 @@ class SealedRecord:
 
     def another(self, model: str, **values: Value) -> SealedRecord:
         """A further row that comes back with this one. An automatic primary key that is left out is given at the reveal."""
-        return SealedRecord(Operation.REMOVE.name.lower(), model.lower(), {}, values, python_old=set(values))
+        return SealedRecord(Removed.word, model.lower(), {}, values, python_old=set(values))
 
     def change(
         self, model: str, *, key: Mapping[str, Value], old: Mapping[str, Value], new: Mapping[str, Value]
@@ -125,7 +125,7 @@ class SealedRecord:
         if set(old) != set(new):
             raise ValueError("a change names the same columns in old and new")
         return SealedRecord(
-            Operation.MODIFY.name.lower(),
+            Modified.word,
             model.lower(),
             dict(key),
             dict(old),

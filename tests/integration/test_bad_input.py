@@ -21,7 +21,7 @@ from edna.errors import BagCorrupt, ConstraintRefused, KeyMalformed, PrincipalEr
 from edna.models import Bag as StoredBag
 from edna.models import PrincipalEntry
 from edna.records.bag import Bag, BagKind, open_bag, seal_bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.testing import application_dump
 from tests.support import (
@@ -568,7 +568,7 @@ def forged(receipt: Receipt, student: Student) -> Bag:
     row = {"id": 999_999, "password": "!", "last_login": None, "email": "evil@example.org", "apikey": "k"}
     row |= {"is_admin": True, "is_anon": False, "is_active": True, "joined_on": None}
     user.delete()
-    batch = DiffBatch(Operation.REMOVE, "websubmit.user", "0001_initial", ("id",), columns, [[row[c] for c in columns]])
+    batch = Removed("websubmit.user", "0001_initial", ("id",), columns, [[row[c] for c in columns]])
     return Bag(
         kind=BagKind.DIFF,
         disguise=receipt.disguise,

@@ -14,21 +14,21 @@ from edna.db.rows import table_of
 from edna.engine.bags.opened import Opened
 from edna.engine.revealing.new_keys import give_keys, without_keys
 from edna.records.bag import Bag, BagKind
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed, RowBatch
 from edna.records.locator import Locator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def bag_of(*batches: DiffBatch) -> Opened:
+def bag_of(*batches: RowBatch) -> Opened:
     head = Bag(
         BagKind.SHARED, "", datetime.datetime.now(datetime.UTC), "auth.user", None, {}, "sqlite", True, (1, 0), batches
     )
     return Opened(Locator.new(), [head], holder=None)
 
 
-def batch(*rows: Sequence[Any]) -> DiffBatch:
-    return DiffBatch(Operation.REMOVE, "websubmit.lecture", "", ("id",), ("id", "label"), [list(row) for row in rows])
+def batch(*rows: Sequence[Any]) -> RowBatch:
+    return Removed("websubmit.lecture", "", ("id",), ("id", "label"), [list(row) for row in rows])
 
 
 def test_keys_of_rows_that_are_there_were_there_or_lie_in_a_bag_are_not_given() -> None:

@@ -17,7 +17,7 @@ from edna.engine.bags.opened import Opened
 from edna.engine.bags.reader import read_all
 from edna.engine.bags.seal import seal_shared
 from edna.records.bag import Bag, BagKind
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed
 from edna.records.locator import Locator, seal_locator
 from edna.store import serverkeys
 from edna.testing import Person, application_dump
@@ -69,7 +69,7 @@ def opened_by(person: Person) -> list[Opened]:
 
 
 def shared_bags(person: Person) -> list[Opened]:
-    return [each for each in opened_by(person) if each.shared and each.diffs[0].operation is Operation.REMOVE]
+    return [each for each in opened_by(person) if each.shared and isinstance(each.diffs[0], Removed)]
 
 
 def put(index: bytes, sealed: bytes) -> None:
@@ -186,7 +186,7 @@ def test_a_shared_bag_sealed_anew_by_somebody_who_has_its_locator_is_refused(sce
 
 def made_up(locator: Locator) -> None:
     """A bag for whoever has the locator, by somebody who has no key of the server."""
-    batch = DiffBatch(Operation.REMOVE, "post.letter", "", ("id",), ("id", "text"), [[99, "made up"]])
+    batch = Removed("post.letter", "", ("id",), ("id", "text"), [[99, "made up"]])
     now = datetime.datetime.now(datetime.UTC)
     head = Bag(BagKind.SHARED, "", now, "post.citizen", None, {}, connection.vendor, True, (1, 0), ())
     with pytest.MonkeyPatch.context() as patch:

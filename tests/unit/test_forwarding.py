@@ -25,11 +25,9 @@ from edna.engine.forwarding.walk import Forwarded, bring_forward
 from edna.engine.graph.outcome import Reason
 from edna.errors import SpecError
 from edna.records.bag import Bag, BagKind
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Decorrelated, Modified, Operation, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.sealedrecord import SealedRecord
-
-REMOVE, MODIFY, DECORRELATE = Operation.REMOVE, Operation.MODIFY, Operation.DECORRELATE
 
 
 def nothing(apps: Any, schema_editor: Any) -> None:
@@ -84,7 +82,7 @@ class Site:
     def today(self, *tables: type[models.Model]) -> None:
         self.tables |= {table._meta.label_lower: table for table in tables}
 
-    def forward(self, *batches: DiffBatch) -> Forwarded:
+    def forward(self, *batches: RowBatch) -> Forwarded:
         return bring_forward(batches, using="default")
 
 
@@ -110,20 +108,20 @@ def post(**fields: Any) -> type[models.Model]:
     return table("Post", **fields)
 
 
-def removed(*rows: Sequence[Any], columns: Sequence[str] = ("id", "title"), stamp: str = "0001_initial") -> DiffBatch:
-    return DiffBatch(REMOVE, "shop.post", stamp, ("id",), tuple(columns), [list(row) for row in rows])
+def removed(*rows: Sequence[Any], columns: Sequence[str] = ("id", "title"), stamp: str = "0001_initial") -> RowBatch:
+    return Removed("shop.post", stamp, ("id",), tuple(columns), [list(row) for row in rows])
 
 
 def modified(
     *rows: Sequence[Any],
     columns: Sequence[str] = ("title",),
     stamp: str = "0001_initial",
-    operation: Operation = MODIFY,
-) -> DiffBatch:
-    return DiffBatch(operation, "shop.post", stamp, ("id",), tuple(columns), [list(row) for row in rows])
+    operation: Operation = Modified,
+) -> RowBatch:
+    return operation("shop.post", stamp, ("id",), tuple(columns), [list(row) for row in rows])
 
 
-def only(done: Forwarded) -> DiffBatch:
+def only(done: Forwarded) -> RowBatch:
     assert done.stuck == []
     [batch] = done.batches
     return batch
@@ -149,7 +147,7 @@ class TestNothingToDo:
         assert [one is other for one, other in zip(done.batches, batches, strict=True)] == [True, True]
 
     def test_pointers_and_blobs_pass(self, site: Site) -> None:
-        batch = DiffBatch(Operation.SHARE, "shop.gone", "", ("locator",), ("rows",), [[b"x", 1]])
+        batch = Shares("shop.gone", "", ("locator",), ("rows",), [[b"x", 1]])
         assert site.forward(batch).batches == [batch]
 
     def test_columns_in_another_order_are_put_into_the_models(self, site: Site) -> None:
@@ -235,7 +233,7 @@ class TestOperations:
         batch = removed([1, "One"])
         done = site.forward(batch, modified([1, "a", "b"]))
         assert [s.batch for s in done.stuck] == [batch]
-        assert [b.operation for b in done.batches] == [MODIFY]
+        assert list(map(type, done.batches)) == [Modified]
 
     def test_removed_columns_are_dropped_and_a_change_of_nothing_else_is_done(self, site: Site) -> None:
         site.migration("0002", migrations.RemoveField("Post", "title"))
@@ -280,7 +278,7 @@ class TestOperations:
         site.migration("0002", migrations.RenameModel("Post", "Article"))
         site.migration("0003", migrations.RenameField("Article", "tags", "labels"))
         site.today(table("Article_labels", article=models.IntegerField(), tag=models.IntegerField()))
-        batch = DiffBatch(REMOVE, "shop.post_tags", "0001_initial", ("id",), ("id", "post", "tag"), [[1, 2, 3]])
+        batch = Removed("shop.post_tags", "0001_initial", ("id",), ("id", "post", "tag"), [[1, 2, 3]])
         done = only(site.forward(batch))
         assert (done.model, done.columns, done.rows) == ("shop.article_labels", ("id", "article", "tag"), [[1, 2, 3]])
 
@@ -323,7 +321,7 @@ class TestCodeWithoutARule:
         site.today(post(title=models.TextField(), slug=models.TextField()))
         assert stuck_field(site.forward(removed([1, "One"]))) == "slug"
         assert stuck_field(site.forward(modified([1, "a", "b"]))) == "slug"
-        assert only(site.forward(modified([1, 5, 6], operation=DECORRELATE, columns=("title",)))).rows == [[1, 5, 6]]
+        assert only(site.forward(modified([1, 5, 6], operation=Decorrelated, columns=("title",)))).rows == [[1, 5, 6]]
 
     def test_code_that_names_other_models_only_does_not_concern_it(self, site: Site) -> None:
         site.migration("0002", migrations.AddField("Post", "slug", models.TextField(default="")))
@@ -375,11 +373,11 @@ class TestRules:
             modified([1, "x", "y"], columns=("body",)),
         )
         assert done.stuck == []
-        assert [(b.operation, b.model, b.key, b.columns, b.rows) for b in done.batches] == [
-            (REMOVE, "shop.post", ("id",), ("id", "body"), [[1, "b"], [2, None]]),
-            (REMOVE, "shop.title", ("post",), ("post", "words"), [[1, "One"], [2, "Two"]]),
-            (MODIFY, "shop.title", ("post",), ("words",), [[1, "a", "b"]]),
-            (MODIFY, "shop.post", ("id",), ("body",), [[1, "x", "y"]]),
+        assert [(type(b), b.model, b.key, b.columns, b.rows) for b in done.batches] == [
+            (Removed, "shop.post", ("id",), ("id", "body"), [[1, "b"], [2, None]]),
+            (Removed, "shop.title", ("post",), ("post", "words"), [[1, "One"], [2, "Two"]]),
+            (Modified, "shop.title", ("post",), ("words",), [[1, "a", "b"]]),
+            (Modified, "shop.post", ("id",), ("body",), [[1, "x", "y"]]),
         ]
 
     def test_a_derived_column_for_both_sides_of_a_change(self, site: Site) -> None:
@@ -445,7 +443,7 @@ class TestRules:
             )
 
         batch = only(site.forward(removed([1, "One"])))
-        assert (batch.operation, batch.model, batch.rows) == (MODIFY, "shop.blog", [[1, "One", ""]])
+        assert (type(batch), batch.model, batch.rows) == (Modified, "shop.blog", [[1, "One", ""]])
 
     def test_values_that_a_rule_sets_are_pythons(self, site: Site) -> None:
         moment = datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
@@ -637,7 +635,7 @@ def test_the_rows_of_a_large_batch_are_not_looked_at_one_by_one(site: Site) -> N
             Row.touched += 1
             return super().__getitem__(item)
 
-    batch = DiffBatch(REMOVE, "shop.post", "0001_initial", ("id",), ("id", "c0"), [Row([1, "a"]) for _ in range(100)])
+    batch = Removed("shop.post", "0001_initial", ("id",), ("id", "c0"), [Row([1, "a"]) for _ in range(100)])
     assert only(site.forward(batch)).columns == ("id", "c10")
     assert Row.touched <= 200
 

@@ -12,7 +12,7 @@ from edna.crypto.keys import SecretKey
 from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.forwarding.walk import Forwarded, Stuck
 from edna.records.bag import Bag, BagKind
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Mentions, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.store import Entry
@@ -24,15 +24,15 @@ SHARED = Locator.new()
 MONDAY, TUESDAY = datetime.date(2026, 11, 23), datetime.date(2026, 11, 24)
 
 
-def removed(*rows: Any) -> DiffBatch:
-    return DiffBatch(Operation.REMOVE, "shop.tag", "", ("id",), ("id", "name"), rows or ([1, "red"], [2, "blue"]))
+def removed(*rows: Any) -> RowBatch:
+    return Removed("shop.tag", "", ("id",), ("id", "name"), rows or ([1, "red"], [2, "blue"]))
 
 
-def pointer() -> DiffBatch:
-    return DiffBatch(Operation.SHARE, "shop.tag", "", ("locator",), ("rows",), [[SHARED.expose(), 1]])
+def pointer() -> RowBatch:
+    return Shares("shop.tag", "", ("locator",), ("rows",), [[SHARED.expose(), 1]])
 
 
-def opened(*batches: DiffBatch, holder: Entry | None = ENTRY, voices: tuple[SpeaksFor, ...] = (VOICE,)) -> Opened:
+def opened(*batches: RowBatch, holder: Entry | None = ENTRY, voices: tuple[SpeaksFor, ...] = (VOICE,)) -> Opened:
     head = Bag(
         BagKind.DIFF,
         "shop.close",
@@ -123,7 +123,7 @@ def test_whoever_changes_a_row_changes_it_for_all_who_look_at_it() -> None:
 
 def test_whatever_comes_in_can_be_rewritten() -> None:
     """Records that were put into another order of columns arrive as tuples; records on top of each other are put together in place."""
-    comes_in: list[Callable[[Opened, DiffBatch], None]] = [
+    comes_in: list[Callable[[Opened, RowBatch], None]] = [
         lambda bag, batch: bag.bring_forward(Forwarded([batch])),
         lambda bag, batch: bag.translate(bag.head, [batch], []),
         lambda bag, batch: bag.exchange(bag.diffs[0], batch),
@@ -142,7 +142,7 @@ def test_what_lies_below_stands_in_front() -> None:
     bag = opened()
     bag.add_below(removed([3, "below"]))
     bag.add(removed([4, "above"]))
-    assert [batch.rows[0][0] for batch in bag.diffs if batch.operation is Operation.REMOVE] == [3, 1, 4]
+    assert [batch.rows[0][0] for batch in bag.diffs if isinstance(batch, Removed)] == [3, 1, 4]
 
 
 def test_a_bag_is_empty_when_it_holds_no_row_no_voice_and_nothing_stuck() -> None:
@@ -184,7 +184,7 @@ def test_who_points_at_a_shared_bag() -> None:
 
 
 def test_a_mention_is_a_shared_bag_that_says_nothing_else() -> None:
-    mention = DiffBatch(Operation.MENTION, "auth.user", "", ("mentioned",), ("now",), [[-5, 3]])
+    mention = Mentions("auth.user", "", ("mentioned",), ("now",), [[-5, 3]])
     assert opened(mention, holder=None).is_mention
     assert not opened(mention).is_mention
     assert not opened(mention, removed(), holder=None).is_mention

@@ -30,7 +30,7 @@ from edna.errors import (
 from edna.records import bag as bag_module
 from edna.records import values
 from edna.records.bag import Bag, BagKind, SealedBag, open_bag, read_content, seal_bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksForBatch
 from tests.support import flipped
@@ -42,7 +42,7 @@ LOCATOR = Locator(b"L" * 32)
 MAC_KEY, OLDER_MAC_KEY = b"a server key, of any length from sixteen bytes", b"an older server key"
 NOW = datetime.datetime(2024, 5, 17, 12, 0, 0, 1, tzinfo=datetime.UTC)
 ROWS = [[number, 7, f"answer {number} of bea@example.org"] for number in range(40)]
-BATCH = DiffBatch(Operation.REMOVE, "websubmit.answer", "0001_initial", ("id",), ("id", "author_id", "body"), ROWS)
+BATCH = Removed("websubmit.answer", "0001_initial", ("id",), ("id", "author_id", "body"), ROWS)
 BAG = Bag(
     BagKind.DIFF,
     "websubmit.delete-account",
@@ -384,7 +384,7 @@ def test_a_value_that_cannot_be_kept_is_named_by_model_and_field(bag: Bag, model
 )
 def test_a_bag_that_would_not_open_again_is_not_sealed(changes: dict[str, Any]) -> None:
     """What is sealed can be opened: a mistake shows before the rows are deleted."""
-    with pytest.raises(ValueError, match=r"Bag|DiffBatch") as caught:
+    with pytest.raises(ValueError, match=r"Bag|Removed") as caught:
         sealed(dataclasses.replace(BAG, **changes))
     assert_error_leaks_nothing(caught.value, MAC_KEY, b"bea@example.org")
 

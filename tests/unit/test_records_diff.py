@@ -8,26 +8,25 @@ from typing import Any
 import pytest
 
 from edna.errors import BagCorrupt
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Blobs, Decorrelated, Files, Mentions, Modified, Removed, RowBatch, Shares
 from edna.records.values import decode, encode
 
-REMOVED = DiffBatch(Operation.REMOVE, "a.answer", "0001_initial", ("id",), ("id", "body"), [[1, "x"], [2, None]])
-MODIFIED = DiffBatch(Operation.MODIFY, "a.answer", "", ("id",), ("body", "score"), [[1, "old", 5, "new", 0]])
-COMPOSITE = DiffBatch(Operation.DECORRELATE, "a.vote", "", ("user_id", "post_id"), ("user_id",), [[7, 3, 7, -9]])
-SHARED = DiffBatch(Operation.SHARE, "a.message", "", ("locator",), ("rows",), [[b"L" * 32, 3]])
-FILES = DiffBatch(
-    Operation.FILE,
+REMOVED = Removed("a.answer", "0001_initial", ("id",), ("id", "body"), [[1, "x"], [2, None]])
+MODIFIED = Modified("a.answer", "", ("id",), ("body", "score"), [[1, "old", 5, "new", 0]])
+COMPOSITE = Decorrelated("a.vote", "", ("user_id", "post_id"), ("user_id",), [[7, 3, 7, -9]])
+SHARED = Shares("a.message", "", ("locator",), ("rows",), [[b"L" * 32, 3]])
+FILES = Files(
     "a.scan",
     "",
     ("locator",),
     ("field", "name", "size", "digest"),
     [[b"L" * 32, "f", "n", 5, b"D" * 32]],
 )
-BLOBS = DiffBatch(Operation.BLOB, "a.export", "", ("position", "part"), ("blob",), [[0, 0, b"x"], [1, 0, b""]])
-MENTIONS = DiffBatch(Operation.MENTION, "a.message", "", ("mentioned",), ("now",), [[-5, 7]])
+BLOBS = Blobs("a.export", "", ("position", "part"), ("blob",), [[0, 0, b"x"], [1, 0, b""]])
+MENTIONS = Mentions("a.message", "", ("mentioned",), ("now",), [[-5, 7]])
 
 
-def payload_of(batch: DiffBatch) -> list[Any]:
+def payload_of(batch: RowBatch) -> list[Any]:
     payload: list[Any] = decode(encode(batch.to_payload()))
     return payload
 
@@ -35,9 +34,9 @@ def payload_of(batch: DiffBatch) -> list[Any]:
 @pytest.mark.parametrize(
     "batch", [REMOVED, MODIFIED, COMPOSITE, SHARED, FILES, BLOBS, MENTIONS, dataclasses.replace(REMOVED, rows=[])]
 )
-def test_a_batch_comes_back_as_it_was(batch: DiffBatch) -> None:
+def test_a_batch_comes_back_as_it_was(batch: RowBatch) -> None:
     """Through the bytes and back; tuples of names stay tuples."""
-    assert DiffBatch.from_payload(payload_of(batch)) == batch
+    assert RowBatch.from_payload(payload_of(batch)) == batch
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_a_batch_comes_back_as_it_was(batch: DiffBatch) -> None:
         (BLOBS, ("position", "part", "blob")),
     ],
 )
-def test_the_layout_names_the_field_of_every_value(batch: DiffBatch, layout: tuple[str, ...]) -> None:
+def test_the_layout_names_the_field_of_every_value(batch: RowBatch, layout: tuple[str, ...]) -> None:
     """Removed rows hold their columns; changed ones key, old values, new values; the rest key and columns."""
     assert batch.layout == layout
 
@@ -60,7 +59,7 @@ def test_rows_as_a_driver_returns_them_are_taken() -> None:
     """Tuples of tuples need no conversion on the hot path."""
     batch = dataclasses.replace(REMOVED, rows=((1, "x"), (2, None)))
 
-    assert DiffBatch.from_payload(payload_of(batch)) == REMOVED
+    assert RowBatch.from_payload(payload_of(batch)) == REMOVED
 
 
 @pytest.mark.parametrize(
@@ -74,9 +73,9 @@ def test_rows_as_a_driver_returns_them_are_taken() -> None:
         dataclasses.replace(SHARED, rows=[[b"L" * 32]]),
     ],
 )
-def test_a_batch_that_could_never_be_revealed_is_not_sealed(broken: DiffBatch) -> None:
+def test_a_batch_that_could_never_be_revealed_is_not_sealed(broken: RowBatch) -> None:
     """A programming error shows before the rows are gone, not when their owner returns; without showing them."""
-    with pytest.raises(ValueError, match="DiffBatch") as caught:
+    with pytest.raises(ValueError, match=r"Removed|Modified|Shares") as caught:
         broken.to_payload()
     assert "old" not in str(caught.value)
 
@@ -113,12 +112,12 @@ GOOD = payload_of(MODIFIED)
 def test_a_payload_of_another_shape_is_refused(payload: Any) -> None:
     """Whatever decodes as a value but is no batch; a text or bytes of the right length is no row."""
     with pytest.raises(BagCorrupt):
-        DiffBatch.from_payload(payload)
+        RowBatch.from_payload(payload)
 
 
 def test_a_batch_does_not_print_its_rows() -> None:
     """They are personal data; error pages print batches."""
-    assert repr(MODIFIED) == "<DiffBatch MODIFY a.answer rows=1>"
+    assert repr(MODIFIED) == "<Modified a.answer rows=1>"
 
 
 def test_rows_are_picked_by_their_keys() -> None:

@@ -53,7 +53,7 @@ def bag_as_list(bag: Bag) -> list[Any]:
     """The payload list of docs/format.md, from the fields a caller sees."""
     if bag.kind is not BagKind.SPEAKS_FOR:
         batches = [
-            [int(b.operation), b.model, b.stamp, list(b.key), list(b.columns), [list(row) for row in b.rows]]
+            [b.number, b.model, b.stamp, list(b.key), list(b.columns), [list(row) for row in b.rows]]
             for b in bag.batches
         ]
     else:

@@ -58,8 +58,11 @@ def formats() -> dict[str, Any]:
             found[name] = getattr(importlib.import_module(module), constant)
         except (ImportError, AttributeError):
             continue
-    operations = importlib.import_module("edna.records.diff").Operation
-    found["operations"] = sorted((each.name, int(each)) for each in operations)
+    diff = importlib.import_module("edna.records.diff")
+    if hasattr(diff, "KINDS"):
+        found["operations"] = sorted((kind.word.upper(), number) for number, kind in diff.KINDS.items())
+    else:
+        found["operations"] = sorted((each.name, int(each)) for each in diff.Operation)
     found["kinds"] = sorted((each.name, int(each)) for each in importlib.import_module("edna.records.bag").BagKind)
     return json.loads(json.dumps(found))
 

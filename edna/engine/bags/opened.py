@@ -15,7 +15,7 @@ from typing import Any
 
 from edna.engine.forwarding.walk import Forwarded, Stuck
 from edna.records.bag import Bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Mentions, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.records.values import Value
@@ -43,7 +43,7 @@ class Opened:
         self._head = bags[0]
         self._holder = holder
         self._expires_on = expires_on
-        self._diffs = [_rewritable(batch) for batch in batches if isinstance(batch, DiffBatch)]
+        self._diffs = [_rewritable(batch) for batch in batches if isinstance(batch, RowBatch)]
         self._speaks_for = [SpeaksFor(*row) for batch in voices for row in batch.rows]
         self._unlisted = frozenset(index for batch in voices for index in batch.unlisted)
         self._stuck: tuple[Stuck, ...] = ()
@@ -68,7 +68,7 @@ class Opened:
         return self._expires_on
 
     @property
-    def diffs(self) -> tuple[DiffBatch, ...]:
+    def diffs(self) -> tuple[RowBatch, ...]:
         return tuple(self._diffs)
 
     @property
@@ -92,7 +92,11 @@ class Opened:
     @property
     def is_mention(self) -> bool:
         """Whether it says nothing but who somebody's pseudoprincipal is now."""
-        return self.shared and all(batch.operation is Operation.MENTION for batch in self._diffs)
+        return self.shared and all(isinstance(batch, Mentions) for batch in self._diffs)
+
+    @property
+    def mentions(self) -> list[Mentions]:
+        return [batch for batch in self._diffs if isinstance(batch, Mentions)]
 
     @property
     def empty(self) -> bool:
@@ -101,13 +105,12 @@ class Opened:
     @property
     def pointers(self) -> tuple[Locator, ...]:
         """The locators of shared bags that this one points at."""
-        return tuple(
-            Locator(bytes(row[0])) for batch in self._diffs if batch.operation is Operation.SHARE for row in batch.rows
-        )
+        shares = [batch for batch in self._diffs if isinstance(batch, Shares)]
+        return tuple(Locator(locator) for batch in shares for locator in batch.locators())
 
     # What says the same in the words of today
 
-    def translate(self, head: Bag, diffs: Iterable[DiffBatch], speaks_for: Iterable[SpeaksFor]) -> None:
+    def translate(self, head: Bag, diffs: Iterable[RowBatch], speaks_for: Iterable[SpeaksFor]) -> None:
         """Everything, as another kind of database has it."""
         self._head, self._diffs, self._speaks_for = head, [_rewritable(batch) for batch in diffs], list(speaks_for)
 
@@ -115,7 +118,7 @@ class Opened:
         """The records as the tables of today have them."""
         self._diffs, self._stuck = [_rewritable(batch) for batch in forwarded.batches], tuple(forwarded.stuck)
 
-    def rename_files(self, diffs: Iterable[DiffBatch]) -> None:
+    def rename_files(self, diffs: Iterable[RowBatch]) -> None:
         """The records with what leads to files under the names that the rows give them now."""
         self._diffs = [_rewritable(batch) for batch in diffs]
 
@@ -130,33 +133,33 @@ class Opened:
         row[position] = value  # type: ignore[index]  # rows are lists here, and nobody else writes into them
         self._changed = True
 
-    def substitute(self, batch: DiffBatch, position: int, now: Mapping[Any, Any]) -> None:
+    def substitute(self, batch: RowBatch, position: int, now: Mapping[Any, Any]) -> None:
         """Where a row of ``batch`` has a value of ``now`` at the position: write what it is now."""
         for row in batch.rows:
             if row[position] in now:
                 self.put(row, position, now[row[position]])
 
-    def exchange(self, batch: DiffBatch, new: DiffBatch) -> None:
+    def exchange(self, batch: RowBatch, new: RowBatch) -> None:
         number = next(number for number, each in enumerate(self._diffs) if each is batch)
         self._diffs[number] = _rewritable(new)
         self._changed = True
 
-    def keep(self, diffs: Iterable[DiffBatch]) -> None:
+    def keep(self, diffs: Iterable[RowBatch]) -> None:
         """These instead of all records; what is stuck, and the voices, stay."""
         self._diffs = [_rewritable(batch) for batch in diffs]
         self._changed = True
 
-    def reduce_to(self, diffs: Iterable[DiffBatch], speaks_for: Iterable[SpeaksFor]) -> None:
+    def reduce_to(self, diffs: Iterable[RowBatch], speaks_for: Iterable[SpeaksFor]) -> None:
         """These instead of everything that it held: what was stuck is among ``diffs``."""
         self.keep(diffs)
         self._speaks_for, self._stuck = list(speaks_for), ()
 
-    def add(self, *batches: DiffBatch) -> None:
+    def add(self, *batches: RowBatch) -> None:
         if batches:
             self._diffs += map(_rewritable, batches)
             self._changed = True
 
-    def add_below(self, batch: DiffBatch) -> None:
+    def add_below(self, batch: RowBatch) -> None:
         """In front: what it changed lies below whatever these records changed."""
         self._diffs.insert(0, _rewritable(batch))
         self._changed = True
@@ -196,7 +199,7 @@ def pointing_at(bags: Iterable[Opened]) -> dict[Locator, Opened]:
     return {locator: opened for opened in bags for locator in opened.pointers}
 
 
-def _rewritable(batch: DiffBatch) -> DiffBatch:
+def _rewritable(batch: RowBatch) -> RowBatch:
     """Records lie on top of each other, and are put together in place: so rows are lists."""
     if set(map(type, batch.rows)) <= {list}:
         return batch

@@ -15,7 +15,7 @@ from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
 from edna.errors import KeyMalformed
 from edna.records.bag import Bag, BagKind, seal_bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Changed, RowBatch
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.store import Entry, serverkeys
@@ -42,7 +42,7 @@ def recipient_of(entry: Entry) -> PublicKey:
 
 def seal_records(
     head: Bag,
-    diffs: Sequence[DiffBatch],
+    diffs: Sequence[RowBatch],
     speaks_for: Sequence[SpeaksFor],
     *,
     locator: Locator,
@@ -68,7 +68,7 @@ def seal_records(
     return _sealed(bags, locator, recipient, using=using) + _sealed(spoken, locator, recipient, using=using)
 
 
-def seal_shared(head: Bag, diffs: Sequence[DiffBatch], *, locator: Locator, using: str) -> list[Sealed]:
+def seal_shared(head: Bag, diffs: Sequence[RowBatch], *, locator: Locator, using: str) -> list[Sealed]:
     """A bag for several owners, each of whom knows its locator and nothing else about it.
 
     It names no principal, disguise or parameter: its owners may read it, and are not told what the others did.
@@ -94,14 +94,14 @@ def _sealed(bags: Sequence[Bag], locator: Locator, recipient: PublicKey, *, usin
     return sealed
 
 
-def merged(diffs: Sequence[DiffBatch]) -> list[DiffBatch]:
+def merged(diffs: Sequence[RowBatch]) -> list[RowBatch]:
     """Neighbours that say the same of different rows as one: a reveal works batch by batch, and what is held, or has moved, comes
     row by row."""
-    done: list[DiffBatch] = []
+    done: list[RowBatch] = []
     keys: set[tuple[Any, ...]] = set()
     for batch in diffs:
         last = done[-1] if done else None
-        own = batch.primary_keys() if batch.operation in _MERGED else []
+        own = batch.primary_keys() if isinstance(batch, Changed) else []
         if last is not None and own and _alike(last, batch) and keys.isdisjoint(own):
             if not isinstance(last.rows, _Rows):
                 last = done[-1] = replace(last, rows=_Rows(last.rows))
@@ -117,12 +117,9 @@ class _Rows(list[Any]):
     """Rows that belong to nobody else yet."""
 
 
-_MERGED = frozenset({Operation.MODIFY, Operation.DECORRELATE})
-
-
-def _alike(one: DiffBatch, other: DiffBatch) -> bool:
-    return (one.operation, one.model, one.stamp, one.key, one.columns) == (
-        other.operation,
+def _alike(one: RowBatch, other: RowBatch) -> bool:
+    return (type(one), one.model, one.stamp, one.key, one.columns) == (
+        type(other),
         other.model,
         other.stamp,
         other.key,
@@ -130,7 +127,7 @@ def _alike(one: DiffBatch, other: DiffBatch) -> bool:
     )
 
 
-def _segments(batches: Sequence[DiffBatch]) -> Iterator[tuple[DiffBatch, ...]]:
+def _segments(batches: Sequence[RowBatch]) -> Iterator[tuple[RowBatch, ...]]:
     """Split into bags of at most ``CHUNK_ROWS`` rows and a few MiB, so that each fits a packet and memory."""
     most = conf.chunk_rows()
     batches = [batch for batch in batches if batch.rows]
@@ -138,7 +135,7 @@ def _segments(batches: Sequence[DiffBatch]) -> Iterator[tuple[DiffBatch, ...]]:
     if few and sum(raw.total_bytes(batch.rows) for batch in batches) < raw.MAX_STATEMENT_BYTES:
         yield from [tuple(batches)] if batches else []
         return
-    segment: list[DiffBatch] = []
+    segment: list[RowBatch] = []
     rows, size = 0, 0
     for batch in batches:
         start = 0

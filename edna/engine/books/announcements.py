@@ -19,16 +19,16 @@ from edna import signals
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.planning.steps import Plan, PlannedStep
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Changed, Decorrelated, Modified, Removed
 from edna.signals import Announcement
 from edna.store import Entry
 
 logger = logging.getLogger("edna")
 
 _KINDS = {
-    Operation.REMOVE: signals.rows_removed,
-    Operation.MODIFY: signals.rows_changed,
-    Operation.DECORRELATE: signals.rows_changed,
+    Removed: signals.rows_removed,
+    Modified: signals.rows_changed,
+    Decorrelated: signals.rows_changed,
 }
 
 
@@ -55,7 +55,7 @@ class News:
             for row in rows:
                 keys.pop(tuple(row[position] for position in positions), None)
 
-    def note_undone(self, batch: DiffBatch, table: Table, rows: Iterable[Sequence[Any]]) -> None:
+    def note_undone(self, batch: Changed, table: Table, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of a change that have their old values again: key and old values. The key may be one of them."""
         names = (*batch.key, *batch.columns)
         found = list(rows) if signals.rows_changed.receivers or signals.rows_removed.receivers else []
@@ -90,7 +90,7 @@ def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, who
 
 def _note(news: News, step: PlannedStep, moved: Mapping[Row, Row]) -> None:
     table, keys = step.table, step.primary_keys()
-    if step.operation is Operation.REMOVE:
+    if step.operation is Removed:
         # Their records may name them by a key that they have on paper only.
         former = {new: old for old, new in moved.items()}
         news.note(signals.rows_removed, table, table.key_names, [former.get(key, key) for key in keys])

@@ -35,7 +35,7 @@ from edna.engine.planning.steps import Plan, PlannedStep, Target
 from edna.engine.pseudoprincipals import factory
 from edna.engine.revealing import blobs
 from edna.errors import ConstraintRefused, NotYours, SessionClosed, SpecError
-from edna.records.diff import Operation
+from edna.records.diff import Decorrelated, Modified, Operation, Removed
 from edna.records.locator import Receipt
 from edna.records.speaksfor import SpeaksFor
 from edna.registry import ByHand
@@ -188,7 +188,7 @@ class Session:
         removed: dict[type[Model], PlannedStep] = {}
         for model, keys in given.items():
             table = table_of(model)
-            removed[model] = self._planned(Operation.REMOVE, table, table.names, keys)
+            removed[model] = self._planned(Removed, table, table.names, keys)
         removed = with_families(removed, lock=True, using=self._using)
         for step in removed.values():
             self._require_own(step)
@@ -252,7 +252,7 @@ class Session:
                 table = table_of(owner)
                 columns = (*table.key_names, *changed)
                 there = keys_in(owner, model, keys, using=self._using)
-                step = self._planned(Operation.MODIFY, table, columns, there, Modify(owner, set=changed))
+                step = self._planned(Modified, table, columns, there, Modify(owner, set=changed))
                 self._modify_now(step)
                 self._done.shared += mention(self._mentioning([step]), step, [self._done.records])
                 self._done.changes.append(step)
@@ -270,7 +270,7 @@ class Session:
             columns = (*table.key_names, column.name)
             there = keys_in(column.model, model, keys, using=self._using)
             how = Decorrelate(table.model, column.name)
-            step = self._planned(Operation.DECORRELATE, table, columns, there, how)
+            step = self._planned(Decorrelated, table, columns, there, how)
             owners = self._owners(column, {row[-1] for row in step.rows})
             step.groups = [(owners[row[-1]], key) for row, key in zip(step.rows, step.primary_keys(), strict=True)]
             value = None if to is None else self._value_of(to, column)

@@ -15,7 +15,7 @@ from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
 from edna.engine.planning.sharing import Share
 from edna.engine.planning.steps import Plan, PlannedStep
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry
@@ -25,7 +25,7 @@ from edna.store import Entry
 class Records:
     """What one target's bags will hold."""
 
-    diffs: list[DiffBatch] = field(default_factory=list)
+    diffs: list[RowBatch] = field(default_factory=list)
     speaks_for: list[SpeaksFor] = field(default_factory=list)
 
 
@@ -34,7 +34,7 @@ class SharedRows:
     """What goes into one shared bag, listed for each of the ``others``: removed rows that the same people own, or a mention."""
 
     locator: Locator
-    batches: tuple[DiffBatch, ...]
+    batches: tuple[RowBatch, ...]
     others: tuple[Entry, ...]
 
 
@@ -60,7 +60,7 @@ def _notes(
     *,
     own: Collection[int],
     label: str,
-) -> tuple[list[DiffBatch], list[SharedRows]]:
+) -> tuple[list[RowBatch], list[SharedRows]]:
     notes = [
         SharedRows(locator, (batch,), (entry,))
         for locator, batch, entry in mentions.note(rows, places, mentioned, own=own)
@@ -81,7 +81,7 @@ def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedR
             together.setdefault(who, []).append(row)
             voices.setdefault(who, []).extend(share.voices)
     shared = []
-    pointers: dict[int, list[Row]] = {}
+    pointers: dict[int, list[tuple[bytes, int]]] = {}
     for who, rows in together.items():
         locator = Locator.new()
         own = {entry.id for entry in owners[who].others}
@@ -93,7 +93,7 @@ def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedR
             pointers.setdefault(target, []).append((locator.expose(), len(rows)))
     for target, found in pointers.items():
         label = step.table.label
-        records[target].diffs.append(DiffBatch(Operation.SHARE, label, "", ("locator",), ("rows",), found))
+        records[target].diffs.append(Shares.of(label, found))
     return shared
 
 
@@ -105,7 +105,7 @@ def record(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row], recor
         records[target].diffs.append(batch_of(step, columns, own))
 
 
-def batch_of(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row]) -> DiffBatch:
+def batch_of(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row]) -> RowBatch:
     table = step.table
     stamp = table_history.newest(table.model._meta.app_label)
-    return DiffBatch(step.operation, table.label, stamp, table.key_names, tuple(columns), rows)
+    return step.operation(table.label, stamp, table.key_names, tuple(columns), rows)

@@ -23,7 +23,7 @@ from edna.engine.planning.sharing import Share
 from edna.engine.planning.steps import Plan, PlannedStep
 from edna.engine.pseudoprincipals import factory
 from edna.engine.pseudoprincipals.factory import Made
-from edna.records.diff import Operation
+from edna.records.diff import Decorrelated
 from edna.records.speaksfor import SpeaksFor
 from edna.spec import Modify
 
@@ -72,7 +72,7 @@ def _mention(plan: Plan, step: PlannedStep, records: list[Records], shared: list
 
 def _changes_key(step: PlannedStep) -> bool:
     """Such steps come last: the others find their rows under the keys that were planned, and so do their records."""
-    return step.operation is Operation.DECORRELATE and step.columns[-1] in step.table.key_names
+    return step.operation is Decorrelated and step.columns[-1] in step.table.key_names
 
 
 def _where_now(step: PlannedStep, moved: Moved) -> PlannedStep:

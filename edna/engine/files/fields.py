@@ -20,7 +20,7 @@ from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.files.stored_files import storage_key
 from edna.placeholders import as_placeholder
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Modify
 
 #: Which storage, and the name in it.
@@ -51,20 +51,21 @@ def name_of(field: FileField, name: str) -> Name:
     return storage_key(field.storage), name
 
 
-def mentions(batch: DiffBatch) -> Iterator[tuple[FileField, str, tuple[Any, ...]]]:
+def mentions(batch: RowBatch) -> Iterator[tuple[FileField, str, tuple[Any, ...]]]:
     """Every file that the rows of a record named before, with the field and the row's key."""
-    if batch.operation not in (Operation.REMOVE, Operation.MODIFY) or not batch.rows:
+    if not isinstance(batch, Removed | Modified) or not batch.rows:
         return
     fields = {field.name: field for field in _file_fields_of(batch.model)}
     columns = [(position, fields[name]) for position, name in enumerate(batch.columns) if name in fields]
     if not columns:
         return
-    changed = batch.operation is Operation.MODIFY
-    start, count = (len(batch.key), len(batch.columns)) if changed else (0, 0)
+    start, count = batch.old_from, len(batch.columns)
     for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
         for position, field in columns:
             name = row[start + position]
-            if isinstance(name, str) and name and not (changed and row[start + count + position] == name):
+            if not isinstance(name, str) or not name:
+                continue
+            if isinstance(batch, Removed) or row[start + count + position] != name:
                 yield field, name, key
 
 
@@ -76,7 +77,7 @@ def _file_fields_of(label: str) -> tuple[FileField, ...]:
     return file_fields(model)
 
 
-def names_in(batches: Iterable[DiffBatch]) -> set[Name]:
+def names_in(batches: Iterable[RowBatch]) -> set[Name]:
     """The files that the rows of these records named."""
     keys: dict[FileField, Hashable] = {}
     found = set()

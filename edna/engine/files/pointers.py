@@ -1,4 +1,4 @@
-"""What leads from a record to the sealed content of a file: rows of `Operation.FILE` in the bag that holds the record.
+"""What leads from a record to the sealed content of a file: rows of `Files` in the bag that holds the record.
 
 Knows records and the fields that name files; reads and writes nothing.
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from django.db.models import FileField
 
 from edna.engine.files.fields import Name, field_of, file_fields, label_of, mentions, name_of
 from edna.engine.files.sealed_content import Content
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Files, RowBatch
 from edna.records.locator import Locator
 from edna.store import PendingFile
-
-_KEY, _COLUMNS = ("locator",), ("field", "name", "size", "digest")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Pointer:
         return PendingFile(label_of(self.column), self.name, content.size, content.digest, locator, free, erase)
 
 
-def pointers_in(batches: Iterable[DiffBatch]) -> Iterator[Pointer]:
+def pointers_in(batches: Iterable[RowBatch]) -> Iterator[Pointer]:
     """The pointers among the records. One whose field was renamed since belongs to a field that names the file now."""
     batches = list(batches)
     files = [batch for batch in batches if leads_to_files(batch)]
@@ -57,19 +56,19 @@ def pointers_in(batches: Iterable[DiffBatch]) -> Iterator[Pointer]:
             yield Pointer(column, name, Content(Locator(locator), size, digest), (batch.model, label))
 
 
-def batches_of(pointers: Iterable[Pointer]) -> list[DiffBatch]:
+def batches_of(pointers: Iterable[Pointer]) -> list[RowBatch]:
     """The pointers as records."""
     rows: dict[str, list[list[object]]] = {}
     for each in pointers:
         model, label = each.label
         content = each.content
         rows.setdefault(model, []).append([content.locator.expose(), label, each.name, content.size, content.digest])
-    return [DiffBatch(Operation.FILE, model, "", _KEY, _COLUMNS, found) for model, found in rows.items()]
+    return [Files.of(model, found) for model, found in rows.items()]
 
 
-def without_pointers(batches: Iterable[DiffBatch]) -> list[DiffBatch]:
-    return [batch for batch in batches if batch.operation is not Operation.FILE]
+def without_pointers(batches: Iterable[RowBatch]) -> list[RowBatch]:
+    return [batch for batch in batches if not isinstance(batch, Files)]
 
 
-def leads_to_files(batch: DiffBatch) -> bool:
-    return batch.operation is Operation.FILE and bool(batch.rows)
+def leads_to_files(batch: RowBatch) -> TypeGuard[Files]:
+    return isinstance(batch, Files) and bool(batch.rows)

@@ -26,7 +26,7 @@ from edna.engine.files import stored_files
 from edna.engine.files.stored_files import Missing, new_digest, stored_pieces
 from edna.errors import BagCorrupt, BagMissing
 from edna.records.bag import Bag, BagKind, open_bag, seal_bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Files, RowBatch
 from edna.records.locator import Locator
 from edna.store import serverkeys
 
@@ -82,7 +82,7 @@ class Sink:
             database=connections[self._using].vendor,
             listed=False,
             segments=(0, 0),
-            batches=(DiffBatch(Operation.FILE, "", "", ("offset",), ("content",), rows),),
+            batches=(Files.pieces(rows),),
         )
         made = seal_bag(
             bag,
@@ -189,7 +189,7 @@ class SealedFile(io.RawIOBase):
             secret_key=locator.shared_key(),
             mac_keys=conf.mac_keys(),
         )
-        rows = [row for batch in bag.batches if isinstance(batch, DiffBatch) for row in batch.rows]
+        rows = [row for batch in bag.batches if isinstance(batch, RowBatch) for row in batch.rows]
         length = min(stored_files.PIECE_BYTES, self.content.size - number * stored_files.PIECE_BYTES)
         match rows:
             case [[int(offset), bytes(piece)]] if offset == number * stored_files.PIECE_BYTES and len(piece) == length:

@@ -19,13 +19,13 @@ from edna.engine.files.fields import Name, field_of, label_of, mentions, name_of
 from edna.engine.files.pointers import Pointer, batches_of
 from edna.engine.files.sealed_content import SealedFile, Sink
 from edna.engine.files.stored_files import Missing
-from edna.records.diff import DiffBatch
+from edna.records.diff import RowBatch
 from edna.store import PendingFile
 
 
 def collect(
-    bags: Sequence[Sequence[DiffBatch]], *, now: datetime.datetime, expires_on: datetime.date | None, using: str
-) -> list[list[DiffBatch]]:
+    bags: Sequence[Sequence[RowBatch]], *, now: datetime.datetime, expires_on: datetime.date | None, using: str
+) -> list[list[RowBatch]]:
     """Seal the files that the records of each bag name, and return the pointers that go with them.
 
     To be called when the rows are gone and changed: what a row names now, stays. Where several bags name one file, each has it.
@@ -70,7 +70,7 @@ def collect(
     return [batches_of(each) for each in pointers]
 
 
-def _files_of(batches: Iterable[DiffBatch]) -> dict[Name, tuple[FileField, str]]:
+def _files_of(batches: Iterable[RowBatch]) -> dict[Name, tuple[FileField, str]]:
     """The files that these records name, each once, with a field that names it and words for an error."""
     found: dict[Name, tuple[FileField, str]] = {}
     everybodys = None

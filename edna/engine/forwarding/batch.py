@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Field
 
 from edna.engine.forwarding.driver_values import Maker, raw_value
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import OPERATIONS, Changed, Operation, Removed
 from edna.records.sealedrecord import SealedRecord
 from edna.records.values import Value
 
@@ -69,14 +69,14 @@ class Moving:
     passed: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, batch: DiffBatch) -> Moving:
+    def of(cls, batch: Removed | Changed) -> Moving:
         columns = [Column(name, position) for position, name in enumerate(batch.columns)]
         rows = range(len(batch.rows))
-        return cls(batch.operation, batch.model, batch.key, columns, list(batch.rows), rows, len(columns))
+        return cls(OPERATIONS[batch.word], batch.model, batch.key, columns, list(batch.rows), rows, len(columns))
 
     @property
     def removed(self) -> bool:
-        return self.operation is Operation.REMOVE
+        return self.operation is Removed
 
     @property
     def app_label(self) -> str:
@@ -136,7 +136,7 @@ class Moving:
             column.field, column.using = fields[column.name], using
 
     def rows(self) -> list[Sequence[Value]]:
-        """The rows in the present shape, as a `DiffBatch` has them."""
+        """The rows in the present shape, as a `RowBatch` has them."""
         if not self.removed:
             width = len(self.key)
             positions = list(range(width))
@@ -176,7 +176,7 @@ class Moving:
                 values = dict(zip(names, row, strict=True))
                 key, old, new = [values[name] for name in self.key if name in values], row, ()
             record = SealedRecord(
-                self.operation.name.lower(),
+                self.operation.word,
                 self.model,
                 dict(zip(self.key, key, strict=False)),
                 dict(zip(names, old, strict=True)),
@@ -192,8 +192,8 @@ class Moving:
 
         Raises: ValueError for a record that cannot be undone: no key, or other columns in ``new`` than in ``old``.
         """
-        operation = Operation[record.operation.upper()]
-        removed = operation is Operation.REMOVE
+        operation = OPERATIONS[record.operation.lower()]
+        removed = operation is Removed
         if not removed and (set(record.old) != set(record.new) or not record.key):
             raise ValueError("a changed row needs its key, and the same columns in old and new")
         names = tuple(record.old)

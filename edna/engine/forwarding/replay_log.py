@@ -28,7 +28,7 @@ from edna.engine.forwarding.driver_values import raw_value
 from edna.engine.forwarding.walk import Follower, table_by_label
 from edna.errors import BagError, BagForged, ConstraintRefused, InvalidParameters, WrongKey
 from edna.records import values
-from edna.records.diff import DiffBatch
+from edna.records.diff import RowBatch
 from edna.store import serverkeys
 
 _VERSION = 1
@@ -213,7 +213,7 @@ class Replays(Follower):
         for found in self._by_application.values():
             found.sort(key=lambda update: (update.position, update.made_at))
 
-    def concerns(self, batch: DiffBatch) -> bool:
+    def concerns(self, batch: RowBatch) -> bool:
         return batch.model.partition(".")[0] in self._by_application
 
     def follow(self, moving: Moving, *, position: int) -> Iterator[tuple[int, str | None]]:

@@ -23,7 +23,7 @@ from edna.db.rows import Table, table_of
 from edna.engine.forwarding import table_history
 from edna.errors import ConfigurationError
 from edna.records.bag import Bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Blobs, Files, Mentions, RowBatch, Shares
 from edna.records.speaksfor import SpeaksFor
 
 #: Makes a value of another kind of database one of this kind.
@@ -78,8 +78,8 @@ def converter(field: Field[Any, Any], *, using: str) -> Converter | None:
 
 
 def brought_here(
-    head: Bag, diffs: Sequence[DiffBatch], speaks_for: Sequence[SpeaksFor], *, using: str
-) -> tuple[Bag, list[DiffBatch], list[SpeaksFor]]:
+    head: Bag, diffs: Sequence[RowBatch], speaks_for: Sequence[SpeaksFor], *, using: str
+) -> tuple[Bag, list[RowBatch], list[SpeaksFor]]:
     """What a bag holds, as this kind of database has it, and a head that says so.
 
     Raises:
@@ -133,11 +133,11 @@ def _key_converter(label: str, *, using: str) -> Converter | None:
     return converter(_target(_table(label).key[0]), using=using)
 
 
-def _batch(batch: DiffBatch, *, using: str) -> DiffBatch:
-    if batch.operation is Operation.MENTION:
+def _batch(batch: RowBatch, *, using: str) -> RowBatch:
+    if isinstance(batch, Mentions):
         key = _key_converter(batch.model, using=using)
         return batch if key is None else replace(batch, rows=[[key(value) for value in row] for row in batch.rows])
-    if batch.operation in (Operation.SHARE, Operation.FILE, Operation.BLOB):
+    if isinstance(batch, Shares | Files | Blobs):
         return batch
     needed = columns_here(batch.model, batch.stamp, batch.layout, using=using)
     converters = [needed.get(name) for name in batch.layout]

@@ -23,31 +23,30 @@ from edna.db.rows import Table, table_of
 from edna.engine.forwarding import driver_values, table_history
 from edna.engine.forwarding.batch import Column, Moving
 from edna.engine.graph.outcome import Reason
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 
 _log = logging.getLogger("edna")
-_OF_ROWS = (Operation.REMOVE, Operation.MODIFY, Operation.DECORRELATE)
 
 
 @dataclass(frozen=True)
 class Stuck:
     """Records in the form in which they were sealed; ``field`` is the column that nothing can fill or place."""
 
-    batch: DiffBatch
+    batch: RowBatch
     field: str | None
     reason: Reason = Reason.SCHEMA_CHANGED
 
 
 @dataclass
 class Forwarded:
-    batches: list[DiffBatch] = field(default_factory=list)
+    batches: list[RowBatch] = field(default_factory=list)
     stuck: list[Stuck] = field(default_factory=list)
 
 
 class Follower:
     """What else happens to a batch on its way; see `engine.forwarding.replay_log`."""
 
-    def concerns(self, batch: DiffBatch) -> bool:
+    def concerns(self, batch: RowBatch) -> bool:
         return False
 
     def follow(self, moving: Moving, *, position: int) -> Iterator[tuple[int, str | None]]:
@@ -55,11 +54,11 @@ class Follower:
         yield from ()
 
 
-def bring_forward(batches: Sequence[DiffBatch], *, using: str, follower: Follower | None = None) -> Forwarded:
+def bring_forward(batches: Sequence[RowBatch], *, using: str, follower: Follower | None = None) -> Forwarded:
     """The records of ``batches`` as the tables of today have them, in their order."""
     done = Forwarded()
     for batch in batches:
-        if batch.operation not in _OF_ROWS:
+        if not isinstance(batch, Removed | Changed):
             done.batches.append(batch)
         elif batch.stamp == table_history.newest(batch.model.partition(".")[0]) and not (
             follower and follower.concerns(batch)
@@ -70,12 +69,12 @@ def bring_forward(batches: Sequence[DiffBatch], *, using: str, follower: Followe
     return done
 
 
-def _pass(batch: DiffBatch, done: Forwarded) -> None:
+def _pass(batch: Removed | Changed, done: Forwarded) -> None:
     """A record of today. Its columns may stand in another order than the model's, which no migration notes."""
     table = table_by_label(batch.model)
     if table is None:
         done.stuck.append(Stuck(batch, None))
-    elif batch.operation is not Operation.REMOVE:
+    elif not isinstance(batch, Removed):
         unknown = [name for name in (*batch.columns, *batch.key) if name not in table.names]
         if unknown:
             done.stuck.append(Stuck(batch, unknown[0]))
@@ -97,7 +96,7 @@ def _pass(batch: DiffBatch, done: Forwarded) -> None:
 class _Walk:
     """One batch on its way; rules may make several of it."""
 
-    def __init__(self, batch: DiffBatch, follower: Follower, *, using: str) -> None:
+    def __init__(self, batch: Removed | Changed, follower: Follower, *, using: str) -> None:
         self.batch = batch
         self.follower = follower
         self.using = using
@@ -126,11 +125,11 @@ class _Walk:
         table = table_by_label(self.batch.model)
         if table is None:
             return False
-        if self.batch.operation is Operation.REMOVE:
+        if isinstance(self.batch, Removed):
             return set(self.batch.columns) == set(table.names)
         return set(self.batch.columns) <= set(table.names) and self.batch.key == table.key_names
 
-    def _arrivals(self, moving: Moving, start: int | None) -> Iterator[tuple[DiffBatch, Sequence[int]]]:
+    def _arrivals(self, moving: Moving, start: int | None) -> Iterator[tuple[RowBatch, Sequence[int]]]:
         end = table_history.history(moving.app_label).end
         pending = [(moving, end if start is None else start)]
         while pending:
@@ -212,7 +211,7 @@ class _Walk:
 
     def _unknown(self, operation: table_history.Opaque, moving: Moving) -> None:
         moving.unknown = True
-        if moving.added and moving.operation is not Operation.DECORRELATE and operation.may_concern(moving.model):
+        if moving.added and moving.operation is not Decorrelated and operation.may_concern(moving.model):
             self._hold(moving, moving.added[0])  # the code may have filled it
 
     # What the application's rules say
@@ -243,7 +242,7 @@ class _Walk:
 
     # Arriving
 
-    def _arrive(self, moving: Moving) -> Iterator[tuple[DiffBatch, Sequence[int]]]:
+    def _arrive(self, moving: Moving) -> Iterator[tuple[RowBatch, Sequence[int]]]:
         table = table_by_label(moving.model)
         if table is None:
             self._hold(moving, None)
@@ -274,7 +273,7 @@ class _Walk:
         key = table.key_names if moving.removed else moving.key
         # Lists: what lies on top of each other in several bags is put together in place.
         rows = [row if isinstance(row, list) else list(row) for row in self._rows(moving)]
-        batch = DiffBatch(moving.operation, table.label, stamp, key, tuple(column.name for column in columns), rows)
+        batch = moving.operation(table.label, stamp, key, tuple(column.name for column in columns), rows)
         if batch.key == table.key_names:
             yield batch, moving.sources
         elif len(batch.key) == 1 and batch.key[0] in table.names:
@@ -306,7 +305,7 @@ class _Walk:
             else driver_values.default_maker(column, using=self.using)
         )
 
-    def _found_by_column(self, batch: DiffBatch, moving: Moving, table: Table) -> tuple[DiffBatch, Sequence[int]]:
+    def _found_by_column(self, batch: RowBatch, moving: Moving, table: Table) -> tuple[RowBatch, Sequence[int]]:
         """A change of a row that the rule names by another column than the primary key: which row that is now."""
         name = batch.key[0]
         wanted = list({row[0] for row in batch.rows})

@@ -13,7 +13,7 @@ from django.apps import apps
 
 from edna.db.rows import Row
 from edna.engine.graph.references import reference_of
-from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.records.diff import Blobs, Changed, Decorrelated, Removed, RowBatch, Shares
 
 
 class Tally:
@@ -64,16 +64,16 @@ class Recorded:
         self._changed = Tally()
         self._shared: dict[str, int] = {}
 
-    def add(self, batches: Iterable[DiffBatch]) -> None:
+    def add(self, batches: Iterable[RowBatch]) -> None:
         for batch in batches:
-            if batch.operation is Operation.SHARE:
+            if isinstance(batch, Shares):
                 self._shared[batch.model] = self._shared.get(batch.model, 0) + batch.records
-            elif batch.operation is Operation.BLOB:
+            elif isinstance(batch, Blobs):
                 self.rows.add(batch.model, {(row[0],) for row in batch.rows})
-            elif batch.operation is Operation.REMOVE or batch.operation in CHANGES:
+            elif isinstance(batch, Removed | Changed):
                 keys = self._keys(batch)
                 self.rows.add(batch.model, keys)
-                if batch.operation is Operation.DECORRELATE:
+                if isinstance(batch, Decorrelated):
                     self._changed.add(batch.model, keys)
 
     def include(self, later: Recorded) -> None:
@@ -96,18 +96,18 @@ class Recorded:
                 counts[model] = counts.get(model, 0) + max(0, more)
         return counts
 
-    def _keys(self, batch: DiffBatch) -> list[Row]:
+    def _keys(self, batch: RowBatch) -> list[Row]:
         keys: list[Row] = batch.primary_keys()
-        if batch.operation is Operation.REMOVE and batch.model == self._principal_model:
+        if isinstance(batch, Removed) and batch.model == self._principal_model:
             model = apps.get_model(batch.model)
             return [key for key in keys if len(key) > 1 or reference_of(model, key[0]) == self._principal]
-        if batch.operation in CHANGES and not set(batch.key).isdisjoint(batch.columns):
+        if isinstance(batch, Changed) and not set(batch.key).isdisjoint(batch.columns):
             self._note_former_keys(batch)
         return former(self.before, batch.model, keys)
 
-    def _note_former_keys(self, batch: DiffBatch) -> None:
+    def _note_former_keys(self, batch: Changed) -> None:
         width = len(batch.key)
-        old = {batch.key.index(name): width + i for i, name in enumerate(batch.columns) if name in batch.key}
+        old = {place: width + position for place, position in batch.key_columns().items()}
         known = self.before.setdefault(batch.model, {})
         for row in batch.rows:
             key = tuple(row[old.get(place, place)] for place in range(width))

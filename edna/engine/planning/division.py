@@ -15,7 +15,7 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.sharing import Share
 from edna.engine.planning.statements import CompiledStep
 from edna.engine.planning.steps import PlannedStep
-from edna.records.diff import Operation
+from edna.records.diff import Decorrelated
 from edna.spec import ALL, Decorrelate, Remove
 
 
@@ -106,9 +106,7 @@ def _leaving(
     such a row back before this owner reveals what took it."""
     table, columns = place
     staying, going = (
-        PlannedStep(
-            Operation.DECORRELATE, table, (*table.key_names, path), Decorrelate(table.model, path), on_paper=on_paper
-        )
+        PlannedStep(Decorrelated, table, (*table.key_names, path), Decorrelate(table.model, path), on_paper=on_paper)
         for on_paper in (False, True)
     )
     for (row, holder), share in zip(rows, shares, strict=True):

@@ -21,7 +21,7 @@ from edna.engine.graph.ordering import relations_to
 from edna.engine.graph.references import reference_of
 from edna.engine.planning import sharing
 from edna.engine.planning.steps import PlannedStep
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Decorrelated, Mentions, Shares
 from edna.records.locator import Locator
 from edna.store import Entry
 
@@ -52,7 +52,7 @@ def _strangers(steps: Sequence[PlannedStep], owners: Mapping[str, int], model: t
     whose: dict[Any, int | None] = {None: None}
     found: set[Any] = set()
     for step in steps:
-        names = columns.get(step.table.label, ()) if step.operation is not Operation.DECORRELATE else ()
+        names = columns.get(step.table.label, ()) if step.operation is not Decorrelated else ()
         for position in (step.columns.index(name) for name in names if name in step.columns):
             for row, target in zip(step.rows, step.targets, strict=True):
                 value = row[position]
@@ -92,7 +92,7 @@ Places = list[tuple[int, str]]
 
 def places_in(step: PlannedStep) -> Places:
     """Where the rows of a step name principals who may be others'."""
-    if step.operation is Operation.DECORRELATE:
+    if step.operation is Decorrelated:
         return []
     principals = principal_columns().get(step.table.label, {})
     return [(position, principals[name]) for position, name in enumerate(step.columns) if name in principals]
@@ -100,7 +100,7 @@ def places_in(step: PlannedStep) -> Places:
 
 def note(
     rows: Iterable[Row], places: Places, mentioned: Mapping[Name, Entry], *, own: Collection[int]
-) -> Iterator[tuple[Locator, DiffBatch, Entry]]:
+) -> Iterator[tuple[Locator, Mentions, Entry]]:
     """A mention for each of the pseudoprincipals in ``rows``: where it lies, what it says, and for whom it is listed. None for those
     whose entries' ids are in ``own``: the owners of the rows."""
     found = {(label, row[position]) for row in rows for position, label in places}
@@ -108,13 +108,11 @@ def note(
         label, key = name
         yield (
             Locator.new(),
-            DiffBatch(Operation.MENTION, label, "", ("mentioned",), ("now",), [(key, key)]),
+            Mentions.of(label, key),
             mentioned[name],
         )
 
 
-def pointer(locators: Sequence[Locator], *, label: str) -> DiffBatch:
+def pointer(locators: Sequence[Locator], *, label: str) -> Shares:
     """What the bag that holds the rows says about its mentions: no rows are in them."""
-    return DiffBatch(
-        Operation.SHARE, label, "", ("locator",), ("rows",), [(locator.expose(), 0) for locator in locators]
-    )
+    return Shares.of(label, [(locator.expose(), 0) for locator in locators])

@@ -27,7 +27,7 @@ from edna.engine.planning.search import Finding
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import Compiled, CompiledStep, among, compiled_disguise, owner_keys
 from edna.engine.planning.steps import Finished, Part, Plan, PlannedStep, Target
-from edna.records.diff import Operation
+from edna.records.diff import Modified, Removed
 from edna.spec import Disguise
 from edna.store import Entry
 
@@ -171,7 +171,7 @@ def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, fin
     """One plan of what several steps have found, in which each row is removed or changed in one way."""
     removed = removed_by(steps, scope)
     nulled = [emptied(relation, removed, lock=scope.lock, using=scope.using) for relation in prepared.emptied]
-    changes = [without_removed(step, removed) for step in steps if step.operation is not Operation.REMOVE]
+    changes = [without_removed(step, removed) for step in steps if step.operation is not Removed]
     changed = (*nulled, *(_unfinished(step, finished) for step in changes))
     removals = tuple(removed[model] for model in deletion_order(list(removed)))
     mentioned: Mapping[tuple[str, Any], Entry] = {}
@@ -184,4 +184,4 @@ def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, fin
 def _unfinished(step: PlannedStep, finished: Finished) -> PlannedStep:
     """Without rows that an earlier chunk has modified: unlike others, they are found again."""
     done = finished.get(step.table.model)
-    return step.only(lambda key: key not in done) if done and step.operation is Operation.MODIFY else step
+    return step.only(lambda key: key not in done) if done and step.operation is Modified else step

@@ -17,7 +17,7 @@ from edna.engine.graph import families
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import PlannedStep
-from edna.records.diff import Operation
+from edna.records.diff import Modified, Removed
 
 #: By table, the step that removes its rows.
 Removed = dict[type[Model], PlannedStep]
@@ -25,7 +25,7 @@ Removed = dict[type[Model], PlannedStep]
 
 def removed_by(steps: Sequence[PlannedStep], scope: Scope) -> Removed:
     """Everything that goes with the removals among ``steps``."""
-    removed = _merged([step for step in steps if step.operation is Operation.REMOVE])
+    removed = _merged([step for step in steps if step.operation is Removed])
     _spare_pseudoprincipals(removed, scope)
     return with_families(removed, lock=scope.lock, using=scope.using)
 
@@ -79,7 +79,7 @@ def with_families(removed: Removed, *, lock: bool, using: str) -> Removed:
     families.complete(found, lock=lock, using=using)
     for model, rows in found.items():
         table = table_of(model)
-        step = PlannedStep(Operation.REMOVE, table, table.names, None)
+        step = PlannedStep(Removed, table, table.names, None)
         step.rows = [row for row, _ in rows.values()]
         step.targets = [target for _, (target, _) in rows.values()]
         step.shares = {key: share for key, (_, (_, share)) in rows.items() if share is not None}
@@ -105,7 +105,7 @@ def emptied(
     owner = {row[position]: target_index for row, target_index in zip(target.rows, target.targets, strict=True)}
     table = table_of(relation.model)
     names = (*table.key_names, relation.field.name)
-    step = PlannedStep(Operation.MODIFY, table, names, None, relation=relation)
+    step = PlannedStep(Modified, table, names, None, relation=relation)
     for row in raw.read_where(table, names, relation.field.name, list(owner), lock=lock, using=using):
         step.rows.append(row)
         step.targets.append(owner[row[-1]])

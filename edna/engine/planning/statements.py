@@ -18,7 +18,7 @@ from edna import coverage, registry
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
 from edna.engine.planning.selection import Selection
-from edna.records.diff import Operation
+from edna.records.diff import Decorrelated, Modified, Operation, Removed
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field
 
 
@@ -243,7 +243,7 @@ def _inherited_owners(step: Transformation, table: Table) -> tuple[tuple[str, Ta
 
 def _shape(step: Transformation, table: Table) -> tuple[Operation, tuple[str, ...]]:
     if isinstance(step, Remove):
-        return Operation.REMOVE, table.names
+        return Removed, table.names
     if isinstance(step, Modify):
-        return Operation.MODIFY, (*table.key_names, *(name for name in step.set if name in table.names))
-    return Operation.DECORRELATE, (*table.key_names, step.column)
+        return Modified, (*table.key_names, *(name for name in step.set if name in table.names))
+    return Decorrelated, (*table.key_names, step.column)

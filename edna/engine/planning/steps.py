@@ -18,7 +18,7 @@ from edna.engine.graph.tally import Tally
 from edna.engine.planning import terms
 from edna.engine.planning.sharing import Share
 from edna.records import values
-from edna.records.diff import Operation
+from edna.records.diff import Operation, Removed
 from edna.records.locator import Locator
 from edna.spec import Decorrelate, Disguise, Transformation
 from edna.store import Entry
@@ -75,7 +75,7 @@ class PlannedStep:
     relation: coverage.Relation | None = None
 
     def primary_keys(self) -> list[Row]:
-        if self.operation is not Operation.REMOVE:
+        if self.operation is not Removed:
             return [row[: len(self.table.key)] for row in self.rows]
         positions = [self.columns.index(name) for name in self.table.key_names]
         if len(positions) == 1:
@@ -152,9 +152,9 @@ class Plan:
         return [
             PlannedTable(
                 table.label,
-                operation.name.lower(),
+                operation.word,
                 len(found[operation].of(table.label)),
-                terms.in_words(self.disguise, table.model) if operation is Operation.REMOVE else "",
+                terms.in_words(self.disguise, table.model) if operation is Removed else "",
             )
             for table, operation in dict.fromkeys((step.table, step.operation) for step in self.steps)
         ]
@@ -174,7 +174,7 @@ class Plan:
 
     def _counted(self, step: PlannedStep) -> list[Row]:
         keys = step.primary_keys()
-        if step.operation is Operation.REMOVE and step.table.model is self.principal_model._meta.concrete_model:
+        if step.operation is Removed and step.table.model is self.principal_model._meta.concrete_model:
             owners = [owner for target in self.targets for owner in target.owners]
             if nobody := {str(owner.reference) for owner in owners if not owner.natural}:
                 return [key for key in keys if reference_of(self.principal_model, key[0]) not in nobody]

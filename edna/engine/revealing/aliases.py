@@ -16,7 +16,7 @@ from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.bags.opened import Opened
 from edna.engine.graph.ordering import relations_to
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed, RowBatch
 
 
 class Aliases:
@@ -55,7 +55,7 @@ class Aliases:
         """The primary keys of those whom these values of a foreign key mean."""
         return set(self._translated(table_of(relation.model).label, relation.field.name, values))
 
-    def owners_in(self, batch: DiffBatch) -> list[Any]:
+    def owners_in(self, batch: RowBatch) -> list[Any]:
         """The primary keys of those at whom a decorrelation has pointed its rows, row by row."""
         return self._translated(batch.model, batch.columns[-1], [row[-1] for row in batch.rows])
 
@@ -72,6 +72,6 @@ def _sealed_rows(label: str, names: Sequence[str], bags: Sequence[Opened]) -> li
         [row[batch.columns.index(name)] for name in names]
         for opened in bags
         for batch in opened.diffs
-        if batch.operation is Operation.REMOVE and batch.model == label and set(names) <= set(batch.columns)
+        if isinstance(batch, Removed) and batch.model == label and set(names) <= set(batch.columns)
         for row in batch.rows
     ]

@@ -20,7 +20,7 @@ from edna.engine.revealing.current_rows import table_behind
 from edna.engine.revealing.progress import Altered, Overrides
 from edna.errors import SpecError
 from edna.placeholders import Placeholder
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed, RowBatch
 
 
 def binding(overrides: Overrides, terms: Terms) -> Overrides:
@@ -59,10 +59,10 @@ def alter(bags: Sequence[Opened], terms: Terms, *, using: str) -> Altered:
     return altered
 
 
-def _meant(bags: Sequence[Opened], terms: Terms) -> Iterator[tuple[Opened, DiffBatch, Term]]:
+def _meant(bags: Sequence[Opened], terms: Terms) -> Iterator[tuple[Opened, RowBatch, Term]]:
     for opened in bags if terms else ():
         for batch in opened.diffs:
-            term = terms.get(batch.model) if batch.operation is Operation.REMOVE else None
+            term = terms.get(batch.model) if isinstance(batch, Removed) else None
             if term is not None:
                 yield opened, batch, term
 

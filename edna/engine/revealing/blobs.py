@@ -21,13 +21,11 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.graph.outcome import Held, Outcome, Reason
 from edna.errors import UnknownDisguise
 from edna.records.bag import Bag
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Blobs, RowBatch
 
 #: A part of a blob: small beside what fits a segment.
 PART_BYTES: Final = 1024 * 1024
 
-_KEY: Final = ("position", "part")
-_COLUMNS: Final = ("blob",)
 #: A word for programs, not a sentence that could quote a blob.
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
@@ -66,21 +64,21 @@ class Revealed:
         self._held |= dict.fromkeys(positions, reason)
 
 
-def batch_of(name: str, blobs: Sequence[bytes]) -> DiffBatch:
+def batch_of(name: str, blobs: Sequence[bytes]) -> Blobs:
     rows = [
         (position, part, blob[start : start + PART_BYTES])
         for position, blob in enumerate(blobs)
         for part, start in enumerate(range(0, max(1, len(blob)), PART_BYTES))
     ]
-    return DiffBatch(Operation.BLOB, name, "", _KEY, _COLUMNS, rows)
+    return Blobs.of(name, rows)
 
 
-def reveal(diffs: Iterable[DiffBatch], outcome: Outcome, *, head: Bag, unlocked: Unlocked) -> list[DiffBatch]:
+def reveal(diffs: Iterable[RowBatch], outcome: Outcome, *, head: Bag, unlocked: Unlocked) -> Sequence[RowBatch]:
     """Hand the blobs of a disguise to the application's function; return what has to stay sealed.
 
     Whatever the function raises is raised: nothing is changed then.
     """
-    batches = [batch for batch in diffs if batch.operation is Operation.BLOB and batch.rows]
+    batches = [batch for batch in diffs if isinstance(batch, Blobs) and batch.rows]
     if not batches:
         return []
     name = head.disguise
@@ -102,7 +100,7 @@ def reveal(diffs: Iterable[DiffBatch], outcome: Outcome, *, head: Bag, unlocked:
     return kept
 
 
-def _whole(batches: Sequence[DiffBatch]) -> dict[Any, bytes]:
+def _whole(batches: Sequence[Blobs]) -> dict[Any, bytes]:
     """The blobs by their positions, in order, each put together from its parts."""
     parts: dict[Any, list[Any]] = {}
     for batch in batches:
@@ -111,9 +109,7 @@ def _whole(batches: Sequence[DiffBatch]) -> dict[Any, bytes]:
     return {position: b"".join(found) for position, found in parts.items()}
 
 
-def _held(
-    batches: Sequence[DiffBatch], held: Mapping[Any, tuple[Reason, str | None]], outcome: Outcome
-) -> list[DiffBatch]:
+def _held(batches: Sequence[Blobs], held: Mapping[Any, tuple[Reason, str | None]], outcome: Outcome) -> list[Blobs]:
     outcome.stopped.add(batches[0].model, {(position,) for position in held})
     outcome.held += [Held(batches[0].model, position, reason, word) for position, (reason, word) in held.items()]
     kept = [replace(batch, rows=[row for row in batch.rows if row[0] in held]) for batch in batches]

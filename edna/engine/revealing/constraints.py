@@ -28,11 +28,11 @@ from edna.engine.graph.uniqueness import (
 )
 from edna.engine.revealing.progress import Overrides, Progress, hold
 from edna.errors import InvalidParameters
-from edna.records.diff import DiffBatch
+from edna.records.diff import RowBatch
 
 
 def with_references(
-    batch: DiffBatch,
+    batch: RowBatch,
     table: Table,
     rows: list[Row],
     names: Sequence[str],
@@ -94,7 +94,7 @@ def refuses_at_once(table: Table, *, using: str) -> bool:
 
 
 def _with_generic_references(
-    batch: DiffBatch, table: Table, rows: list[Row], names: Sequence[str], progress: Progress, *, using: str
+    batch: RowBatch, table: Table, rows: list[Row], names: Sequence[str], progress: Progress, *, using: str
 ) -> list[Row]:
     """The rows whose generic keys lead to no row that is yet to come back: until then, another one may have its number."""
     for key in coverage.generic_keys(table.model):

@@ -16,8 +16,7 @@ from django.db.models import Model
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.graph.ordering import deletion_order
-from edna.engine.revealing.moved_rows import key_columns
-from edna.records.diff import CHANGES, DiffBatch
+from edna.records.diff import Changed, RowBatch
 
 
 class Standing:
@@ -27,21 +26,25 @@ class Standing:
         #: By model and key, the values of columns.
         self._known: dict[str, dict[Row, dict[str, Any]]] = {}
 
-    def look(self, batches: Iterable[DiffBatch], *, using: str) -> None:
+    def look(self, batches: Iterable[RowBatch], *, using: str) -> None:
         """Read and lock all rows, those of tables that others refer to first: whoever writes a row locks those that it refers to as well,
         and two who do that in different orders would wait for each other."""
-        together: dict[Table, list[DiffBatch]] = {}
+        together: dict[Table, list[Changed]] = {}
         for batch in batches:
-            table = table_behind(batch) if batch.operation in CHANGES else None
+            if not isinstance(batch, Changed):
+                continue
+            table = table_behind(batch)
             if table is not None and set(batch.columns) <= set(table.names):
                 together.setdefault(table, []).append(batch)
         tables = {table.model: table for table in sorted(together, key=lambda table: table.label)}
         for model in reversed(deletion_order(list(tables))):
             found = together[tables[model]]
-            if all(batch.key == tables[model].key_names for batch in found) and not any(map(key_columns, found)):
+            if all(batch.key == tables[model].key_names for batch in found) and not any(
+                batch.key_columns() for batch in found
+            ):
                 self._read(tables[model], found, using=using)
 
-    def _read(self, table: Table, batches: Sequence[DiffBatch], *, using: str) -> None:
+    def _read(self, table: Table, batches: Sequence[Changed], *, using: str) -> None:
         names = tuple(dict.fromkeys(name for batch in batches for name in batch.columns))
         keys = [
             key
@@ -55,7 +58,7 @@ class Standing:
             for row in raw.read(table, (*table.key_names, *names), list(dict.fromkeys(keys)), lock=True, using=using)
         }
 
-    def read(self, batch: DiffBatch, table: Table, keys: Sequence[Row], *, using: str) -> dict[Row, Row]:
+    def read(self, batch: RowBatch, table: Table, keys: Sequence[Row], *, using: str) -> dict[Row, Row]:
         """What stands in the columns of the batch, by key; rows that are not there are left out."""
         known = self._known.get(batch.model)
         if known is None or not all(key in known and known[key].keys() >= {*batch.columns} for key in keys):
@@ -63,7 +66,7 @@ class Standing:
             return {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
         return {key: tuple(known[key][name] for name in batch.columns) for key in keys}
 
-    def wrote(self, batch: DiffBatch, rows: Iterable[Sequence[Any]]) -> None:
+    def wrote(self, batch: RowBatch, rows: Iterable[Sequence[Any]]) -> None:
         """The columns of the batch have these values now: rows of key and values."""
         known = self._known.get(batch.model, {})
         width = len(batch.key)
@@ -76,7 +79,7 @@ class Standing:
         self._known.pop(model, None)
 
 
-def table_behind(batch: DiffBatch) -> Table | None:
+def table_behind(batch: RowBatch) -> Table | None:
     """The table that a record is about; None if there is none any more."""
     try:
         model: type[Model] = apps.get_model(batch.model)
@@ -85,10 +88,9 @@ def table_behind(batch: DiffBatch) -> Table | None:
         return None
 
 
-def changes(batch: DiffBatch, row: Sequence[Any]) -> bool:
+def changes(batch: Changed, row: Sequence[Any]) -> bool:
     """Whether the disguise has made something else of this row."""
-    width, count = len(batch.key), len(batch.columns)
-    return not same_values(row[width : width + count], row[width + count :])
+    return not same_values(batch.old(row), batch.new(row))
 
 
 def left_standing(row: Sequence[Any], found: Row, places: Collection[int], *, width: int, count: int) -> Row:

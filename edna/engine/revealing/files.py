@@ -19,7 +19,7 @@ from edna.engine.files.fields import Name, mentions, name_of, names_in, still_na
 from edna.engine.files.pointers import Pointer, batches_of, leads_to_files, pointers_in, without_pointers
 from edna.engine.files.sealed_content import SealedFile
 from edna.engine.files.stored_files import Presence
-from edna.records.diff import DiffBatch
+from edna.records.diff import RowBatch
 from edna.records.locator import Locator
 
 #: What each row of a bag names, by model, key and field.
@@ -57,7 +57,7 @@ class Incoming:
     #: Names under which somebody else has another file, by model and field.
     taken: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
-    def in_the_way_of(self, batch: DiffBatch, rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[Row]]:
+    def in_the_way_of(self, batch: RowBatch, rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[Row]]:
         """Rows that cannot come back because of a file, each once, by the field that names it."""
         found: dict[str, list[Row]] = {}
         for row in rows if self.taken else ():
@@ -98,8 +98,8 @@ def look(bags: Sequence[Opened], *, using: str) -> Incoming:
 
 
 def settle(
-    revealed: Sequence[tuple[Opened, Sequence[DiffBatch]]], others: Sequence[Opened], incoming: Incoming, *, using: str
-) -> list[list[DiffBatch]]:
+    revealed: Sequence[tuple[Opened, Sequence[RowBatch]]], others: Sequence[Opened], incoming: Incoming, *, using: str
+) -> list[list[RowBatch]]:
     """Say of each pointer of the revealed bags whether it stays, moves to another bag, or its file is written.
 
     ``revealed`` are bags with the records that remain in them; ``others`` the principal's other bags, into which records may have

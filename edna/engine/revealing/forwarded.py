@@ -15,7 +15,7 @@ from edna.engine.forwarding.replay_log import Replays, logged_since
 from edna.engine.forwarding.walk import Stuck, bring_forward, table_by_label
 from edna.engine.graph.outcome import Held
 from edna.engine.revealing.progress import Progress, hold
-from edna.records.diff import Operation
+from edna.records.diff import Removed
 
 
 def catch_up(journal: Journal, *, using: str) -> None:
@@ -44,7 +44,7 @@ def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) ->
 def stays_absent(stuck: Stuck, progress: Progress) -> None:
     """A row that has the key of a removed one now is another one: nothing may be restored below it."""
     table = table_by_label(stuck.batch.model)
-    if table is not None and stuck.batch.operation is Operation.REMOVE and stuck.batch.key == table.key_names:
+    if table is not None and isinstance(stuck.batch, Removed) and stuck.batch.key == table.key_names:
         for key in stuck.batch.primary_keys():
             for name, value in zip(table.key_names, key, strict=True):
                 progress.absent.setdefault((table.model, name), set()).add(value)

@@ -19,7 +19,7 @@ from edna.engine.graph.ordering import deletion_order, relations_to
 from edna.engine.graph.outcome import Held, Reason, write_what_fits
 from edna.engine.revealing.constraints import refusal, with_references
 from edna.engine.revealing.progress import Progress, hold
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Modified
 
 
 def reference_policy(name: str, relation: coverage.Relation) -> str:
@@ -51,7 +51,7 @@ def settle(
             progress.outcome.held.append(Held(table.label, pk, Reason.CONSTRAINT))
         return {row[-1] for row in found if row[:width] in needed}
     back = {(*row[:width], owners[row[-1]]): row[-1] for row in found}
-    batch = DiffBatch(Operation.MODIFY, table.label, "", table.key_names, (relation.field.name,), ())
+    batch = Modified(table.label, "", table.key_names, (relation.field.name,), ())
     names = (*table.key_names, relation.field.name)
     aside = Progress(present=progress.present)
     rows = with_references(batch, table, list(back), names, aside, using=using)

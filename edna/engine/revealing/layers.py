@@ -13,8 +13,8 @@ from typing import Any
 
 from edna.db.rows import Row
 from edna.engine.bags.opened import Opened, pointing_at
-from edna.engine.revealing.moved_rows import Moves, key_columns
-from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.engine.revealing.moved_rows import Moves
+from edna.records.diff import Changed, Decorrelated, Modified, Removed, RowBatch
 from edna.records.locator import Locator
 
 
@@ -33,7 +33,7 @@ class Folding:
     def __init__(self, current: Opened, others: Sequence[Opened]) -> None:
         self._current = current
         self._others = others
-        self._parked: list[tuple[Opened, DiffBatch]] = []
+        self._parked: list[tuple[Opened, Changed]] = []
         self._waiting: Mapping[Locator, Opened] | None = None
         self._places: dict[tuple[str, Row], list[_Place]] | None = None
         self._removed: dict[tuple[str, str], dict[Any, Opened]] = {}
@@ -42,7 +42,7 @@ class Folding:
     def __bool__(self) -> bool:
         return bool(self._others)
 
-    def take(self, batch: DiffBatch, *, at_any_time: bool = False) -> list[DiffBatch]:
+    def take(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
         """Fold what later records cover, and return the rest, each part with the columns that are left of its rows.
 
         ``at_any_time`` also folds into records that a clock says are older: the table has shown that these are on top.
@@ -65,13 +65,13 @@ class Folding:
                 left.setdefault(columns, []).append([*row[:width], *values])
         for own, part in self._parked:
             own.add_below(part)
-        if self._parked or key_columns(batch):
+        if self._parked or batch.key_columns():
             self._forget()
         self._parked.clear()
         return [replace(batch, columns=columns, rows=rows) for columns, rows in left.items()]
 
     def _cover(
-        self, batch: DiffBatch, row: Sequence[Any], places: Mapping[tuple[str, Row], list[_Place]], *, at_any_time: bool
+        self, batch: Changed, row: Sequence[Any], places: Mapping[tuple[str, Row], list[_Place]], *, at_any_time: bool
     ) -> set[str]:
         width, count = len(batch.key), len(batch.columns)
         covered: set[str] = set()
@@ -85,11 +85,11 @@ class Folding:
                 old = place.old.get(name)
                 if name in over or old is None:
                     continue
-                if batch.operation is Operation.MODIFY and not at_any_time:
+                if isinstance(batch, Modified) and not at_any_time:
                     # The next one that changed this column, and no later one: between them, the value was another one.
                     over.add(name)
                 if _same(place.row[old], row[width + count + position]):
-                    if place.opened.shared and batch.operation is Operation.DECORRELATE:
+                    if place.opened.shared and isinstance(batch, Decorrelated):
                         # Another owner may bring the row back, and must not learn from it whose it was: the name goes into the
                         # bag of the principal's own that waits for the same row.
                         if self._park(batch, row, place.opened):
@@ -103,7 +103,7 @@ class Folding:
                         self.moves.rewrite(batch, row, keys[: number + 1])
         return covered
 
-    def overlaid(self, batch: DiffBatch) -> dict[Row, str]:
+    def overlaid(self, batch: Changed) -> dict[Row, str]:
         """By key, rows of which a later record covers a column over another value than this one left there, and which column.
 
         Whatever stands in the table is that record's then, even if it looks like this one's: a constant, for example.
@@ -120,7 +120,7 @@ class Folding:
                     found.setdefault(key, name)
         return found
 
-    def _park(self, batch: DiffBatch, row: Sequence[Any], shared: Opened) -> bool:
+    def _park(self, batch: Changed, row: Sequence[Any], shared: Opened) -> bool:
         if self._waiting is None:
             self._waiting = pointing_at(self._others)
         own = self._waiting.get(shared.locator)
@@ -135,7 +135,7 @@ class Folding:
         self._places = None
 
     def move(
-        self, batch: DiffBatch, rows: Iterable[Sequence[Any]], *, model: str, name: str, position: int
+        self, batch: RowBatch, rows: Iterable[Sequence[Any]], *, model: str, name: str, position: int
     ) -> list[Sequence[Any]]:
         """Move rows whose value at ``position`` refers to a row of ``model`` that another bag holds; return the others."""
         waiting = self._removed_rows(model, name)
@@ -162,7 +162,7 @@ class Folding:
             found: dict[Any, Opened] = {}
             for opened in self._others:
                 for batch in opened.diffs if not opened.shared else ():
-                    if batch.operation is Operation.REMOVE and batch.model == model and name in batch.columns:
+                    if isinstance(batch, Removed) and batch.model == model and name in batch.columns:
                         position = batch.columns.index(name)
                         found |= {row[position]: opened for row in batch.rows}
             self._removed[model, name] = found
@@ -173,7 +173,7 @@ class Folding:
         if self._places is None:
             wanted: dict[str, set[Row]] = {}
             for batch in self._current.diffs if self._others else ():
-                if batch.operation in CHANGES:
+                if isinstance(batch, Changed):
                     keys = {tuple(row[: len(batch.key)]) for row in batch.rows}
                     if self.moves.concern(batch.model):
                         keys = {later for key in keys for later in self.moves.way(batch.model, key)}
@@ -186,11 +186,11 @@ class Folding:
         return self._places
 
 
-def _places(opened: Opened, batch: DiffBatch, wanted: Set[Row]) -> Iterator[tuple[Row, _Place]]:
-    if not wanted or (batch.operation not in CHANGES and batch.operation is not Operation.REMOVE):
+def _places(opened: Opened, batch: RowBatch, wanted: Set[Row]) -> Iterator[tuple[Row, _Place]]:
+    if not wanted or not isinstance(batch, Removed | Changed):
         return
     width = len(batch.key)
-    if batch.operation is Operation.REMOVE:
+    if isinstance(batch, Removed):
         old = {name: position for position, name in enumerate(batch.columns)}
         keys = [old[name] for name in batch.key]
     else:

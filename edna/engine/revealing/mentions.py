@@ -13,20 +13,23 @@ from typing import Any
 from edna.engine.bags.opened import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.planning.mentions import Name, Places, pointer, principal_columns
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Mentions, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 
 
-def _places(batch: DiffBatch) -> Places:
+def _places(batch: RowBatch) -> Places:
     """Where old values of a record name principals."""
-    if batch.operation not in (Operation.REMOVE, Operation.MODIFY):
+    if not isinstance(batch, Removed | Modified):
         return []
     principals = principal_columns().get(batch.model, {})
-    start = len(batch.key) if batch.operation is Operation.MODIFY else 0
-    return [(start + position, principals[name]) for position, name in enumerate(batch.columns) if name in principals]
+    return [
+        (batch.old_from + position, principals[name])
+        for position, name in enumerate(batch.columns)
+        if name in principals
+    ]
 
 
-def _named(batches: Iterable[DiffBatch]) -> set[Name]:
+def _named(batches: Iterable[RowBatch]) -> set[Name]:
     return {(label, row[position]) for batch in batches for position, label in _places(batch) for row in batch.rows}
 
 
@@ -35,8 +38,8 @@ def resolve(journal: Journal, coming: Sequence[Opened]) -> list[Opened]:
     wanted = {locator for opened in (journal.current, *coming) for locator in opened.pointers}
     used = [opened for opened in journal.others if opened.is_mention and opened.locator in wanted]
     now: dict[str, dict[Any, Any]] = {}
-    for batch in (batch for opened in used for batch in opened.diffs):
-        now.setdefault(batch.model, {}).update((key, name) for key, name in batch.rows)
+    for mention in (mention for opened in used for mention in opened.mentions):
+        now.setdefault(mention.model, {}).update(mention.names())
     for opened in (journal.current, *coming) if now else ():
         for batch in opened.diffs:
             for position, label in _places(batch):
@@ -46,17 +49,17 @@ def resolve(journal: Journal, coming: Sequence[Opened]) -> list[Opened]:
 
 def names(opened: Opened) -> set[Name]:
     """Whom a mention names now."""
-    return {(batch.model, row[1]) for batch in opened.diffs for row in batch.rows}
+    return {(batch.model, now) for batch in opened.mentions for now in batch.names().values()}
 
 
 def follow(opened: Opened, owners: Mapping[Any, Any], *, label: str) -> None:
     """A mention of a pseudoprincipal of this model that goes names its owner from now on."""
-    for batch in opened.diffs:
+    for batch in opened.mentions:
         if batch.model == label:
-            opened.substitute(batch, 1, owners)
+            opened.substitute(batch, Mentions.NOW, owners)
 
 
-def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], kept: Sequence[DiffBatch]) -> None:
+def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], kept: Sequence[RowBatch]) -> None:
     """Forget the mentions whose records are revealed. Those that a held record needs stay, under the name that it has by now; what
     has moved into another bag takes the way to them along, and the revealed bag forgets it."""
     if not used:
@@ -96,5 +99,5 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
 
 def _forget_pointer(opened: Opened, locator: Locator) -> None:
     for batch in opened.diffs:
-        if batch.operation is Operation.SHARE:
+        if isinstance(batch, Shares):
             opened.exchange(batch, batch.without({(locator.expose(),)}))

@@ -14,9 +14,7 @@ from typing import Any
 
 from edna.db.rows import Row
 from edna.engine.bags.opened import Opened
-from edna.records.diff import DiffBatch, Operation
-
-_CHANGES = frozenset({Operation.MODIFY, Operation.DECORRELATE})
+from edna.records.diff import Changed
 
 #: A row of a record, with the bag it belongs to.
 Place = tuple[Opened, Sequence[Any]]
@@ -44,7 +42,7 @@ class Moves:
             keys.append(after)
         return keys
 
-    def located(self, batch: DiffBatch) -> DiffBatch:
+    def located(self, batch: Changed) -> Changed:
         """The batch with the keys under which its rows are now."""
         if not self.concern(batch.model):
             return batch
@@ -66,9 +64,9 @@ class Moves:
         """The key that the row's record has, of a row that was `located` or `found` elsewhere."""
         return self._origin.get((model, key), key)
 
-    def put_back(self, batch: DiffBatch, rows: Sequence[Sequence[Any]]) -> None:
+    def put_back(self, batch: Changed, rows: Sequence[Sequence[Any]]) -> None:
         """The key columns of these rows of ``batch`` have their old values again: say so in the records above."""
-        columns = key_columns(batch)
+        columns = batch.key_columns()
         for row in rows if columns else ():
             key = tuple(row[: len(batch.key)])
             first = self._origin.get((batch.model, key), key)
@@ -76,10 +74,10 @@ class Moves:
         if columns:
             self.forget()
 
-    def rewrite(self, batch: DiffBatch, row: Sequence[Any], keys: Sequence[Row]) -> None:
+    def rewrite(self, batch: Changed, row: Sequence[Any], keys: Sequence[Row]) -> None:
         """Put the old values of ``row``'s key columns into all records of the same row under these keys."""
         width = len(batch.key)
-        old = {place: row[width + position] for place, position in key_columns(batch).items()}
+        old = {place: row[width + position] for place, position in batch.key_columns().items()}
         records = self._records_of(batch.model)
         for key in keys:
             for opened, found in records.get(key, ()):
@@ -95,7 +93,7 @@ class Moves:
         if self._next is None:
             self._next = {}
             for _, batch in self._changes():
-                columns = key_columns(batch)
+                columns = batch.key_columns()
                 width = len(batch.key)
                 for row in batch.rows if columns else ():
                     before = list(row[:width])
@@ -113,13 +111,6 @@ class Moves:
             self._records[model] = found
         return self._records[model]
 
-    def _changes(self) -> Iterator[tuple[Opened, DiffBatch]]:
+    def _changes(self) -> Iterator[tuple[Opened, Changed]]:
         for opened in self._others:
-            yield from ((opened, batch) for batch in opened.diffs if batch.operation in _CHANGES)
-
-
-def key_columns(batch: DiffBatch) -> dict[int, int]:
-    """Of a change: where in the key, and where among the columns, each column stands that is part of both."""
-    if batch.operation not in _CHANGES:
-        return {}
-    return {batch.key.index(name): position for position, name in enumerate(batch.columns) if name in batch.key}
+            yield from ((opened, batch) for batch in opened.diffs if isinstance(batch, Changed))

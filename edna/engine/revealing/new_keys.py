@@ -15,13 +15,13 @@ from django.db import connections
 from django.db.models import Max, Model
 
 from edna.engine.bags.opened import Opened
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Removed, RowBatch
 
 #: Keys that were given, by model.
 Given = Mapping[str, set[Any]]
 
 
-def give_keys(bags: Sequence[Opened], *, among: Sequence[DiffBatch], using: str) -> Given:
+def give_keys(bags: Sequence[Opened], *, among: Sequence[RowBatch], using: str) -> Given:
     """Give a key to every row of ``bags`` that has none yet; return the keys that were given.
 
     ``among`` are all batches that are known: a key that one of their rows has is not given.
@@ -30,7 +30,7 @@ def give_keys(bags: Sequence[Opened], *, among: Sequence[DiffBatch], using: str)
     lacking = {batch.model for bag in bags for batch in bag.diffs if _lacks_keys(batch)}
     taken: dict[str, set[Any]] = {model: set() for model in lacking}
     for batch in among if lacking else ():
-        if batch.model in lacking and batch.operation is Operation.REMOVE:
+        if batch.model in lacking and isinstance(batch, Removed):
             taken[batch.model].update(key for (key,) in batch.primary_keys() if key is not None)
     for bag in bags if lacking else ():
         for batch in bag.diffs:
@@ -44,12 +44,12 @@ def give_keys(bags: Sequence[Opened], *, among: Sequence[DiffBatch], using: str)
     return given
 
 
-def without_keys(batches: Sequence[DiffBatch], given: Given) -> list[DiffBatch]:
+def without_keys(batches: Sequence[RowBatch], given: Given) -> list[RowBatch]:
     """Take the keys back from what is sealed again."""
-    done = []
+    done: list[RowBatch] = []
     for batch in batches:
         keys = given.get(batch.model)
-        if keys and batch.operation is Operation.REMOVE:
+        if keys and isinstance(batch, Removed):
             position = batch.columns.index(batch.key[0])
             own = [[*row[:position], None, *row[position + 1 :]] for row in batch.rows if row[position] in keys]
             rest = [row for row in batch.rows if row[position] not in keys]
@@ -59,10 +59,10 @@ def without_keys(batches: Sequence[DiffBatch], given: Given) -> list[DiffBatch]:
     return done
 
 
-def _lacks_keys(batch: DiffBatch) -> bool:
+def _lacks_keys(batch: RowBatch) -> bool:
     # Rows with and without a key never share a batch, so the first row speaks for all.
     return (
-        batch.operation is Operation.REMOVE
+        isinstance(batch, Removed)
         and len(batch.key) == 1
         and bool(batch.rows)
         and batch.rows[0][batch.columns.index(batch.key[0])] is None

@@ -18,7 +18,7 @@ from edna.engine.graph.tally import former
 from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.files import Incoming
 from edna.engine.revealing.layers import Folding
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Changed, Removed, RowBatch
 
 Overrides = Mapping[str, Any]
 #: By label and key, the columns in which a row comes back otherwise than it was sealed: the specification says so.
@@ -30,7 +30,7 @@ class Progress:
     """What has happened so far in one reveal."""
 
     outcome: Outcome = field(default_factory=Outcome)
-    kept: list[DiffBatch] = field(default_factory=list)
+    kept: list[RowBatch] = field(default_factory=list)
     #: Values that this reveal has brought back, by the column that others refer to.
     present: dict[tuple[type[Model], str], set[Any]] = field(default_factory=dict)
     came_back: list[Any] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Progress:
     #: The files of the rows that are to come back.
     files: Incoming = field(default_factory=Incoming)
 
-    def fold(self, batch: DiffBatch, *, at_any_time: bool = False) -> list[DiffBatch]:
+    def fold(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
         """What later disguises of the same principal do not lie on; the rest goes into their records."""
         if not self.folding:
             return [batch]
@@ -70,7 +70,7 @@ class Progress:
             keys = [self.folding.moves.recorded(model, key) for key in keys]
         return former(self.before, model, keys)
 
-    def count_altered(self, batch: DiffBatch, rows: Sequence[Row], *, by: int = 1) -> None:
+    def count_altered(self, batch: RowBatch, rows: Sequence[Row], *, by: int = 1) -> None:
         """Rows that the specification has changed are back, or taken back again (``by=-1``)."""
         if self.altered:
             for key in replace(batch, rows=rows).primary_keys():
@@ -81,14 +81,14 @@ class Progress:
         gone = set(self.absent.get((target.model, name), ()))
         return gone | self.folding.removed(target.label, name) if self.folding else gone
 
-    def move(self, batch: DiffBatch, rows: list[Row], target: Table, refers_to: str, position: int) -> list[Row]:
+    def move(self, batch: RowBatch, rows: list[Row], target: Table, refers_to: str, position: int) -> list[Row]:
         """Move rows into the bag that holds what they refer to; return those for which there is none."""
         if not self.folding or not rows:
             return rows
         free = {
             id(row)
             for key, row in zip(replace(batch, rows=rows).primary_keys(), rows, strict=True)
-            if batch.operation is not Operation.REMOVE or key not in self.shared.get(batch.model, ())
+            if not isinstance(batch, Removed) or key not in self.shared.get(batch.model, ())
         }
         movable = [row for row in rows if id(row) in free]
         staying = self.folding.move(batch, movable, model=target.label, name=refers_to, position=position)
@@ -99,7 +99,7 @@ class Progress:
         return [row for row in rows if id(row) not in free or id(row) in kept]
 
 
-def hold(progress: Progress, batch: DiffBatch, rows: Iterable[Sequence[Any]], reason: Reason, name: str | None) -> None:
+def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], reason: Reason, name: str | None) -> None:
     held = [tuple(row) for row in rows]
     if not held:
         return

@@ -23,7 +23,7 @@ from edna.engine.graph.references import reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.pseudoprincipals import factory
 from edna.engine.pseudoprincipals.orphans import recognisable
-from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.records.diff import Changed, Mentions, Removed, RowBatch
 from edna.records.speaksfor import SpeaksFor
 from edna.spec import Disguise
 
@@ -79,9 +79,9 @@ def _voiceless(journal: Journal, named: set[tuple[str, Any]]) -> dict[str, set[A
         for voice in opened.speaks_for:
             found.get(opened.head.principal_model, set()).discard(voice.principal)
         for batch in opened.diffs:
-            if batch.operation is Operation.MENTION:
-                found.get(batch.model, set()).difference_update(row[0] for row in batch.rows)
-            elif batch.operation is Operation.REMOVE:
+            if isinstance(batch, Mentions):
+                found.get(batch.model, set()).difference_update(batch.names())
+            elif isinstance(batch, Removed):
                 found.get(batch.model, set()).difference_update(key[0] for key in batch.primary_keys())
     return {label: keys for label, keys in found.items() if keys}
 
@@ -118,7 +118,8 @@ def _rename(journal: Journal, label: str, now: Mapping[Any, Any]) -> None:
     for opened in (journal.current, *journal.others) if now else ():
         for batch in opened.diffs:
             names = columns.get(batch.model, {})
-            places = [position for position, name in enumerate(_layout(batch)) if names.get(name) == label]
+            about_rows = batch.layout if isinstance(batch, Removed | Changed) else ()
+            places = [position for position, name in enumerate(about_rows) if names.get(name) == label]
             for position in places:
                 opened.substitute(batch, position, now)
         opened.exchange_voices(
@@ -128,23 +129,15 @@ def _rename(journal: Journal, label: str, now: Mapping[Any, Any]) -> None:
         )
 
 
-def _layout(batch: DiffBatch) -> tuple[str, ...]:
-    """Which column each value of a row belongs to; none in records that are not about rows."""
-    if batch.operation is Operation.REMOVE:
-        return batch.columns
-    return (*batch.key, *batch.columns, *batch.columns) if batch.operation in CHANGES else ()
-
-
-def _named(batches: Iterable[DiffBatch]) -> set[tuple[str, Any]]:
+def _named(batches: Iterable[RowBatch]) -> set[tuple[str, Any]]:
     """Principals, by model and raw key, that rows will refer to when these records are undone."""
     columns = principal_columns()
     found: set[tuple[str, Any]] = set()
     for batch in batches:
-        start = len(batch.key) if batch.operation in CHANGES else 0
-        names = (
-            columns.get(batch.model, {}) if batch.operation in CHANGES or batch.operation is Operation.REMOVE else {}
-        )
+        if not isinstance(batch, Removed | Changed):
+            continue
+        names = columns.get(batch.model, {})
         for position, name in enumerate(batch.columns):
             if name in names:
-                found |= {(names[name], row[start + position]) for row in batch.rows}
+                found |= {(names[name], row[batch.old_from + position]) for row in batch.rows}
     return found

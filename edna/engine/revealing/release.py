@@ -26,7 +26,7 @@ from edna.engine.revealing.aliases import Aliases
 from edna.engine.revealing.forwarded import mentioned_by_stuck
 from edna.engine.revealing.incoming_references import reference_policy, settle
 from edna.engine.revealing.progress import Progress
-from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
 
@@ -104,15 +104,13 @@ def _candidates(
     journal: Journal, progress: Progress, aliases: Aliases, model: type[Model]
 ) -> tuple[dict[Any, SpeaksFor], list[Adopted]]:
     """Those that no record needs any more; the voice of one that another bag's record needs goes into that bag."""
-    still_used = {
-        key for batch in progress.kept if batch.operation is Operation.DECORRELATE for key in aliases.owners_in(batch)
-    }
+    still_used = {key for batch in progress.kept if isinstance(batch, Decorrelated) for key in aliases.owners_in(batch)}
     # By the oldest bag that needs it: of a disguise in chunks, that is the one that is revealed last.
     needed = {
         key: opened
         for opened in reversed(journal.others)
         for batch in opened.diffs
-        if batch.operation is Operation.DECORRELATE
+        if isinstance(batch, Decorrelated)
         for key in aliases.owners_in(batch)
     }
     for key, own in _in_shared_rows(journal, aliases, model):
@@ -152,7 +150,7 @@ def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> I
     """
     waiting = pointing_at(journal.others)
     for opened in (opened for opened in journal.others if opened.shared and opened.locator in waiting):
-        for batch in (batch for batch in opened.diffs if batch.operation is Operation.REMOVE):
+        for batch in (batch for batch in opened.diffs if isinstance(batch, Removed)):
             for relation in relations_to(model):
                 if table_of(relation.model).label == batch.model:
                     for position, _ in _mentions(batch, {relation.field.name}):
@@ -181,11 +179,11 @@ def _owners(voices: Mapping[Any, SpeaksFor]) -> dict[Any, Any]:
 # In other bags
 
 
-def _mentions(batch: DiffBatch, names: Container[str]) -> list[tuple[int, str]]:
+def _mentions(batch: RowBatch, names: Container[str]) -> list[tuple[int, str]]:
     """The positions of a batch's rows at which values of these columns stand, to be restored one day or as part of its key."""
-    if batch.operation is Operation.REMOVE:
+    if isinstance(batch, Removed):
         return [(position, name) for position, name in enumerate(batch.columns) if name in names]
-    if batch.operation in CHANGES:
+    if isinstance(batch, Changed):
         return [(position, name) for position, name in enumerate((*batch.key, *batch.columns)) if name in names]
     return []
 
@@ -230,15 +228,15 @@ def _rewrite(journal: Journal, model: type[Model], owners: Mapping[Any, Any], al
 
 
 def _surviving(
-    batch: DiffBatch, principals: Table, doomed: Mapping[str, Mapping[Any, Any]], owners: Mapping[Any, Any]
+    batch: RowBatch, principals: Table, doomed: Mapping[str, Mapping[Any, Any]], owners: Mapping[Any, Any]
 ) -> Iterator[Sequence[Any]]:
     """The rows but those of the pseudoprincipals themselves, and removed ones that are to be deleted along with them."""
     places: list[tuple[int, Mapping[Any, Any]]] = []
-    if batch.operation is Operation.REMOVE:
+    if isinstance(batch, Removed):
         places = [(position, doomed[name]) for position, name in _mentions(batch, doomed)]
-    if batch.model == principals.label and batch.operation is Operation.REMOVE:
+    if batch.model == principals.label and isinstance(batch, Removed):
         places.append((batch.columns.index(principals.key[0].name), owners))
-    elif batch.model == principals.label and batch.operation in CHANGES:
+    elif batch.model == principals.label and isinstance(batch, Changed):
         places = [(0, owners)]
     for row in batch.rows:
         if not any(row[position] in gone for position, gone in places):

@@ -32,16 +32,15 @@ from edna.engine.revealing.constraints import (
     write_back,
 )
 from edna.engine.revealing.current_rows import changes, left_standing, same_values, table_behind
-from edna.engine.revealing.moved_rows import key_columns
 from edna.engine.revealing.progress import Overrides, Progress, hold
-from edna.records.diff import DiffBatch, Operation
+from edna.records.diff import Changed, Modified, Removed, RowBatch
 
 
-def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides: Overrides, using: str) -> None:
+def insert_removed(diffs: Sequence[RowBatch], progress: Progress, *, overrides: Overrides, using: str) -> None:
     """Insert the removed rows, referred tables before the tables that refer to them."""
-    removed: dict[type[Model], tuple[Table, list[DiffBatch]]] = {}
+    removed: dict[type[Model], tuple[Table, list[RowBatch]]] = {}
     for batch in diffs:
-        if batch.operation is Operation.REMOVE:
+        if isinstance(batch, Removed):
             table = table_behind(batch)
             if table is None or set(batch.columns) != set(table.names):
                 hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
@@ -62,7 +61,7 @@ def insert_removed(diffs: Sequence[DiffBatch], progress: Progress, *, overrides:
 
 
 def _insert(
-    batch: DiffBatch, table: Table, progress: Progress, *, later: Sequence[str], overrides: Overrides, using: str
+    batch: RowBatch, table: Table, progress: Progress, *, later: Sequence[str], overrides: Overrides, using: str
 ) -> list[Row]:
     """Insert the rows that can be and return them; ``later`` are references to tables whose rows follow, in a circle of tables."""
     rows: list[Row] = list(batch.rows)  # type: ignore[arg-type]
@@ -129,7 +128,7 @@ def _insert(
     return done
 
 
-def note_absent(batch: DiffBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
+def note_absent(batch: RowBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
     """The keys of removed rows that did not come back, all but those that are ``done``: who has one of them now is another row."""
     table = table_behind(batch)
     if table is None or not set(table.key_names) <= set(batch.columns):
@@ -145,7 +144,7 @@ def note_absent(batch: DiffBatch, progress: Progress, *, done: Sequence[Row] = (
 class _Inserted:
     """Rows that are back, and by which of their columns they refer to rows that came after them."""
 
-    batch: DiffBatch
+    batch: RowBatch
     table: Table
     later: tuple[str, ...]
     done: list[Row]
@@ -166,7 +165,7 @@ def _close_circles(inserted: Sequence[_Inserted], progress: Progress, *, using: 
             links = [
                 (*(row[key] for key in keys), row[position], None) for row in each.done if row[position] is not None
             ]
-            link = replace(each.batch, operation=Operation.MODIFY, columns=(name,), rows=links)
+            link = Modified(each.batch.model, each.batch.stamp, each.batch.key, (name,), links)
             names = (*each.table.key_names, name)
             fitting = with_references(link, each.table, links, names, progress, using=using)
             for row in write_back(each.table, (name,), [row[:-1] for row in fitting], using=using):
@@ -200,7 +199,7 @@ def _took_back(each: _Inserted, progress: Progress, *, using: str) -> bool:
 
 
 def _without_orphans(
-    batch: DiffBatch, table: Table, done: list[Row], progress: Progress, *, later: Sequence[str], using: str
+    batch: RowBatch, table: Table, done: list[Row], progress: Progress, *, later: Sequence[str], using: str
 ) -> list[Row]:
     """Of rows just inserted, take back those below a row of the same table that was refused."""
     keys = [batch.columns.index(name) for name in table.key_names]
@@ -214,7 +213,7 @@ def _without_orphans(
         done = kept
 
 
-def undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: str) -> None:
+def undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
     """Put the old values of a modification or decorrelation back, where the new ones still stand.
 
     What a later disguise of the same principal lies on is folded into its record instead.
@@ -225,7 +224,7 @@ def undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: s
         _undo(part, progress, overrides=overrides, using=using)
 
 
-def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: str) -> None:
+def _undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
     table = table_behind(batch)
     if table is None or not set(batch.columns) <= set(table.names):
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
@@ -235,7 +234,7 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
     # column by column below.
     rows = [row for row in batch.rows if changes(batch, row)]
     current = progress.standing.read(batch, table, [tuple(row[:width]) for row in rows], using=using)
-    if len(current) < len(rows) and key_columns(batch):
+    if len(current) < len(rows) and batch.key_columns():
         rows = _followed(batch, table, rows, current, progress, using=using)
     overlaid = progress.folding.overlaid(batch) if progress.folding else {}
     free: list[Row] = []
@@ -287,7 +286,7 @@ def _undo(batch: DiffBatch, progress: Progress, *, overrides: Overrides, using: 
 
 
 def _followed(
-    batch: DiffBatch,
+    batch: Changed,
     table: Table,
     rows: list[Sequence[Any]],
     current: dict[Row, Row],
@@ -300,7 +299,7 @@ def _followed(
     Such a row is known by the pseudoprincipal, if that has no other one. ``current`` gets what was found.
     """
     width, count = len(batch.key), len(batch.columns)
-    place, position = next(iter(key_columns(batch).items()))
+    place, position = next(iter(batch.key_columns().items()))
     name = batch.columns[position]
     lost = Counter(row[width + count + position] for row in rows if tuple(row[:width]) not in current)
     names = (*batch.key, *batch.columns)

@@ -39,7 +39,7 @@ from edna.engine.revealing.recreate import add_voiceless, is_voiceless, make_aga
 from edna.engine.revealing.release import LetGo, let_go
 from edna.engine.revealing.restore import insert_removed, note_absent, undo
 from edna.errors import BagMissing, RevealRefused, SpecError
-from edna.records.diff import CHANGES, DiffBatch, Operation
+from edna.records.diff import Blobs, Changed, Files, Removed, RowBatch, Shares
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, Receipt, seal_locator
 from edna.store import Entry, retention
 
@@ -89,7 +89,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     hold_stuck(current, coming, progress)
     shared = [batch for opened in coming for batch in opened.diffs]
     recorded = Recorded(current.head.principal_model, current.head.principal)
-    recorded.add(batch for batch in (*current.diffs, *shared) if batch.operation is not Operation.BLOB)
+    recorded.add(batch for batch in (*current.diffs, *shared) if not isinstance(batch, Blobs))
     progress.before = recorded.before
     for batch in shared:
         progress.shared.setdefault(batch.model, set()).update(batch.primary_keys())
@@ -97,7 +97,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     for opened in journal.others:
         if opened in journal.later or (opened.locator in pointed and opened not in coming):
             for batch in opened.diffs:
-                if batch.operation is Operation.REMOVE:
+                if isinstance(batch, Removed):
                     note_absent(batch, progress)
             for stuck in opened.stuck:
                 stays_absent(stuck, progress)
@@ -107,7 +107,7 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     insert_removed([*current.diffs, *shared], progress, overrides=overrides, using=using)
     _keep_shared(coming, progress)
     for batch in reversed(current.diffs):
-        if batch.operation in (Operation.MODIFY, Operation.DECORRELATE):
+        if isinstance(batch, Changed):
             undo(batch, progress, overrides=overrides, using=using)
     mentions.finish(journal, used, coming, progress.kept)
     known = {
@@ -155,14 +155,14 @@ def _look_at_files(current: Opened, coming: Sequence[Opened], *, using: str) -> 
     raise nothing_kept(current.head.disguise)
 
 
-def _reveal_blobs(journal: Journal, progress: Progress, unlocked: Unlocked) -> list[DiffBatch]:
+def _reveal_blobs(journal: Journal, progress: Progress, unlocked: Unlocked) -> Sequence[RowBatch]:
     """Call the application's function for what it has sealed; return what has to stay.
 
     Raises:
         SpecError: the function has disguised or revealed something itself, and the journal is not true any more.
     """
     head = journal.current.head
-    if not any(batch.operation is Operation.BLOB for batch in journal.current.diffs):
+    if not any(isinstance(batch, Blobs) for batch in journal.current.diffs):
         return []
     kept = blobs.reveal(journal.current.diffs, progress.outcome, head=head, unlocked=unlocked)
     entries = store.entries_by_public_key(journal.holders, using=unlocked.using)
@@ -191,19 +191,17 @@ def _shared_with(journal: Journal) -> list[Opened]:
 def _keep_shared(coming: Sequence[Opened], progress: Progress) -> None:
     """Rows of shared bags that could not come back stay in their shared bags, and nowhere else."""
     held: dict[str, set[Row]] = {}
-    kept: list[DiffBatch] = []
+    kept: list[RowBatch] = []
     for batch in progress.kept:
-        if batch.operation is Operation.REMOVE:
+        if isinstance(batch, Removed):
             held.setdefault(batch.model, set()).update(batch.primary_keys())
             batch = batch.without(progress.shared.get(batch.model, set()))
         kept.append(batch)
     progress.kept = kept
     for opened in coming:
-        pointers = [batch for batch in opened.diffs if batch.operation is Operation.SHARE]
+        pointers = [batch for batch in opened.diffs if isinstance(batch, Shares)]
         # What leads to files goes along, until it is known which rows have come back.
-        opened.keep(
-            batch.only(held.get(batch.model, set())) for batch in opened.diffs if batch.operation is not Operation.SHARE
-        )
+        opened.keep(batch.only(held.get(batch.model, set())) for batch in opened.diffs if not isinstance(batch, Shares))
         if not opened.empty:
             opened.add(*pointers)  # to mentions of those whom the rows name
 
@@ -299,15 +297,15 @@ def _keep_holder(opened: Opened, journal: Journal, entries: dict[bytes, Entry]) 
             entries[public_key] = entry.kept_until(opened.expires_on)
 
 
-def _remaining(journal: Journal, progress: Progress) -> list[DiffBatch]:
+def _remaining(journal: Journal, progress: Progress) -> list[RowBatch]:
     """What is held, and pointers at shared bags that still hold something."""
     alive = {(opened.locator.expose(),) for opened in journal.others if opened.shared and not opened.empty}
-    removed = [batch for batch in progress.kept if batch.operation is Operation.REMOVE]
+    removed = [batch for batch in progress.kept if isinstance(batch, Removed)]
     # Changes were undone, and held, from the last to the first: keep them in the order in which they were made.
-    changed = [batch for batch in reversed(progress.kept) if batch.operation in CHANGES]
-    kept_blobs = [batch for batch in progress.kept if batch.operation is Operation.BLOB]
-    kept_files = [batch for batch in progress.kept if batch.operation is Operation.FILE]
-    pointers = [batch.only(alive) for batch in journal.current.diffs if batch.operation is Operation.SHARE]
+    changed = [batch for batch in reversed(progress.kept) if isinstance(batch, Changed)]
+    kept_blobs = [batch for batch in progress.kept if isinstance(batch, Blobs)]
+    kept_files = [batch for batch in progress.kept if isinstance(batch, Files)]
+    pointers = [batch.only(alive) for batch in journal.current.diffs if isinstance(batch, Shares)]
     return [batch for batch in (*removed, *pointers, *changed, *kept_files, *kept_blobs) if batch.rows]
 
 
