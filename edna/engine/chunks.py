@@ -33,13 +33,13 @@ from edna.engine.graph import families
 from edna.engine.graph.ordering import relations_to
 from edna.engine.graph.outcome import Outcome, in_rows
 from edna.engine.graph.references import key_of
+from edna.engine.layers.returning import Overrides
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
 from edna.engine.planning.steps import Plan, Target
 from edna.engine.revealing import reveal as revealing
-from edna.engine.revealing.progress import Overrides
 from edna.errors import BagError, PrincipalNotRegistered, ReceiptUnknown, RevealRefused
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt

@@ -12,7 +12,7 @@ from apps.websubmit.models import Lecture
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.bags.opened import Opened
-from edna.engine.revealing.new_keys import give_keys, without_keys
+from edna.engine.layers.new_keys import give_keys, without_keys
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Removed, RowBatch
 from edna.records.locator import Locator

@@ -3,7 +3,7 @@
 A row that carl removes, or changes, may name a pseudoprincipal of bea, in a column that makes nobody its owner. When bea comes back,
 that pseudoprincipal goes, and carl's bag, which her key does not open, would name nobody. So a *mention* is sealed for both when the
 row is disguised: a shared bag that says "this one is now that one" and nothing else. Bea's reveal rewrites it, carl's reads it
-(`engine.revealing.mentions`). A pseudoprincipal is known by model and key together: one of another model may have the same key.
+(`engine.layers.mentions`). A pseudoprincipal is known by model and key together: one of another model may have the same key.
 Reads no application tables; asks in at most one statement for each principal model. Opens nothing.
 """
 

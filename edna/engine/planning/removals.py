@@ -20,17 +20,17 @@ from edna.engine.planning.steps import PlannedStep
 from edna.records.diff import Modified, Removed
 
 #: By table, the step that removes its rows.
-Removed = dict[type[Model], PlannedStep]
+Removals = dict[type[Model], PlannedStep]
 
 
-def removed_by(steps: Sequence[PlannedStep], scope: Scope) -> Removed:
+def removed_by(steps: Sequence[PlannedStep], scope: Scope) -> Removals:
     """Everything that goes with the removals among ``steps``."""
     removed = _merged([step for step in steps if step.operation is Removed])
     _spare_pseudoprincipals(removed, scope)
     return with_families(removed, lock=scope.lock, using=scope.using)
 
 
-def _merged(removals: Sequence[PlannedStep]) -> Removed:
+def _merged(removals: Sequence[PlannedStep]) -> Removals:
     """One removal per table, each row once, however many steps name it."""
     merged: dict[type[Model], PlannedStep] = {}
     for step in removals:
@@ -46,7 +46,7 @@ def _merged(removals: Sequence[PlannedStep]) -> Removed:
     return merged
 
 
-def _spare_pseudoprincipals(removed: Removed, scope: Scope) -> None:
+def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
     """Keep the rows of the targets' pseudoprincipals that others may need: a row that they share with somebody names them, and
     whoever comes back first brings it back."""
     principals = table_of(scope.model).model
@@ -64,7 +64,7 @@ def _spare_pseudoprincipals(removed: Removed, scope: Scope) -> None:
     removed[principals] = removed[principals].only(lambda key: reference_of(scope.model, key[0]) not in spared)
 
 
-def with_families(removed: Removed, *, lock: bool, using: str) -> Removed:
+def with_families(removed: Removals, *, lock: bool, using: str) -> Removals:
     """With the rows of parents' and children's tables that are the same objects as rows to be removed."""
     found: families.Found = {
         model: {

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from django.apps import apps
-from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Model
-
 from edna.db import rows as raw
-from edna.db.rows import Row, Table, table_of
+from edna.db.rows import Row, Table
+from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.ordering import deletion_order
 from edna.records.diff import Changed, RowBatch
 
@@ -33,7 +30,7 @@ class Standing:
         for batch in batches:
             if not isinstance(batch, Changed):
                 continue
-            table = table_behind(batch)
+            table = table_by_label(batch.model)
             if table is not None and set(batch.columns) <= set(table.names):
                 together.setdefault(table, []).append(batch)
         tables = {table.model: table for table in sorted(together, key=lambda table: table.label)}
@@ -77,15 +74,6 @@ class Standing:
     def forget(self, model: str) -> None:
         """Something else was written to rows of this table."""
         self._known.pop(model, None)
-
-
-def table_behind(batch: RowBatch) -> Table | None:
-    """The table that a record is about; None if there is none any more."""
-    try:
-        model: type[Model] = apps.get_model(batch.model)
-        return table_of(model)
-    except (LookupError, FieldDoesNotExist):
-        return None
 
 
 def changes(batch: Changed, row: Sequence[Any]) -> bool:

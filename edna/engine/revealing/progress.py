@@ -5,24 +5,23 @@ Everything that brings rows back writes here. Knows records and the other bags o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
 
 from edna.db.rows import Row, Table
+from edna.engine.bags.opened import Opened
 from edna.engine.books.announcements import News
+from edna.engine.forwarding.walk import Stuck, table_by_label
 from edna.engine.graph.outcome import Held, Outcome, Reason
 from edna.engine.graph.tally import former
+from edna.engine.layers.folding import Folding
+from edna.engine.layers.returning import Altered
 from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.files import Incoming
-from edna.engine.revealing.layers import Folding
 from edna.records.diff import Changed, Removed, RowBatch
-
-Overrides = Mapping[str, Any]
-#: By label and key, the columns in which a row comes back otherwise than it was sealed: the specification says so.
-Altered = dict[tuple[str, Row], list[str]]
 
 
 @dataclass
@@ -108,3 +107,36 @@ def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], rea
     progress.outcome.stopped.add(batch.model, progress.former(batch.model, kept.primary_keys()))
     for key in kept.primary_keys():
         progress.outcome.held.append(Held(batch.model, key[0] if len(key) == 1 else key, reason, name))
+
+
+def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) -> None:
+    """Say what is stuck. That of shared bags stays where it is; the revealed bag's own is sealed again with the rest."""
+    for stuck in reversed(current.stuck):
+        hold(progress, stuck.batch, stuck.batch.rows, stuck.reason, stuck.field)
+    for opened in coming:
+        for stuck in opened.stuck:
+            for key in stuck.batch.primary_keys():
+                held = Held(stuck.batch.model, key[0] if len(key) == 1 else key, stuck.reason, stuck.field)
+                progress.outcome.held.append(held)
+            progress.outcome.stopped.add(stuck.batch.model, stuck.batch.primary_keys())
+    for stuck in (*current.stuck, *[stuck for opened in coming for stuck in opened.stuck]):
+        stays_absent(stuck, progress)
+
+
+def stays_absent(stuck: Stuck, progress: Progress) -> None:
+    """A row that has the key of a removed one now is another one: nothing may be restored below it."""
+    table = table_by_label(stuck.batch.model)
+    if table is not None and isinstance(stuck.batch, Removed) and stuck.batch.key == table.key_names:
+        note_absent(stuck.batch, progress)
+
+
+def note_absent(batch: RowBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
+    """The keys of removed rows that did not come back, all but those that are ``done``: who has one of them now is another row."""
+    table = table_by_label(batch.model)
+    if table is None or not set(table.key_names) <= set(batch.columns):
+        return
+    keys = [batch.columns.index(name) for name in table.key_names]
+    kept = {tuple(row[position] for position in keys) for row in done}
+    for name, position in zip(table.key_names, keys, strict=True):
+        gone = {row[position] for row in batch.rows if tuple(row[p] for p in keys) not in kept}
+        progress.absent.setdefault((table.model, name), set()).update(gone)

@@ -21,9 +21,9 @@ from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.bags.reader import Journal
 from edna.engine.graph.ordering import relations_to
 from edna.engine.graph.references import reference_of
-from edna.engine.revealing import mentions
-from edna.engine.revealing.aliases import Aliases
-from edna.engine.revealing.forwarded import mentioned_by_stuck
+from edna.engine.layers import mentions
+from edna.engine.layers.aliases import Aliases
+from edna.engine.layers.forwarded import mentioned_by_stuck
 from edna.engine.revealing.incoming_references import reference_policy, settle
 from edna.engine.revealing.progress import Progress
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch

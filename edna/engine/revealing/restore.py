@@ -17,12 +17,14 @@ from django.db.models import Model
 from edna import signals
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
+from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.ordering import against_order, deletion_order, relations_to
 from edna.engine.graph.outcome import Reason, fits, write_what_fits
 from edna.engine.graph.uniqueness import (
     deferrable_constraints,
     require_unique_now,
 )
+from edna.engine.layers.returning import Overrides
 from edna.engine.revealing.constraints import (
     overridden,
     plain_refusals,
@@ -31,8 +33,8 @@ from edna.engine.revealing.constraints import (
     with_references,
     write_back,
 )
-from edna.engine.revealing.current_rows import changes, left_standing, same_values, table_behind
-from edna.engine.revealing.progress import Overrides, Progress, hold
+from edna.engine.revealing.current_rows import changes, left_standing, same_values
+from edna.engine.revealing.progress import Progress, hold, note_absent
 from edna.records.diff import Changed, Modified, Removed, RowBatch
 
 
@@ -41,7 +43,7 @@ def insert_removed(diffs: Sequence[RowBatch], progress: Progress, *, overrides: 
     removed: dict[type[Model], tuple[Table, list[RowBatch]]] = {}
     for batch in diffs:
         if isinstance(batch, Removed):
-            table = table_behind(batch)
+            table = table_by_label(batch.model)
             if table is None or set(batch.columns) != set(table.names):
                 hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
             else:
@@ -126,18 +128,6 @@ def _insert(
     progress.count_altered(batch, done)
     progress.news.note(signals.rows_restored, table, batch.columns, done)
     return done
-
-
-def note_absent(batch: RowBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
-    """The keys of removed rows that did not come back, all but those that are ``done``: who has one of them now is another row."""
-    table = table_behind(batch)
-    if table is None or not set(table.key_names) <= set(batch.columns):
-        return
-    keys = [batch.columns.index(name) for name in table.key_names]
-    kept = {tuple(row[position] for position in keys) for row in done}
-    for name, position in zip(table.key_names, keys, strict=True):
-        gone = {row[position] for row in batch.rows if tuple(row[p] for p in keys) not in kept}
-        progress.absent.setdefault((table.model, name), set()).update(gone)
 
 
 @dataclass
@@ -225,7 +215,7 @@ def undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str
 
 
 def _undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
-    table = table_behind(batch)
+    table = table_by_label(batch.model)
     if table is None or not set(batch.columns) <= set(table.names):
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
         return

@@ -27,17 +27,19 @@ from edna.engine.books.expiry_dates import entry_bucket, nothing_kept, today
 from edna.engine.graph.outcome import Outcome, in_rows
 from edna.engine.graph.references import reference_of
 from edna.engine.graph.tally import Recorded
+from edna.engine.layers import mentions, returning
+from edna.engine.layers.folding import Folding
+from edna.engine.layers.forwarded import catch_up
+from edna.engine.layers.new_keys import Given, give_keys, without_keys
+from edna.engine.layers.returning import Overrides
 from edna.engine.planning import terms
-from edna.engine.revealing import altered, blobs, files, ledger_strike, mentions
+from edna.engine.revealing import blobs, files, ledger_strike
 from edna.engine.revealing.constraints import require_columns
 from edna.engine.revealing.files import Incoming
-from edna.engine.revealing.forwarded import catch_up, hold_stuck, stays_absent
-from edna.engine.revealing.layers import Folding
-from edna.engine.revealing.new_keys import Given, give_keys, without_keys
-from edna.engine.revealing.progress import Overrides, Progress
+from edna.engine.revealing.progress import Progress, hold_stuck, note_absent, stays_absent
 from edna.engine.revealing.recreate import add_voiceless, is_voiceless, make_again
 from edna.engine.revealing.release import LetGo, let_go
-from edna.engine.revealing.restore import insert_removed, note_absent, undo
+from edna.engine.revealing.restore import insert_removed, undo
 from edna.errors import BagMissing, RevealRefused, SpecError
 from edna.records.diff import Blobs, Changed, Files, Removed, RowBatch, Shares
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, Receipt, seal_locator
@@ -74,18 +76,18 @@ def restore(journal: Journal, unlocked: Unlocked, *, overrides: Overrides, allow
     catch_up(journal, using=using)
     files.follow(named)
     coming = _shared_with(journal)
-    returning = terms.terms_of(current.head.disguise)
+    meant = terms.terms_of(current.head.disguise)
     outcome = Outcome()
-    altered.drop([current, *coming], returning, outcome)
+    returning.drop([current, *coming], meant, outcome)
     make_again(journal, coming, using=using)
     known_batches = [batch for opened in (current, *journal.others) for batch in opened.diffs]
     given = give_keys([current, *coming], among=known_batches, using=using)
     progress = Progress(
         outcome=outcome,
         folding=Folding(current, [opened for opened in journal.others if opened not in coming]),
-        altered=altered.alter([current, *coming], returning, using=using),
+        altered=returning.alter([current, *coming], meant, using=using),
     )
-    overrides = altered.binding(overrides, returning)
+    overrides = returning.binding(overrides, meant)
     hold_stuck(current, coming, progress)
     shared = [batch for opened in coming for batch in opened.diffs]
     recorded = Recorded(current.head.principal_model, current.head.principal)

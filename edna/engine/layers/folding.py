@@ -13,7 +13,7 @@ from typing import Any
 
 from edna.db.rows import Row
 from edna.engine.bags.opened import Opened, pointing_at
-from edna.engine.revealing.moved_rows import Moves
+from edna.engine.layers.moved_rows import Moves
 from edna.records.diff import Changed, Decorrelated, Modified, Removed, RowBatch
 from edna.records.locator import Locator
 

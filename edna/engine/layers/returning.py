@@ -6,21 +6,24 @@ What is held after that is sealed again as altered. Reads and writes no tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from edna.db import rows as raw
-from edna.db.rows import Table
+from edna.db.rows import Row, Table
 from edna.engine.bags.opened import Opened
 from edna.engine.forwarding.driver_values import raw_value
+from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Outcome
 from edna.engine.planning.terms import Term, Terms
-from edna.engine.revealing.current_rows import table_behind
-from edna.engine.revealing.progress import Altered, Overrides
 from edna.errors import SpecError
 from edna.placeholders import Placeholder
 from edna.records.diff import Removed, RowBatch
+
+Overrides = Mapping[str, Any]
+#: By label and key, the columns in which a row comes back otherwise than it was sealed: the specification says so.
+Altered = dict[tuple[str, Row], list[str]]
 
 
 def binding(overrides: Overrides, terms: Terms) -> Overrides:
@@ -45,7 +48,7 @@ def alter(bags: Sequence[Opened], terms: Terms, *, using: str) -> Altered:
     """
     altered: Altered = {}
     for opened, batch, term in _meant(bags, terms):
-        table = table_behind(batch)
+        table = table_by_label(batch.model)
         names = [name for name in term.columns if name in batch.columns]
         if table is not None and names:
             keys = batch.primary_keys()
