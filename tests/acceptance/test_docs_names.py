@@ -143,7 +143,7 @@ def words_of(name: str) -> list[str]:
 
 
 def without_ending(word: str) -> str:
-    for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
+    for ending, instead in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
         if word.endswith(ending) and len(word) - len(ending) > 2 and not word.endswith(("ss", "as", "us")):
             word = word.removesuffix(ending) + instead
             break
