@@ -191,46 +191,56 @@ def _compile(
     inherited = _inherited_owners(step, table)
     extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
     extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
-    joins = not {*columns, *extra} <= {*table.names, "pk"} or table is not table_of(step.model)
-    if step.where is not None and not joins:
-        alone = Selection.compile(step.model, columns, owners=owners, where=step.where, using=using)
-        joins = alone is not None and alone.joins
+    joins = _joins(step, table, [*columns, *extra], owners=owners, using=using)
     lock = lock and connections[using].features.has_select_for_update
-    watched: tuple[tuple[str, int], ...] = ()
-    extras = len(extra)
-    if lock and joins:
-        own = [owner for owner in step.owners if owner in table.names]
-        extra += [owner for owner in own if owner not in extra]
-        watched = tuple((owner, extra.index(owner)) for owner in own)
-    names = (*(table.key_names if lock and joins else columns), *extra)
-    where = step.where
-    if everyone:
-        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
-        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
-        owned = (Q(**{f"{path}__in": everybody}) for path in owners)
-        where = (where or Q()) & functools.reduce(operator.or_, owned)
-    if keys is not None:
-        where = Q(pk__in=keys) & (where or Q())
+    keys_only = lock and joins
+    watched = [owner for owner in step.owners if owner in table.names] if keys_only else []
+    behind = [*extra, *(owner for owner in watched if owner not in extra)]
+    names = (*(table.key_names if keys_only else columns), *behind)
     selection = Selection.compile(
         step.model,
         names,
         owners=() if everyone else owners,
-        where=where,
+        where=_condition(step.where, everyones=owners if everyone else (), keys=keys, principal=principal, using=using),
         lock=lock and not joins,
         using=using,
     )
     return CompiledStep(
-        step,
-        operation,
-        table,
-        columns,
-        selection,
-        lock and joins,
-        watched,
-        inherited,
-        extras,
-        None if joins or step.where is not None else names,
+        transformation=step,
+        operation=operation,
+        table=table,
+        columns=columns,
+        selection=selection,
+        keys_only=keys_only,
+        watched=tuple((owner, behind.index(owner)) for owner in watched),
+        inherited=inherited,
+        extras=len(extra),
+        names=None if joins or step.where is not None else names,
     )
+
+
+def _joins(step: Transformation, table: Table, names: Collection[str], *, owners: Sequence[str], using: str) -> bool:
+    """Whether other tables are read, too: for what is named, or for the condition."""
+    if table is not table_of(step.model) or not {*names} <= {*table.names, "pk"}:
+        return True
+    if step.where is None:
+        return False
+    alone = Selection.compile(step.model, table.key_names, owners=owners, where=step.where, using=using)
+    return alone is not None and alone.joins
+
+
+def _condition(
+    where: Q | None, *, everyones: Sequence[str], keys: Sequence[Any] | None, principal: type[Model], using: str
+) -> Q | None:
+    """``where``, of rows that somebody owns by one of the paths ``everyones``, and that have one of the ``keys``."""
+    if everyones:
+        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
+        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
+        owned = (Q(**{f"{path}__in": everybody}) for path in everyones)
+        where = (where or Q()) & functools.reduce(operator.or_, owned)
+    if keys is not None:
+        where = Q(pk__in=keys) & (where or Q())
+    return where
 
 
 def _inherited_owners(step: Transformation, table: Table) -> tuple[tuple[str, Table], ...]:
