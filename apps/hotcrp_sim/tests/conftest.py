@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import connection
 from django.db.models import ForeignKey
 from django.utils import timezone
 
 import edna
 from apps.hotcrp_sim import models as m
 from apps.hotcrp_sim.auth import identifier
-from apps.showcase.tests.tables import rows_of
+from apps.showcase.tests import tables
+from apps.showcase.tests.tables import Rows
 
 PASSWORD = "a long walk home"
 REMOVE, ANONYMIZE = "hotcrp.remove-account", "hotcrp.anonymize-conference"
@@ -216,32 +216,8 @@ def owned_by(keys: list[int]) -> Counter[str]:
     return Counter({name: count for name, count in found.items() if count})
 
 
-def _select(model: Any, *, last_login: bool = True) -> list[tuple[Any, ...]]:
-    quote = connection.ops.quote_name
-    key = ", ".join(quote(field.column) for field in model._meta.pk_fields)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {quote(model._meta.db_table)} ORDER BY {key}")
-        return [
-            tuple(bytes(v) if isinstance(v, memoryview) else v for v in row)
-            for row in rows_of(cursor, last_login=last_login)
-        ]
-
-
-def dump() -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the application's tables, as the database has them; but when people logged in last."""
-    return {
-        model._meta.db_table: _select(model, last_login=False)
-        for model in apps.get_app_config("hotcrp_sim").get_models()
-    }
-
-
-def thief() -> str:
-    """Everything that somebody with a copy of the database can read."""
-    rows = (
-        row for model in apps.get_models(include_auto_created=True) if model._meta.managed for row in _select(model)
-    )
-    values = (value for row in rows for value in row)
-    return "\n".join(value.decode("latin-1") if isinstance(value, bytes) else str(value) for value in values)
+def dump() -> dict[str, Rows]:
+    return tables.dump("hotcrp_sim")
 
 
 def nobody_left() -> bool:

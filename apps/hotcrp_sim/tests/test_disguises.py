@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 import edna
 from apps.hotcrp_sim import models as m
+from apps.showcase.tests.tables import thief
 
 from .conftest import (
     ANONYMIZE,
@@ -27,7 +28,6 @@ from .conftest import (
     nobody_left,
     owned_by,
     owner_columns,
-    thief,
 )
 from .conftest import dump as whole_dump
 

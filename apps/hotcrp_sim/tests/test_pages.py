@@ -21,8 +21,9 @@ from apps.hotcrp_sim.reviews import letter
 from apps.hotcrp_sim.urls import urlpatterns
 from apps.showcase.friendly import count_each
 from apps.showcase.tests.counting import counted_alike
+from apps.showcase.tests.tables import thief
 
-from .conftest import ANONYMIZE, PASSWORD, REMOVE, dump, thief
+from .conftest import ANONYMIZE, PASSWORD, REMOVE, dump
 from .people import Site, Visitor, add_review, enter, make_site, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]

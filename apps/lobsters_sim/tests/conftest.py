@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -35,7 +33,8 @@ from apps.lobsters_sim.models import (
 )
 from apps.lobsters_sim.voting import place, vote_for_comment, vote_for_story
 from apps.lobsters_sim.writing import post_comment, submit_story
-from apps.showcase.tests.tables import rows_of
+from apps.showcase.tests import tables
+from apps.showcase.tests.tables import Rows
 
 PASSWORD = "a long walk home"
 BACKEND = "apps.lobsters_sim.auth.LobstersBackend"
@@ -167,20 +166,5 @@ def site(tags: dict[str, Tag], bea: Person, carl: Person, mod: Person) -> Site:
     return Site(**names, **named)  # type: ignore[arg-type]
 
 
-def _select(model: Any, *, last_login: bool = True) -> list[tuple[Any, ...]]:
-    table = connection.ops.quote_name(model._meta.db_table)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {table}")
-        return sorted(rows_of(cursor, last_login=last_login), key=repr)
-
-
-def dump() -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the application's tables, as the database has them; but when people logged in last."""
-    models = apps.get_app_config("lobsters_sim").get_models(include_auto_created=True)
-    return {model._meta.db_table: _select(model, last_login=False) for model in models}
-
-
-def thief() -> str:
-    """Everything that somebody with a copy of the database can read."""
-    models = (model for model in apps.get_models(include_auto_created=True) if model._meta.managed)
-    return repr({model._meta.db_table: _select(model) for model in models})
+def dump() -> dict[str, Rows]:
+    return tables.dump("lobsters_sim")

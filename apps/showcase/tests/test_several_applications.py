@@ -23,7 +23,7 @@ from apps.lobsters_sim.keys import identifier as lobsters_identifier
 from apps.lobsters_sim.models import SavedStory, Story
 from apps.lobsters_sim.models import User as Member
 from apps.showcase import applications
-from apps.showcase.tests.tables import rows_of
+from apps.showcase.tests.tables import dump
 from apps.websubmit.models import Answer, Lecture, Question
 from apps.websubmit.models import User as Student
 
@@ -113,18 +113,12 @@ def beas() -> dict[str, Bea]:
 
 def rows(labels: set[str]) -> dict[str, list[Any]]:
     """What the tables of these applications hold, as the database has it; but when people logged in last."""
-    tables = [
-        model._meta.db_table
+    return {
+        table: found
         for application in applications.ALL
-        for model in application.model._meta.app_config.get_models(include_auto_created=True)  # type: ignore[union-attr]
         if application.key in labels
-    ]
-    found = {}
-    with connection.cursor() as cursor:
-        for table in tables:
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
-            found[table] = sorted(rows_of(cursor, last_login=False), key=repr)
-    return found
+        for table, found in dump(application.model._meta.app_label).items()
+    }
 
 
 # Keys and disguises

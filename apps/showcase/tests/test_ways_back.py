@@ -15,6 +15,7 @@ import edna
 from apps.hotcrp_sim import mails
 from apps.hotcrp_sim.auth import identifier as hotcrp_identifier
 from apps.lobsters_sim.keys import identifier as lobsters_identifier
+from apps.showcase.tests.tables import thief
 from apps.showcase.tests.test_several_applications import (  # noqa: F401 - a fixture
     EMAIL,
     KEYS,
@@ -26,7 +27,6 @@ from apps.showcase.tests.test_several_applications import (  # noqa: F401 - a fi
     text_of,
     url,
 )
-from apps.websubmit.tests.conftest import thief
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,9 @@ import pytest
 
 import edna
 from apps.showcase.tests import walker as walkers
+from apps.showcase.tests.tables import thief
 from apps.showcase.tests.test_several_applications import KEYS, PASSWORD, Bea, beas, text_of  # noqa: F401 - a fixture
 from apps.showcase.tests.test_ways_back import CREDENTIALS, OTHER, by_password, key_of, page, proof, squat
-from apps.websubmit.tests.conftest import thief
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

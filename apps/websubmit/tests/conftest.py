@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db import connection
 from django.test import Client
 
 import edna
-from apps.showcase.tests.tables import rows_of
+from apps.showcase.tests import tables
+from apps.showcase.tests.tables import Rows
 from apps.websubmit.models import Answer, Lecture, Question, User
 
 PASSWORD = "a long walk home"
@@ -83,28 +82,5 @@ def answered(course: list[Lecture], bea: Person, carl: Person) -> list[Lecture]:
     return course
 
 
-def _select(model: Any, *, last_login: bool = True) -> list[tuple[Any, ...]]:
-    table, *key = (
-        connection.ops.quote_name(name)
-        for name in (model._meta.db_table, *(column.column for column in model._meta.pk_fields))
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key)}")
-        return rows_of(cursor, last_login=last_login)
-
-
-def dump() -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the application's tables, as the database has them; but when people logged in last."""
-    models = [*apps.get_app_config("websubmit").get_models(include_auto_created=True), apps.get_model("admin.LogEntry")]
-    return {model._meta.db_table: _select(model, last_login=False) for model in models}
-
-
-def thief() -> str:
-    """Everything that somebody with a copy of the database can read."""
-    return repr(
-        {
-            model._meta.db_table: _select(model)
-            for model in apps.get_models(include_auto_created=True)
-            if model._meta.managed
-        }
-    )
+def dump() -> dict[str, Rows]:
+    return tables.dump("websubmit", "admin.LogEntry")

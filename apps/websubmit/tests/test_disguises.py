@@ -15,9 +15,10 @@ from django.urls import reverse
 
 import edna
 from apps.showcase.tests.counting import counted_alike
+from apps.showcase.tests.tables import thief
 from apps.websubmit.models import Answer, Lecture, Question, User
 
-from .conftest import PASSWORD, Person, dump, thief
+from .conftest import PASSWORD, Person, dump
 
 pytestmark = pytest.mark.django_db
 
