@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from edna import conf, registry
 from edna.db import transactions
-from edna.engine import chunks
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import noted
 from edna.engine.books.measurements import measuring
 from edna.engine.by_hand import handmade
 from edna.engine.by_hand.handmade import Session
+from edna.engine.chunks import disguising as disguising_in_chunks
+from edna.engine.chunks import revealing as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome
@@ -110,7 +111,7 @@ def disguise(
         # Before the first chunk: none of them is to be done that nothing tells of.
         note()
         target = _target(model, reference, unlocked, lock=False, using=using)
-        return chunks.disguise(cls, target, params=given, using=using)
+        return disguising_in_chunks.disguise(cls, target, params=given, using=using)
 
     receipt = _applied(cls, in_one, using=using)
     if receipt is None:
@@ -284,7 +285,9 @@ def reveal(
         return revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial)
 
     def in_chunks() -> Outcome:
-        return chunks.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial, separately=several)
+        return revealing_in_chunks.reveal(
+            receipt, unlocked, overrides=overrides, allow_partial=allow_partial, separately=several
+        )
 
     try:
         outcome = transactions.run(in_one, using=using)

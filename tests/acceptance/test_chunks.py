@@ -15,8 +15,11 @@ from django.test.utils import override_settings
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, errors, placeholders, registry, signals, store
 from edna.db import transactions
-from edna.engine import chunks
+from edna.engine.chunks import disguising
+from edna.engine.chunks.parts import Part, split
+from edna.engine.disguising import execute as execution
 from edna.engine.planning.steps import Target
+from edna.engine.revealing import reveal as revealing
 from edna.records.bag import BagKind
 from tests.installed import registering
 from tests.lobsters.community import Community, Member, state
@@ -311,13 +314,13 @@ def test_the_application_is_told_once(community: Community, most: int, django_ca
 # How rows are divided
 
 
-def parts_of(cls: type[Disguise], member: Member, *, most: int, settings: Any) -> list[chunks.Part]:
+def parts_of(cls: type[Disguise], member: Member, *, most: int, settings: Any) -> list[Part]:
     settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": most}
     [entry] = store.entries_by_reference("lobsters.user", [str(member.pk)], using="default")
-    return chunks.split(cls, Target(entry, (entry,)), params={}, using="default")
+    return split(cls, Target(entry, (entry,)), params={}, using="default")
 
 
-def places(parts: list[chunks.Part], model: Any) -> dict[Any, int]:
+def places(parts: list[Part], model: Any) -> dict[Any, int]:
     return {key: number for number, part in enumerate(parts) for (key,) in part.get(model, ())}
 
 
@@ -527,16 +530,16 @@ def test_somebody_adds_what_refers_to_a_row_between_two_chunks(
     """The rows are read anew, and what was added goes along."""
     ann = community.ann
     story = Story.objects.filter(user=ann.pk).latest("pk")
-    real, added = chunks._Disguising.do, []
+    real, added = disguising._Disguising.do, []
 
-    def do(self: Any, part: chunks.Part) -> None:
+    def do(self: Any, part: Part) -> None:
         if part.get(Story) and not added:
             added.append(Vote.objects.create(user=community.cat.user, story=story).pk)
         real(self, part)
 
     Vote.objects.filter(user=community.cat.pk, story=story).delete()
     community.before = state()
-    monkeypatch.setattr(chunks._Disguising, "do", do)
+    monkeypatch.setattr(disguising._Disguising, "do", do)
     receipt = ann.disguise(GDPR)
     assert added
     assert ann.reveal(receipt).complete
@@ -549,16 +552,16 @@ def test_it_is_revealed_while_it_is_still_being_disguised(
 ) -> None:
     """The receipt leads to what was disguised after that, and the history to nothing else."""
     ann = community.ann
-    real, seen = chunks._Disguising.do, []
+    real, seen = disguising._Disguising.do, []
 
-    def do(self: Any, part: chunks.Part) -> None:
+    def do(self: Any, part: Part) -> None:
         if self.number == 3 and not seen:
             [entry] = ann.history()
             seen.append(entry)
             assert ann.reveal(entry.receipt).held == []
         real(self, part)
 
-    monkeypatch.setattr(chunks._Disguising, "do", do)
+    monkeypatch.setattr(disguising._Disguising, "do", do)
     receipt = ann.disguise(ANON)
     assert seen
     [entry] = ann.history()
@@ -600,7 +603,7 @@ def test_a_busy_database_is_asked_again(community: Community, most: int, monkeyp
     """With ``atomic``, too, if the transaction is edna's own."""
     ann = community.ann
     receipt = ann.disguise(GDPR)
-    real, refused = chunks.revealing.restore, []
+    real, refused = revealing.restore, []
 
     def restore(*args: Any, **kwargs: Any) -> Any:
         if not refused:
@@ -608,7 +611,7 @@ def test_a_busy_database_is_asked_again(community: Community, most: int, monkeyp
             raise OperationalError(1213, "database is locked")
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(chunks.revealing, "restore", restore)
+    monkeypatch.setattr(revealing, "restore", restore)
     monkeypatch.setattr(transactions, "connections", {"default": type("Alone", (), {"in_atomic_block": False})})
     assert ann.reveal(receipt, atomic=True).complete
     assert refused
@@ -619,14 +622,14 @@ def test_a_chunk_that_the_database_refuses_again_and_again_says_what_is_done(
     community: Community, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = community.ann
-    real = chunks._Disguising.do
+    real = disguising._Disguising.do
 
-    def do(self: Any, part: chunks.Part) -> None:
+    def do(self: Any, part: Part) -> None:
         if self.number == 3:
             raise IntegrityError("a value of somebody's row")
         real(self, part)
 
-    monkeypatch.setattr(chunks._Disguising, "do", do)
+    monkeypatch.setattr(disguising._Disguising, "do", do)
     with pytest.raises(errors.ConstraintRefused, match="chunks that were done before stay") as caught:
         ann.disguise(ANON)
     assert "nothing was changed" not in str(caught.value)
@@ -643,13 +646,13 @@ def test_a_chunk_that_the_database_refuses_again_and_again_says_what_is_done(
 def test_each_transaction_is_about_few_rows(community: Community, monkeypatch: pytest.MonkeyPatch) -> None:
     """No chunk reads, seals or changes more rows than it may, but for the last look for what was added meanwhile."""
     rows: list[int] = []
-    execute = chunks.disguising.execute
+    execute = execution.execute
 
     def counting(plan: Any, **kwargs: Any) -> Any:
         rows.append(plan.rows)
         return execute(plan, **kwargs)
 
-    monkeypatch.setattr(chunks.disguising, "execute", counting)
+    monkeypatch.setattr(execution, "execute", counting)
     with cut_into_chunks(4):
         community.ann.disguise(ANON)
     assert len(rows) > 5

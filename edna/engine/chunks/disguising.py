@@ -1,0 +1,119 @@
+"""Disguises one principal chunk by chunk, each in a transaction of its own.
+
+Invariant: a chunk is whole or not there, and those that are there can be revealed, whatever happens to the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import Model
+from django.utils import timezone
+
+from edna import registry, store
+from edna.db import transactions
+from edna.db.rows import Row, table_of
+from edna.engine.chunks.parts import Part, split
+from edna.engine.disguising import execute as disguising
+from edna.engine.graph import families
+from edna.engine.planning import plan as planning
+from edna.engine.planning.scope import Scope
+from edna.engine.planning.steps import Plan, Target
+from edna.errors import PrincipalNotRegistered
+from edna.records.bag import BagKind
+from edna.records.locator import Locator, Receipt
+from edna.spec import Disguise
+
+#: How often the rows are read anew because the database has refused a chunk.
+_ATTEMPTS = 4
+
+
+def disguise(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], using: str) -> Receipt:
+    """Disguise one principal chunk by chunk. ``target`` stays what it was: whom earlier chunks make is not disguised by later ones.
+
+    If it is interrupted, the chunks that are done stay, and can be revealed; doing it again disguises what is left. Should somebody
+    reveal it in the meantime, the rest gets a receipt of its own.
+
+    Raises:
+        django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
+    """
+    work = _Disguising(cls, target, params, using)
+    for attempt in range(_ATTEMPTS):
+        try:
+            for part in split(cls, target, params=params, using=using):
+                work.do(part)
+            break
+        except IntegrityError:
+            # Somebody has added a row meanwhile that refers to one of the chunk: it comes before the others the next time.
+            if attempt + 1 == _ATTEMPTS:
+                raise
+    return work.finish()
+
+
+@dataclass
+class _Disguising:
+    """How far a disguise has come."""
+
+    cls: type[Disguise]
+    target: Target
+    params: Mapping[str, Any]
+    using: str
+    locator: Locator = field(default_factory=Locator.new)
+    number: int = 0
+    finished: dict[type[Model], set[Row]] = field(default_factory=dict)
+
+    def do(self, part: Part) -> None:
+        """One chunk, if it still has rows."""
+        done = transactions.run(lambda: self._do(part), using=self.using)
+        for table, keys in part.items():
+            self.finished.setdefault(table, set()).update(keys)
+        self.number += done
+
+    def _do(self, part: Part) -> bool:
+        prepared = self._plan(part)
+        if prepared.rows:
+            self._execute(prepared, more_to_come=True)
+        return bool(prepared.rows)
+
+    def finish(self) -> Receipt:
+        """The last chunk: everything that is left, with what was added meanwhile."""
+        transactions.run(lambda: self._execute(self._plan(None)), using=self.using)
+        return Receipt(self.cls.name, self.locator)
+
+    def _plan(self, part: Part | None) -> Plan:
+        target = _locked(self.target, registry.principal_model_for(self.cls), using=self.using)
+        return planning.build(
+            Scope(self.cls, [target], params=self.params, using=self.using, lock=True),
+            part=None if part is None else {table: _limit(table, keys) for table, keys in part.items()},
+            finished=self.finished,
+        )
+
+    def _execute(self, plan: Plan, *, more_to_come: bool = False) -> None:
+        if self.number and not _is_stored(self.locator.chunk(self.number - 1), using=self.using):
+            self.locator, self.number = Locator.new(), 0  # somebody has revealed it in the meantime
+        locator = self.locator.chunk(self.number)
+        disguising.execute(plan, now=timezone.now(), using=self.using, locators=[locator], more_to_come=more_to_come)
+
+
+def _limit(table: type[Model], keys: Collection[Row]) -> list[Any] | None:
+    """The values to which a statement's primary key is limited; None where it cannot be, and all rows are in one chunk."""
+    return [key for (key,) in keys] if len(table_of(table).key) == 1 and not families.links_of(table) else None
+
+
+def _is_stored(locator: Locator, *, using: str) -> bool:
+    places = [locator.index(kind, 0) for kind in (BagKind.DIFF, BagKind.SPEAKS_FOR)]
+    return bool(store.bags_by_index(places, using=using))
+
+
+def _locked(target: Target, model: type[Model], *, using: str) -> Target:
+    entries = store.entries_by_public_key([entry.public_key for entry in target.owners], using=using, lock=True)
+    by_id = {entry.id: entry for entry in entries if entry.attached}
+    if target.entry.id not in by_id:
+        raise PrincipalNotRegistered("The account was removed by another disguise meanwhile; reveal that one first.")
+    owners = tuple(by_id[entry.id] for entry in target.owners if entry.id in by_id)
+    now = replace(target, entry=by_id[target.entry.id], owners=owners)
+    planning.lock_principals(model, [now], using=using)
+    return now
