@@ -35,11 +35,13 @@ def _uses_database(item: pytest.Item) -> bool:
 
 
 def _belongs_here(item: pytest.Item, vendor: str) -> bool:
-    if only := item.get_closest_marker("only_on"):
-        return vendor in only.args
+    only = item.get_closest_marker("only_on")
+    if only and vendor not in only.args:
+        return False
     if vendor == "sqlite3":
         return True
-    return _uses_database(item) and not item.get_closest_marker("once") and not item.get_closest_marker("browser")
+    once = item.get_closest_marker("once") or item.get_closest_marker("browser")
+    return not once and (only is not None or _uses_database(item))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -137,7 +137,15 @@ def test_21_a_modified_row_of_a_pseudoprincipal_goes_with_it(community: Communit
     assert community.is_as_before()
 
 
-@pytest.mark.parametrize("order", list(permutations(range(4))), ids=lambda order: "".join(map(str, order)))
+#: On each database. The others differ in what records say, which no database changes.
+EVERYWHERE = [(0, 1, 2, 3), (1, 3, 0, 2), (2, 0, 3, 1), (3, 2, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param(each, marks=() if each in EVERYWHERE else pytest.mark.once) for each in permutations(range(4))],
+    ids=lambda order: "".join(map(str, order)),
+)
 def test_22_anon_three_times_then_gdpr_is_revealed_in_every_order(
     small_community: Community, order: tuple[int, ...]
 ) -> None:

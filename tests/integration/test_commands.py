@@ -58,7 +58,7 @@ COMMANDS = (
     "edna_ledger",
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 @pytest.fixture
@@ -756,7 +756,6 @@ def manage(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_exit_codes_of_the_process() -> None:
     unknown = manage("edna_plan", "shop.delete-account", "--all")

@@ -38,7 +38,7 @@ from tests.support import (
     statements,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Numbers that are in no log by chance.

@@ -33,7 +33,7 @@ from edna.store import runs
 from edna.testing.search import finds
 from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, secrets_of, statements
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-the-test"
@@ -338,7 +338,6 @@ METRIC = re.compile(r"`(edna_\w+)`")
 # From the first moment, in every process
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("token", [TOKEN, None])
 def test_who_wants_no_metrics_pays_nothing(token: str | None) -> None:
     """With a token, whatever process sets Django up counts; without one, not even the client is imported."""
@@ -363,7 +362,6 @@ def child_exit(server, worker):
 STUDENTS = 40
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_two_workers_of_gunicorn_are_scraped_as_one(tmp_path: Path) -> None:
     """As docs/operations.md says: each process counts for itself, and whichever is asked answers for all."""

@@ -46,7 +46,7 @@ from tests.support import (
     statements,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 View = Callable[..., Any]
 MODEL, ANYBODY, REMOTE = (

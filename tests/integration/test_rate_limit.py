@@ -26,7 +26,7 @@ from edna.middleware import EdnaMiddleware
 from tests.support import ANONYMISE_ALL, DELETE, PASSWORD, Student, enrol_in_course, nothing_changes, statements
 from tests.unit.test_throttle import BROKEN
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 View = Callable[..., Any]
 NOW = 1_800_000_000.0

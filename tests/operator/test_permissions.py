@@ -32,7 +32,7 @@ from tests.operator.conftest import (
 )
 from tests.support import ANONYMISE_ALL, DELETE, enrol_in_course, nothing_changes
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 #: What is asked for, how, and the permission that it takes.
 DOORS: dict[str, tuple[str, Callable[[int], str], str]] = {

@@ -18,7 +18,7 @@ from edna.operations import dormancy, jobs
 from tests.schedules import FIRST, NAME, Clock, days, running_clock, scheduled, was_here
 from tests.support import Student, enrol
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 INACTIVE = 60
 

@@ -29,6 +29,7 @@ PEOPLE = 250
 WITHIN = 240
 
 
+@pytest.mark.only_on("mysql")
 def test_nothing_is_told_and_a_start_reaches_the_workers_without_beat(
     crew: Crew, sending: Celery, listener: Listener, redis: Server
 ) -> None:
@@ -89,6 +90,7 @@ def test_workers_are_killed_at_random(crew: Crew, sending: Celery, redis: Server
     scene.reveal_everything()
 
 
+@pytest.mark.only_on("mysql")
 def test_who_stays_after_the_disguise_is_not_disguised_again(crew: Crew, sending: Celery, redis: Server) -> None:
     """Nothing in the application's tables would keep a second time from doing something: only the job's own list does."""
     make_course(lectures=2, questions=2)
@@ -111,6 +113,7 @@ def test_who_stays_after_the_disguise_is_not_disguised_again(crew: Crew, sending
     assert application_dump() == before
 
 
+@pytest.mark.only_on("mysql")
 def test_redis_is_killed_and_has_forgotten_everything(crew: Crew, sending: Celery, redis: Server) -> None:
     scene = Scene(PEOPLE)
     crew.hire(2)
@@ -140,6 +143,7 @@ def test_the_database_server_is_killed(crew: Crew, sending: Celery, database: Se
     scene.reveal_everything()
 
 
+@pytest.mark.only_on("mysql")
 def test_it_pauses_goes_on_and_is_cancelled(crew: Crew, sending: Celery) -> None:
     scene = Scene(PEOPLE)
     crew.hire(2)
@@ -166,6 +170,7 @@ def _stands_still(crew: Crew, job: int, state: JobState) -> int:
     return done
 
 
+@pytest.mark.only_on("mysql")
 def test_no_more_than_the_limit_is_done(crew: Crew, sending: Celery) -> None:
     """However many workers there are, and although each of their turns is short."""
     scene = Scene(PEOPLE)
@@ -184,6 +189,7 @@ def test_no_more_than_the_limit_is_done(crew: Crew, sending: Celery) -> None:
     assert "TimeLimit" not in crew.logs()
 
 
+@pytest.mark.only_on("mysql")
 def test_two_jobs_at_once(crew: Crew, sending: Celery) -> None:
     scene = Scene(PEOPLE)
     crew.hire(2)

@@ -10,7 +10,7 @@ from apps.hotcrp_sim import models as m
 
 from .people import Site, Visitor, add_author, add_comment, add_review, conflict, enter, make_paper, make_site
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 #: For whom, which page, and the most statements: session, account, settings, conflicts, and what the page is about.
 BUDGET = [
@@ -70,7 +70,6 @@ def test_a_larger_conference_takes_no_more_statements(name: str, page: str, most
     assert statements(site, name, page) == before <= most
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("name", "page"), [(name, page) for name, page, _ in BUDGET if name != "rae"])
 def test_placeholders_take_no_more_statements(name: str, page: str, site: Site) -> None:
     before = statements(site, name, page)

@@ -30,7 +30,7 @@ from edna.testing import application_dump
 
 from .owners import OWNERS, counts
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 #: The smallest site; the tests that compare distributions take a larger one.
 SMALLEST, SCALE = 0.01, 0.02
@@ -164,7 +164,6 @@ def test_the_same_seed_makes_the_same_data() -> None:
     assert first.keys() == other.keys()
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_the_same_seed_makes_the_same_data_in_another_process(tmp_path: Path) -> None:
     """Whatever Python's hashes are there."""

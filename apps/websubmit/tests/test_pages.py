@@ -19,7 +19,7 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 
 from .conftest import PASSWORD, Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql")]
 
 PUBLIC = ("home", "register", "login", "return", "recover")
 MEMBERS = ("lectures", "anonymised", "account", "change-password", "make-key", "recovery-code", "delete")

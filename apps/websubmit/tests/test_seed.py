@@ -16,7 +16,7 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 
 from .conftest import dump
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def seed(**options: Any) -> str:
