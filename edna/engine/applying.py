@@ -26,13 +26,12 @@ from edna.engine.chunks import revealing as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome
-from edna.engine.graph.references import without_row
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
-from edna.engine.principals import entries_of, identity
+from edna.engine.principals import entries_of, identity, require_registered
 from edna.engine.revealing import reveal as revealing
-from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered, UnregisteredOwners
+from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered
 from edna.records.locator import Receipt
 from edna.registry import ByHand
 from edna.spec import Disguise, validated_params
@@ -235,14 +234,7 @@ def _everybody(cls: type[Disguise], params: Params, *, staff: bool, using: str) 
         for part in _batched(sorted(references))
         for entry in entries_of(model, part, lock=True, using=using)
     ]
-    without_key = sorted(references - set(found))
-    # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
-    unregistered = len(without_key) - len(without_row(model, without_key, using=using)) if without_key else 0
-    if unregistered:
-        raise UnregisteredOwners(
-            f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
-            "register them first (manage.py edna_register --all --keys-file FILE)."
-        )
+    require_registered(cls, references - set(found), using=using)
     return found
 
 

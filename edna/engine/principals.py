@@ -7,7 +7,7 @@ and disguises nothing.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -19,8 +19,8 @@ from edna.db import transactions
 from edna.engine.bags import ownership
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import departure, expiry_dates
-from edna.engine.graph.references import key_of, reference_of
-from edna.errors import NotYours, PrincipalError
+from edna.engine.graph.references import key_of, reference_of, without_row
+from edna.errors import NotYours, PrincipalError, UnregisteredOwners
 from edna.spec import Disguise
 
 Principal = TypeVar("Principal", bound=Model)
@@ -71,6 +71,21 @@ def unregistered(principals: Iterable[Principal]) -> list[Principal]:
         for principal, model, reference, _ in identities
         if (model._meta.label_lower, reference) not in registered
     ]
+
+
+def require_registered(disguise: type[Disguise], without_key: Collection[str], *, using: str) -> None:
+    """
+    Raises:
+        UnregisteredOwners: one of these owners, who have no key, has a row.
+    """
+    model = registry.principal_model_for(disguise)
+    # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
+    found = len(without_key) - len(without_row(model, sorted(without_key), using=using)) if without_key else 0
+    if found:
+        raise UnregisteredOwners(
+            f"{disguise.name}: {found} owner(s) of the rows that it means have no key; "
+            "register them first (manage.py edna_register --all --keys-file FILE)."
+        )
 
 
 def is_pseudoprincipal(principal: Model) -> bool:

@@ -155,8 +155,7 @@ def _few_rows(disguise: type[Disguise], params: Mapping[str, Any], *, using: str
     for step in disguise.steps():
         meant = Selection.compile(step.model, ("pk",), owners=(), where=step.where, using=using)
         if meant is not None:
-            counting = f"SELECT COUNT(*) FROM ({meant.sql} LIMIT {left + 1}) counted"  # noqa: S608 - compiled by Django
-            ((count,),) = replace(meant, sql=counting).run(owners=None, params=params, using=using)
+            ((count,),) = meant.counted(most=left + 1).run(owners=None, params=params, using=using)
             left -= count
         if left < 0:
             return False

@@ -12,11 +12,10 @@ from django.utils import timezone
 
 from edna import conf, logs, registry, signals
 from edna.db import transactions
-from edna.engine.graph.references import without_row
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
-from edna.engine.principals import identity
-from edna.errors import InvalidParameters, JobRefused, UnregisteredOwners
+from edna.engine.principals import identity, require_registered
+from edna.errors import InvalidParameters, JobRefused
 from edna.operations import audit
 from edna.operations.jobreports import JobReport, report, reports_of
 from edna.spec import Disguise, parsed_params, validated_params
@@ -155,19 +154,10 @@ def _everybody(
     owners = planning.owners_with_rows(cls, params, using=using)
     references = list(owners - but)
     registered: list[str] = []
-    unregistered = 0
     for start_at in range(0, len(references), _AT_ONCE):
         part = set(references[start_at : start_at + _AT_ONCE])
-        known = store_jobs.with_entry(model._meta.label_lower, part, using=using)
-        registered += known
-        # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
-        unknown = sorted(part - known)
-        unregistered += len(unknown) - len(without_row(model, unknown, using=using)) if unknown else 0
-    if unregistered:
-        raise UnregisteredOwners(
-            f"{cls.name}: {unregistered} owner(s) of the rows that it means have no key; "
-            "register them first (manage.py edna_register --all --keys-file FILE)."
-        )
+        registered += store_jobs.with_entry(model._meta.label_lower, part, using=using)
+    require_registered(cls, set(references) - set(registered), using=using)
     return registered, len(owners & but)
 
 

@@ -196,17 +196,21 @@ def decorrelate(
     elif changed:
         raw.update(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
     if name in step.table.key_names:
-        # The record says where the row is found from now on.
-        position = step.table.key_names.index(name)
-        keys = {row[:width]: (*row[:position], row[-1], *row[position + 1 : width]) for row in changed}
-        former = moved.setdefault(step.table.model, {})
-        came_from = {key: old for old, key in former.items()}
-        former |= {came_from.get(old, old): key for old, key in keys.items()}
-        changed = [(*keys[row[:width]], *row[width:]) for row in changed]
+        changed = _under_new_keys(step, name, changed, moved)
     for (target, (owner, _)), number in groups.items() if made else ():
         key, secret_key = made[number].key, made[number].secret_key
         records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
     return functools.partial(record, step, (name,), changed, records)
+
+
+def _under_new_keys(step: PlannedStep, name: str, changed: Sequence[Row], moved: Moved) -> list[Row]:
+    """The rows as a record has them: it says where a row is found from now on. Notes in ``moved`` where each has come from."""
+    width, position = len(step.table.key), step.table.key_names.index(name)
+    keys = {row[:width]: (*row[:position], row[-1], *row[position + 1 : width]) for row in changed}
+    former = moved.setdefault(step.table.model, {})
+    came_from = {key: old for old, key in former.items()}
+    former |= {came_from.get(old, old): key for old, key in keys.items()}
+    return [(*keys[row[:width]], *row[width:]) for row in changed]
 
 
 def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) -> None:

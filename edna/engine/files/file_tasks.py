@@ -200,26 +200,14 @@ class _Batch:
         self._result = FinishedFiles()
 
     def run(self) -> FinishedFiles:
-        tasks = []
-        for task in store.file_tasks(self._ids, using=self._using, lock=True):
-            if is_ours(task):
-                tasks.append(task)
-            else:
-                self._result.left.append(Left(task.field, "write" if task.locator else "delete", "forged"))
+        found = list(store.file_tasks(self._ids, using=self._using, lock=True))
+        ours = {task.id for task in found if is_ours(task)}
+        tasks = [task for task in found if task.id in ours]
+        forged = [task for task in found if task.id not in ours]
+        self._result.left += [Left(task.field, "write" if task.locator else "delete", "forged") for task in forged]
         writes = [task for task in tasks if task.locator is not None]
         named = still_named({_name(task) for task in tasks if _known(task)}, using=self._using)
-        if writes:
-            # The deletion of a file that is back is off. Whoever is at it now is waited for: what they delete is written again.
-            others = store.file_tasks_by_name({task.name for task in writes}, using=self._using)
-            self._done += [
-                task
-                for task in others
-                if task.locator is None
-                and is_ours(task)
-                and _known(task)
-                and _name(task) in named
-                and task not in tasks
-            ]
+        self._done += self._called_off(writes, named, but=tasks)
         for task in tasks:
             if task.locator is None:
                 self._settle(task, "delete", lambda task=task: self._delete(task, named))
@@ -228,6 +216,16 @@ class _Batch:
             store.delete_file_tasks([task.id for task in self._done], using=self._using)
             sealed_content.erase([content_of(task) for task in self._done if task.erase], using=self._using)
         return self._result
+
+    def _called_off(
+        self, writes: Sequence[PendingFile], named: set[Name], *, but: Sequence[PendingFile]
+    ) -> list[PendingFile]:
+        """Deletions of files that are back. Whoever is at one now is waited for: what they delete is written again."""
+        if not writes:
+            return []
+        found = store.file_tasks_by_name({task.name for task in writes}, using=self._using)
+        deletions = [task for task in found if task.locator is None and task not in but]
+        return [task for task in deletions if is_ours(task) and _known(task) and _name(task) in named]
 
     def _settle(self, task: PendingFile, action: str, work: Any) -> None:
         failure = _try(work)

@@ -17,7 +17,7 @@ from edna import store
 from edna.engine.files import file_tasks, sealed_content, stored_files
 from edna.engine.files.fields import Name, field_of, label_of, mentions, name_of, project_names, still_named
 from edna.engine.files.pointers import Pointer, batches_of
-from edna.engine.files.sealed_content import SealedFile, Sink
+from edna.engine.files.sealed_content import Content, SealedFile, Sink
 from edna.engine.files.stored_files import Missing
 from edna.records.diff import RowBatch
 from edna.store import PendingFile
@@ -45,15 +45,8 @@ def collect(
     for each in wanted:
         pointers.append([])
         for name, (column, what) in each.items():
-            waiting = unwritten.get(name)
             try:
-                if waiting is not None:
-                    sealed = SealedFile(file_tasks.content_of(waiting), using=using)
-                    content = sink.put(sealed.pieces())
-                    stored = _measured_if_ours(column, name[1], sealed, what=what)
-                else:
-                    content = sink.put(stored_files.stored_pieces(column.storage, name[1], what=what))
-                    stored = content.size, content.digest
+                content, stored = _sealed(column, name[1], unwritten.get(name), sink, what=what, using=using)
             except Missing:
                 # The row goes all the same, and comes back as it was: without a file.
                 continue
@@ -91,6 +84,22 @@ def _unwritten(names: set[Name], *, using: str) -> dict[Name, PendingFile]:
         if task.locator is not None and column is not None and name_of(column, task.name) in names:
             found[name_of(column, task.name)] = task
     return found
+
+
+def _sealed(
+    column: FileField, name: str, waiting: PendingFile | None, sink: Sink, *, what: str, using: str
+) -> tuple[Content, tuple[int, bytes] | None]:
+    """The sealed content of a file, and size and digest of what is stored if that may be deleted.
+
+    Raises:
+        Missing: there is no such file.
+    """
+    if waiting is None:
+        content = sink.put(stored_files.stored_pieces(column.storage, name, what=what))
+        return content, (content.size, content.digest)
+    sealed = SealedFile(file_tasks.content_of(waiting), using=using)
+    content = sink.put(sealed.pieces())
+    return content, _measured_if_ours(column, name, sealed, what=what)
 
 
 def _measured_if_ours(column: FileField, name: str, sealed: SealedFile, *, what: str) -> tuple[int, bytes] | None:

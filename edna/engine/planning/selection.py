@@ -11,7 +11,7 @@ import functools
 import operator
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
@@ -105,6 +105,10 @@ class Selection:
             asked.append(sql)
             bound += params
         return cls(asking_for_any(asked), tuple(bound), Query(None))
+
+    def counted(self, *, most: int) -> Selection:
+        """One that finds one row: how many rows this one finds, or ``most`` if there are more."""
+        return replace(self, sql=f"SELECT COUNT(*) FROM ({self.sql} LIMIT {most}) counted")  # noqa: S608 - compiled by Django
 
     @functools.cached_property
     def tables(self) -> tuple[str, ...]:
