@@ -1,27 +1,34 @@
-"""What has happened so far in one reveal, and what is held.
+"""What one reveal is given, what has happened in it so far, and what is held.
 
-Everything that brings rows back writes here. Knows records and the other bags of the principal; reads and writes no tables.
+The steps of a reveal pass it on; everything that brings rows back writes here.
+Knows records and the other bags of the principal; reads and writes no tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
 
 from edna.db.rows import Row, Table
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.chain import Chunk
 from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Journal
 from edna.engine.books.announcements import News
 from edna.engine.forwarding.walk import Stuck, table_by_label
 from edna.engine.graph.outcome import Held, Outcome, Reason
-from edna.engine.graph.tally import former
+from edna.engine.graph.tally import Recorded, former
 from edna.engine.layers.folding import Folding
-from edna.engine.layers.returning import Altered
+from edna.engine.layers.new_keys import Given
+from edna.engine.layers.returning import Altered, Overrides
 from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.files import Incoming
 from edna.records.diff import Changed, Removed, RowBatch
+from edna.records.speaksfor import SpeaksFor
+from edna.store import Entry
 
 
 @dataclass
@@ -96,6 +103,67 @@ class Progress:
         self.outcome.waiting.add(batch.model, self.former(batch.model, moved.primary_keys()))
         kept = {id(row) for row in staying}
         return [row for row in rows if id(row) not in free or id(row) in kept]
+
+
+#: A bag that the principal takes over, and in whose list it was before; or a mention, which the holder of the revealed one follows.
+Adopted = tuple[Opened, bytes | None]
+
+
+@dataclass
+class LetGo:
+    """``remaining`` voices stay in the bag; ``gone`` are public keys whose entries are deleted; ``adopted`` bags, which were
+    theirs, are to be listed for whom they belong to now."""
+
+    remaining: list[SpeaksFor]
+    gone: set[bytes]
+    adopted: list[Adopted]
+
+
+@dataclass(repr=False)
+class Reveal:
+    """One reveal: what it is given, and what each of its steps leaves for later ones."""
+
+    journal: Journal
+    unlocked: Unlocked
+    overrides: Overrides
+    allow_partial: bool
+    #: Which chunk of its disguise it is about, if there are several.
+    chunk: Chunk | None = None
+    progress: Progress = field(default_factory=Progress)
+    #: Shared bags whose rows it brings back.
+    coming: Sequence[Opened] = ()
+    #: The rows that the records are about.
+    recorded: Recorded = field(default_factory=Recorded)
+    #: Keys that were given to rows that a rule has made.
+    given: Given = field(default_factory=dict)
+    #: Mentions by which a record that is revealed names somebody.
+    mentions: Sequence[Opened] = ()
+    #: The public keys of those whom any bag speaks for, by reference.
+    voices: Mapping[str, bytes] = field(default_factory=dict)
+    released: LetGo = field(default_factory=lambda: LetGo([], set(), []))
+    #: Entries that have changed, by public key.
+    entries: dict[bytes, Entry] = field(default_factory=dict)
+
+    @property
+    def using(self) -> str:
+        return self.unlocked.using
+
+    @property
+    def current(self) -> Opened:
+        return self.journal.current
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.progress.outcome
+
+    @property
+    def bags(self) -> list[Opened]:
+        """Those whose records are revealed."""
+        return [self.current, *self.coming]
+
+    @property
+    def shared(self) -> list[RowBatch]:
+        return [batch for opened in self.coming for batch in opened.diffs]
 
 
 def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], reason: Reason, name: str | None) -> None:

@@ -8,7 +8,7 @@ speaks for it). Invariant: nothing dangles, neither now nor in a later reveal; a
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.apps import apps
@@ -25,23 +25,10 @@ from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.layers.forwarded import mentioned_by_stuck
 from edna.engine.revealing.incoming_references import reference_policy, settle
-from edna.engine.revealing.progress import Progress
+from edna.engine.revealing.progress import Adopted, LetGo, Progress
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
-
-#: A bag that the principal takes over, and in whose list it was before; or a mention, which the holder of the revealed one follows.
-Adopted = tuple[Opened, bytes | None]
-
-
-@dataclass
-class LetGo:
-    """``remaining`` voices stay in the bag; ``gone`` are public keys whose entries are deleted; ``adopted`` bags, which were
-    theirs, are to be listed for whom they belong to now."""
-
-    remaining: list[SpeaksFor]
-    gone: set[bytes]
-    adopted: list[Adopted]
 
 
 def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:

@@ -1,0 +1,159 @@
+"""Puts old values back, where the disguised ones still stand.
+
+Invariant (nothing overwritten): what changed since stays, no constraint is broken, no reference dangles. What is in the way of one row
+holds back that row only. Knows records and tables; knows no keys or bags.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from edna.db import rows as raw
+from edna.db.rows import Row, Table
+from edna.engine.forwarding.walk import table_by_label
+from edna.engine.graph.outcome import Reason
+from edna.engine.layers.returning import Overrides
+from edna.engine.revealing.constraints import overridden, refusal, refuses_at_once, with_references, write_back
+from edna.engine.revealing.current_rows import changes, left_standing, same_values
+from edna.engine.revealing.progress import Progress, hold
+from edna.records.diff import Changed
+
+
+def undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
+    """Put the old values of a modification or decorrelation back, where the new ones still stand.
+
+    What a later disguise of the same principal lies on is folded into its record instead.
+    """
+    for part in progress.fold(batch):
+        if progress.folding:
+            part = progress.folding.moves.located(part)
+        _undo(part, progress, overrides=overrides, using=using)
+
+
+def _undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
+    table = table_by_label(batch.model)
+    if table is None or not set(batch.columns) <= set(table.names):
+        hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
+        return
+    width = len(batch.key)
+    # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since: row by row here, and
+    # column by column below.
+    rows = [row for row in batch.rows if changes(batch, row)]
+    current = progress.standing.read(batch, table, [tuple(row[:width]) for row in rows], using=using)
+    if len(current) < len(rows) and batch.key_columns():
+        rows = _followed(batch, table, rows, current, progress, using=using)
+    free = _standing(batch, rows, current, progress, overrides=overrides, using=using)
+    back = _written(batch, table, free, progress, overrides=overrides, using=using)
+    progress.standing.wrote(batch, back)
+    progress.news.note_undone(batch, table, back)
+    if progress.folding:
+        progress.folding.moves.put_back(batch, list(back.values()))
+
+
+def _standing(
+    batch: Changed,
+    rows: Sequence[Sequence[Any]],
+    current: Mapping[Row, Row],
+    progress: Progress,
+    *,
+    overrides: Overrides,
+    using: str,
+) -> list[Row]:
+    """The rows in which the disguised values still stand. The others go into records that turn out to lie on top, or are held."""
+    width = len(batch.key)
+    overlaid = progress.folding.overlaid(batch) if progress.folding else {}
+    free: list[Row] = []
+    for row in rows:
+        key = tuple(row[:width])
+        found = current.get(key)
+        if found is None:
+            for part in progress.fold(replace(batch, rows=[row]), at_any_time=True):
+                hold(progress, part, part.rows, Reason.ROW_MISSING, None)
+            continue
+        old, new = batch.old(row), batch.new(row)
+        # Both sides as the driver reads them: the record was made from what the database answered.
+        places = [place for place, (now, disguised) in enumerate(zip(found, new, strict=True)) if now != disguised]
+        left = {place for place in places if same_values([old[place]], [new[place]])}
+        differing = [batch.columns[place] for place in places if place not in left]
+        if differing:
+            _look_for_layer(replace(batch, rows=[row]), differing, progress, overrides=overrides, using=using)
+        elif key in overlaid:
+            hold(progress, batch, [row], Reason.CHANGED, overlaid[key])
+        else:
+            free.append(left_standing(row, found, left, width=width, count=len(batch.columns)))
+    return free
+
+
+def _look_for_layer(
+    batch: Changed, differing: Sequence[str], progress: Progress, *, overrides: Overrides, using: str
+) -> None:
+    """What differs may be another disguise of the same principal, whatever the clocks say; then the rest stands as it was left."""
+    for part in progress.fold(batch, at_any_time=True):
+        still = next((name for name in differing if name in part.columns), None)
+        if still is None:
+            _undo(part, progress, overrides=overrides, using=using)
+        else:
+            hold(progress, part, part.rows, Reason.CHANGED, still)
+
+
+def _written(
+    batch: Changed, table: Table, free: list[Row], progress: Progress, *, overrides: Overrides, using: str
+) -> dict[Row, Row]:
+    """Write the old values of these rows, or the caller's instead, and hold what the database refuses; return the records of the others,
+    by key and old values."""
+    end = len(batch.key) + len(batch.columns)
+    names = (*batch.key, *batch.columns)
+    # The row is there, and so is what its key refers to.
+    there = [name for name in batch.key if name not in batch.columns]
+    free = with_references(batch, table, free, names, progress, later=there, unread=True, using=using)
+    back = {row[:end]: row for row in free}
+    refused = write_back(table, batch.columns, list(back), using=using)
+    if refused and refuses_at_once(table, using=using):
+        unclear = [back.pop(row) for row in refused]
+        unclear = with_references(batch, table, unclear, names, progress, later=there, using=using)
+        refused = [row[:end] for row in unclear]
+        back |= dict(zip(refused, unclear, strict=True))
+    for row in refused:
+        changed = overridden(table, names, row, overrides, using=using)
+        if changed and not write_back(table, batch.columns, [changed], using=using):
+            progress.standing.forget(batch.model)
+            continue
+        reason, name = refusal(table, names, row, using=using, row_exists=True)
+        hold(progress, batch, [back.pop(row)], reason, name)
+    return back
+
+
+def _followed(
+    batch: Changed,
+    table: Table,
+    rows: list[Sequence[Any]],
+    current: dict[Row, Row],
+    progress: Progress,
+    *,
+    using: str,
+) -> list[Sequence[Any]]:
+    """The rows of a change of keys, with the keys under which they are now if another owner's disguise has changed those, too.
+
+    Such a row is known by the pseudoprincipal, if that has no other one. ``current`` gets what was found.
+    """
+    width, count = len(batch.key), len(batch.columns)
+    place, position = next(iter(batch.key_columns().items()))
+    name = batch.columns[position]
+    lost = Counter(row[width + count + position] for row in rows if tuple(row[:width]) not in current)
+    names = (*batch.key, *batch.columns)
+    there = raw.read_where(table, names, name, [value for value, n in lost.items() if n == 1], lock=True, using=using)
+    several = Counter(row[place] for row in there)
+    now = {row[place]: row for row in there if several[row[place]] == 1 and row[:width] not in current}
+    followed: list[Sequence[Any]] = []
+    for row in rows:
+        found = now.get(row[width + count + position]) if tuple(row[:width]) not in current else None
+        if found is not None:
+            current[found[:width]] = found[width:]
+            if progress.folding:
+                progress.folding.moves.found(batch.model, tuple(row[:width]), now=found[:width])
+            row = (*found[:width], *row[width:])
+        followed.append(row)
+    return followed
