@@ -50,13 +50,13 @@ def insert_removed(diffs: Sequence[RowBatch], progress: Progress, *, overrides: 
         rows = [tuple(row) for batch in batches for row in batch.rows]
         merged = replace(batches[0], rows=rows)
         later = tuple(relation.field.name for relation in circular.get(model, ()))
-        done = _Insertion(merged, table, progress, later=later, overrides=overrides, using=using).run()
+        done = _RowsToInsert(merged, table, progress, later=later, overrides=overrides, using=using).run()
         inserted.append(_Inserted(merged, table, later, done))
     if circular:
         _close_circles(inserted, progress, using=using)
 
 
-class _Insertion:
+class _RowsToInsert:
     """The removed rows of one table on their way back; ``later`` are references to tables whose rows follow, in a circle of tables."""
 
     def __init__(

@@ -25,10 +25,9 @@ from edna.engine.layers import forwarded, mentions, new_keys, returning
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.returning import Overrides
 from edna.engine.planning import terms
-from edna.engine.revealing import files, finish, insert, recreate, release, undo
+from edna.engine.revealing import files, finish, insert, progress, recreate, release, undo
 from edna.engine.revealing.constraints import require_columns
-from edna.engine.revealing.progress import Reveal, note_absent, stays_absent
-from edna.engine.revealing.progress import hold_stuck as hold_what_is_stuck
+from edna.engine.revealing.progress import Reveal
 from edna.errors import BagMissing
 from edna.records.diff import Blobs, Changed, Removed, RowBatch, Shares
 from edna.records.locator import Locator, Receipt
@@ -105,7 +104,7 @@ def alter_rows(reveal: Reveal) -> None:
 
 def hold_stuck(reveal: Reveal) -> None:
     """Leaves a word in the outcome about each record that is stuck."""
-    hold_what_is_stuck(reveal.current, reveal.coming, reveal.progress)
+    progress.hold_stuck(reveal.current, reveal.coming, reveal.progress)
 
 
 def note_rows(reveal: Reveal) -> None:
@@ -126,9 +125,9 @@ def note_later_chunks(reveal: Reveal) -> None:
         if opened in later or (opened.locator in pointed and opened not in reveal.coming):
             for batch in opened.diffs:
                 if isinstance(batch, Removed):
-                    note_absent(batch, reveal.progress)
+                    progress.note_absent(batch, reveal.progress)
             for stuck in opened.stuck:
-                stays_absent(stuck, reveal.progress)
+                progress.stays_absent(stuck, reveal.progress)
 
 
 def look_at_files(reveal: Reveal) -> None:
