@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edna.errors import BagCorrupt
-from edna.records.diff import Blobs, Decorrelated, Files, Mentions, Modified, Removed, RowBatch, Shares
+from edna.records.diff import KINDS, Blobs, Decorrelated, Files, Mentions, Modified, Removed, RowBatch, Shares
 from edna.records.values import decode, encode
 
 REMOVED = Removed("a.answer", "0001_initial", ("id",), ("id", "body"), [[1, "x"], [2, None]])
@@ -128,3 +128,47 @@ def test_rows_are_picked_by_their_keys() -> None:
     assert REMOVED.only({(2,)}).rows == [[2, None]]
     assert REMOVED.without({(2,)}).rows == [[1, "x"]]
     assert (SHARED.only({()}).rows, SHARED.without({()}).rows) == ([], SHARED.rows)
+
+
+def test_a_kind_names_its_parts() -> None:
+    """So that nobody counts positions."""
+    assert (MODIFIED.old_from, MODIFIED.old(MODIFIED.rows[0]), MODIFIED.new(MODIFIED.rows[0])) == (
+        1,
+        ["old", 5],
+        ["new", 0],
+    )
+    assert (REMOVED.old_from, COMPOSITE.old_from) == (0, 2)
+    assert (MODIFIED.key_columns(), COMPOSITE.key_columns()) == ({}, {0: 0})
+    assert SHARED.locators() == [b"L" * 32]
+    assert MENTIONS.names() == {-5: 7}
+    assert Shares.of("a.message", [(b"L" * 32, 3)]).layout == SHARED.layout
+    assert Mentions.of("a.message", -5).rows[0][Mentions.NOW] == -5
+
+
+def test_a_number_leads_to_its_kind() -> None:
+    """The numbers are the format's: they never change, and none is given twice."""
+    assert {number: kind.word for number, kind in KINDS.items()} == {
+        1: "remove",
+        2: "modify",
+        3: "decorrelate",
+        4: "share",
+        5: "file",
+        6: "blob",
+        7: "mention",
+    }
+
+
+def test_how_many_rows_of_the_application_a_batch_is_about() -> None:
+    """A shared bag's rows count with its pointer, a blob with its first part; what goes with rows counts for nothing."""
+    assert [batch.records for batch in (REMOVED, MODIFIED, SHARED, BLOBS, FILES, MENTIONS)] == [2, 1, 3, 2, 0, 0]
+
+
+def test_two_kinds_are_never_equal() -> None:
+    changed = ("a.answer", "", ("id",), ("body",), [[1, "old", "new"]])
+    assert Modified(*changed) != Decorrelated(*changed)
+    assert Modified(*changed) == Modified(*changed)
+
+
+def test_a_batch_is_never_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        REMOVED.model = "a.other"  # type: ignore[misc]
