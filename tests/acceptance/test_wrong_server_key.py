@@ -59,7 +59,7 @@ from tests.support import (
     statements,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 RIGHT, WRONG = "the key of this site, which is long", "the key of another site, also long"
 

@@ -40,7 +40,7 @@ from tests.support import (
     nothing_changes,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ COMMANDS = (
     "edna_ledger",
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from edna.records.locator import Locator
 from edna.testing.search import finds
 from tests.support import Student, enrol, secrets_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.thorough]
 
 # Not a word of English, spaces at the ends, and characters that every encoding writes differently.
 PASSWORD = ' zebra&"unicyle" 7% <müde>\\'

@@ -25,7 +25,7 @@ from tests.waiting import WAIT_SECONDS, eventually
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = 5
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ from tests.support import (
     vouch_for_what_is_there,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 BEA, CARL = "bea@example.org", "carl@example.org"
 

@@ -10,7 +10,7 @@ from apps.hotcrp_sim import models as m
 
 from .people import Site, Visitor, add_author, add_comment, add_review, conflict, enter, make_paper, make_site
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.thorough]
 
 #: For whom, which page, and the most statements: session, account, settings, conflicts, and what the page is about.
 BUDGET = [

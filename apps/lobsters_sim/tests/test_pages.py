@@ -30,7 +30,7 @@ from apps.websubmit.models import User as Student
 
 from .conftest import BACKEND, PASSWORD, Person, Site
 
-pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql")]
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.thorough]
 
 PUBLIC = (
     "front",

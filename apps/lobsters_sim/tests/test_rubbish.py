@@ -14,7 +14,7 @@ from apps.lobsters_sim.models import Hat, HatRequest, Message
 
 from .conftest import PASSWORD, Person, Site
 
-pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql")]
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.thorough]
 
 RUBBISH = {
     "empty": "",

@@ -28,7 +28,7 @@ from apps.showcase.tests.test_several_applications import (  # noqa: F401 - a fi
     url,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql")]
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.thorough]
 
 NEW = "another long walk"
 TWICE = {"new_password": NEW, "again": NEW}

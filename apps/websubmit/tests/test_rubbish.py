@@ -14,7 +14,7 @@ from apps.websubmit.models import Answer, Lecture, Question
 
 from .conftest import PASSWORD, Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 RUBBISH = {
     "empty": "",
