@@ -88,7 +88,6 @@ class Project:
         self.where = where
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("EDNA_", "DJANGO_"))}
         self.environment = inherited | {
-            "DJANGO_SETTINGS_MODULE": "mysite.settings",
             "EDNA_MAC_KEY": "0123456789abcdef" * 4,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": f"{where}:{ROOT}",
@@ -151,13 +150,17 @@ class Project:
             server.terminate()
             server.wait()
 
-    def follow(self, page: str, *, pasting: bool = True) -> int:
+    def follow(self, page: str, *, pasting: bool = True, until: str | None = None) -> int:
         """Do what the page says, block by block, and compare what it shows; how many blocks were run.
 
-        Without ``pasting`` only the files are written and the commands run: the project as it is at the end of the page.
+        Without ``pasting`` only the files are written and the commands run: the project as it is at the end of the page. ``until`` is
+        a line of the page to stop at.
         """
         printed, ran = "", 0
-        for language, mark, code in BLOCK.findall((ROOT / page).read_text()):
+        text = (ROOT / page).read_text()
+        if until is not None:
+            text = text[: text.index(f"\n{until}\n") + 1]
+        for language, mark, code in BLOCK.findall(text):
             kind, _, name = mark.partition("=")
             if kind in ("file", "append"):
                 self.write(name, code, append=kind == "append")
