@@ -64,6 +64,21 @@ def test_without_its_key_a_new_project_says_what_to_do(project: newcomer.Project
 
 
 @pytest.mark.slow
+def test_under_a_wrong_key_of_the_server_people_still_log_in(project: newcomer.Project) -> None:
+    project.follow("docs/howto-add-edna.md", until="### All at once, by a file")
+    project.close()
+    said = project.run(
+        """python manage.py shell -c "
+from django.test import Client
+answer = Client(headers={'host': 'localhost'}).post('/login/', {'username': 'carl', 'password': 'a long walk home, carl'})
+print(answer.status_code, answer.wsgi_request.user)" """,
+        EDNA_MAC_KEY="fedcba9876543210" * 4,
+    )
+    assert "302 carl" in said
+    assert "Somebody logged in and got no key" in said
+
+
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, page: Any) -> None:
     """Whatever may be clicked leads to a page, and no page asks for what was just done."""
