@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import ManyToManyField, Model
+from django.db.models import CharField, EmailField, Field, GenericIPAddressField
 
 from edna import coverage
-from edna.checks.steps import is_table, name_of, written_owner
+from edna.checks.returning import grants
+from edna.checks.settings import principal_models
+from edna.checks.steps import expression, is_table, name_of, written_owner
 from edna.coverage import Relation, same_table
-from edna.spec import Disguise
+from edna.spec import Disguise, Modify
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
+#: Columns that say who somebody is, in whatever table they stand.
+_SAYS_WHO: Final = {
+    *("username", "user_name", "author_name", "full_name", "real_name", "first_name", "last_name", "surname"),
+    *("email", "email_address", "ip", "ip_address", "remote_addr", "phone", "phone_number", "telephone", "mobile"),
+}
 
 
 def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
     return [
         *_uncovered(disguise),
+        *_emptied(disguise),
         *_enforced(disguise),
         *_keeps(disguise),
         *_generic(disguise),
@@ -44,6 +52,7 @@ def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             )
         else:
             keep = "" if relation.is_enforced else f" If it may go on pointing at nothing: {_keep(relation)}."
+            keep = _of_several(disguise, relation) + keep
             yield Error(
                 f"Removes {target}, but says nothing about {relation.label}, which points there: rows would point at "
                 "nothing, so the disguise is refused when it is applied.",
@@ -51,6 +60,64 @@ def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=obj,
                 id="edna.E201",
             )
+
+
+def _of_several(disguise: type[Disguise], relation: Relation) -> str:
+    """Where a row is of several people at once, a step for each would take it from those who stay."""
+    names = [
+        each.field.name
+        for each in coverage.uncovered_relations(disguise)
+        if each.model is relation.model and each.target is relation.target and not _in_key(each.field)
+    ]
+    if len(names) < 2 or any(remove.owners for remove in coverage.removed_models(disguise)[relation.target]):
+        return ""
+    owners = ", ".join(f'"{name}"' for name in names)
+    return (
+        f" A row that is to stay until the last of its owners goes: Remove({expression(relation.model)}, owner=[{owners}]) "
+        "instead of a step for each."
+    )
+
+
+def _in_key(field: Field[Any, Any]) -> bool:
+    return field.primary_key or field in getattr(field.model._meta, "pk_fields", ())
+
+
+def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Rows that lose their link to a removed row, and keep what else says whose they were."""
+    principals = {principal._meta.concrete_model for principal in principal_models()}
+    modified = {
+        (step.model._meta.concrete_model, name)
+        for step in disguise.steps()
+        if isinstance(step, Modify)
+        for name in step.set
+    }
+    for relation in coverage.set_null_relations(disguise):
+        model, link = relation.model, relation.field.name
+        concrete = model._meta.concrete_model
+        if concrete in principals or relation.target._meta.concrete_model not in principals:
+            continue  # rows of other people, who stay; or of something that is nobody
+        telling = [
+            field
+            for field in model._meta.concrete_fields
+            if _says_who(field, link) and (concrete, field.name) not in modified
+        ]
+        if telling:
+            names = ", ".join(field.name for field in telling)
+            values = ", ".join(f'"{field.name}": {None if field.null else ""!r}' for field in telling)
+            yield Warning(
+                f"Removes {relation.target._meta.label}, and {relation.label} is emptied (SET_NULL): the rows stay, with {names} as "
+                "it is, which may say whose they were.",
+                hint=f'Add Modify({expression(model)}, owner="{link}", set={{{values}}}), or a Remove if the rows are to go. If it '
+                "says nothing of the person, silence this check.",
+                obj=name_of(disguise),
+                id="edna.W207",
+            )
+
+
+def _says_who(field: Field[Any, Any], link: str) -> bool:
+    if isinstance(field, EmailField | GenericIPAddressField):
+        return True
+    return isinstance(field, CharField) and (field.name in _SAYS_WHO or field.name in (f"{link}_name", f"{link}_email"))
 
 
 def _enforced(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -101,7 +168,8 @@ def _generic(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         yield Warning(
             f"{key.model._meta.label}.{key.name} can point at any row, so also at removed rows of {labels}; no "
             "constraint tells, and what points there would point at nothing and keep the removed row's primary key.",
-            hint=f'If it never does, or may: Keep({key.model.__name__}, "{key.name}"). Otherwise give '
+            hint="If it never points there, or may go on pointing at nothing: "
+            f'edna.Keep({key.model.__name__}, "{key.name}"). Otherwise give '
             f"{targets[0]._meta.label} a GenericRelation with a related_query_name and add "
             f'Remove({key.model.__name__}, owner="...") along it.',
             obj=name_of(disguise),
@@ -140,27 +208,18 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
 
 def _cover(disguise: type[Disguise], relation: Relation) -> str:
     """The steps that would cover the relation, as they have to be written."""
-    name, removes = _expression(relation.model), coverage.removed_models(disguise)[relation.target]
+    name, removes = expression(relation.model), coverage.removed_models(disguise)[relation.target]
     ways = [
         coverage.ways_along(relation, remove) or [coverage.paths_along(relation.field.name, remove)]
         for remove in removes
     ]
     paths = dict.fromkeys(tuple(sorted(found[0])) for found in ways)
-    steps = " and ".join(f"Remove({name}{written_owner(owners)})" for owners in paths)
+    terms = ", returning=edna.NOTHING" if grants(relation.model) else ""
+    steps = " and ".join(f"Remove({name}{written_owner(owners)}{terms})" for owners in paths)
     if all(not remove.owners for remove in removes):
         steps += f' or Decorrelate({name}, owner="{relation.field.name}")'
     return steps
 
 
 def _keep(relation: Relation) -> str:
-    return f'Keep({_expression(relation.model)}, "{relation.field.name}")'
-
-
-def _expression(model: type[Model]) -> str:
-    """How the model is written in Python: a hidden many-to-many table has no name of its own."""
-    owner = model._meta.auto_created
-    if isinstance(owner, type):
-        for field in owner._meta.many_to_many:
-            if isinstance(field, ManyToManyField) and field.remote_field.through is model:
-                return f"{owner.__name__}.{field.name}.through"
-    return model.__name__
+    return f'Keep({expression(relation.model)}, "{relation.field.name}")'

@@ -12,7 +12,7 @@ from django.db.models import BooleanField, Field, FileField, ForeignKey, Model
 from edna import coverage
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.checks.steps import column_of, is_table, name_of, refers_to_principal, written
+from edna.checks.steps import column_of, expression, is_table, name_of, refers_to_principal, written
 from edna.coverage import column_of_object, relations_to, tables_of_object
 from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
 
@@ -141,12 +141,12 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
                 obj=name_of(disguise),
                 id="edna.W123",
             )
-        elif not said and _grants(step.model):
+        elif not said and grants(step.model):
             owner = "".join(f', owner="{name}"' for name in step.owners)
             yield Warning(
                 f"{written(step)}: its rows of {step.model._meta.label} give people groups or permissions, and nothing says how they "
                 "come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
-                hint=f"Write Remove({_expression(step.model)}{owner}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant "
+                hint=f"Write Remove({expression(step.model)}{owner}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant "
                 "to come back.",
                 obj=name_of(disguise),
                 id="edna.W123",
@@ -168,7 +168,7 @@ def _rights_of(model: type[Model]) -> list[Field[Any, Any]]:
     ]
 
 
-def _grants(model: type[Model]) -> bool:
+def grants(model: type[Model]) -> bool:
     """Rows that tie a principal to one of Django's groups or permissions."""
     related = [field.related_model for field in model._meta.local_fields if isinstance(field, ForeignKey)]
     return any(each in (Group, Permission) for each in related) and any(
@@ -183,12 +183,3 @@ def _without(field: Field[Any, Any]) -> Any:
     if field.null:
         return None
     return 0 if "Integer" in field.get_internal_type() else ""
-
-
-def _expression(model: type[Model]) -> str:
-    """How a specification names the model: the table of a many-to-many field through that field."""
-    auto_created: Any = model._meta.auto_created
-    for field in auto_created._meta.local_many_to_many if auto_created else ():
-        if field.remote_field.through is model:
-            return f"{auto_created.__name__}.{field.name}.through"
-    return model.__name__

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
-from django.db.models import Field, ForeignKey, Model, Q, QuerySet
+from django.db.models import Field, ForeignKey, ManyToManyField, Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.db.models.lookups import Lookup
 from django.db.models.sql import Query
@@ -89,7 +89,8 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
                 f"{what}: {model._meta.label} has no foreign key {name!r}, so nobody owns these rows and the disguise "
                 "cannot be applied.",
                 hint=f"Foreign keys of {model._meta.label}: {known}. Join several with __, as in "
-                'owner="comment__author".',
+                'owner="comment__author". Rows that hold a user\'s number in a plain column have no owner here: disguise them by hand '
+                "(edna.session).",
                 obj=obj,
                 id="edna.E106",
             )
@@ -270,9 +271,10 @@ def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: s
             QuerySet(model=step.model).values_list(path)
         except (FieldError, TypeError, AttributeError):
             yield Error(
-                f"{what}: group_by names {path!r}, which does not exist, so it cannot be told how many "
+                f"{what}: group_by names {path!r}, which is no column, so it cannot be told how many "
                 "pseudoprincipals are needed.",
-                hint=f"Name fields of {step.model._meta.label}, or paths from there joined with __.",
+                hint=f"Name columns of {step.model._meta.label}, or paths from there joined with __; of a GenericForeignKey, "
+                "the two that it is made of.",
                 obj=obj,
                 id="edna.E111",
             )
@@ -306,3 +308,13 @@ def column_of(model: type[Model], name: str) -> Field[Any, Any] | None:
         if field.name == name and not getattr(field, "generated", False):
             return field
     return None
+
+
+def expression(model: type[Model]) -> str:
+    """How the model is written in Python: a hidden many-to-many table has no name of its own."""
+    owner = model._meta.auto_created
+    if isinstance(owner, type):
+        for field in owner._meta.many_to_many:
+            if isinstance(field, ManyToManyField) and field.remote_field.through is model:
+                return f"{owner.__name__}.{field.name}.through"
+    return model.__name__

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from django.db import DEFAULT_DB_ALIAS
 
 from edna.testing.dumps import Dump, application_dump, differences
 from edna.testing.search import Needle, places
+
+_SHORTEST: Final = 3
 
 
 @contextmanager
@@ -34,10 +37,18 @@ def assert_same(before: Dump, after: Dump, *, using: str = DEFAULT_DB_ALIAS, ign
 def assert_nothing_left(*needles: Needle, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:
     """None of these texts stands in any table, edna's own and sessions included, in whatever spelling.
 
-    ``ignore`` names tables and columns that may hold them. A text is at least some letters long: a short one is found by chance.
+    ``ignore`` names tables and columns that may hold them. A text has at least three characters: a shorter one, such as a small primary
+    key, is found by chance in any column.
+
+    Raises:
+        ValueError: nothing to look for, or too short a text.
     """
     if not needles or not all(needle if isinstance(needle, str | bytes) else True for needle in needles):
         raise ValueError("name what must not be found: an e-mail address, a name, a text")
+    if any(isinstance(needle, str | bytes) and len(needle) < _SHORTEST for needle in needles):
+        raise ValueError(
+            f"A text of fewer than {_SHORTEST} characters is found in every table by chance: name an e-mail address, a name, a text."
+        )
     named = {repr(needle): needle for needle in needles}
     if found := places(named, using=using, ignore=ignore):
         raise AssertionError("\n".join(["Something of the person is left:", *found]))

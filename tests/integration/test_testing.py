@@ -126,6 +126,12 @@ def test_to_search_for_nothing_is_no_search(bea: Person, nothing: tuple[str | by
         assert_nothing_left(*nothing)
 
 
+def test_too_short_a_text_is_refused(bea: Person) -> None:
+    """A small primary key is somewhere in every table."""
+    with pytest.raises(ValueError, match="fewer than 3 characters"):
+        assert_nothing_left(EMAIL, "2")
+
+
 def test_what_no_record_says_is_seen_to_stay(bea: Person) -> None:
     with (
         pytest.raises(AssertionError, match="websubmit_lecture: 2 rows are missing, 2 are new; changed: label"),

@@ -42,6 +42,7 @@ from tests.unit.checks_app.models import (
     Pin,
     Place,
     Post,
+    Remark,
     Seat,
     Shop,
     SmallThing,
@@ -364,6 +365,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Remove(Band, owner="founder")),
         spec(Remove(Band, owner="founder"), Remove(Song, owner="band__founder")),
     ),
+    "emptied rows that say who": (
+        "W207",
+        spec(Remove(Person), Modify(Remark, owner="author", set={"author_email": ""})),
+        spec(Remove(Person), Modify(Remark, owner="author", set={"author_email": "", "author_name": None})),
+    ),
     "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
     "generic key, covered for another owner": (
         "W205",
@@ -530,6 +536,25 @@ def test_hint_is_the_code_that_is_missing(run: Run) -> None:
     edna.unregister(registry.get("checks.sample"))
     hints = [found.hint for found in run(spec(Remove(Person))) if found.id == "edna.E201"]
     assert any('Remove(Letter, owner="author") or Decorrelate(Letter, owner="author")' in hint for hint in hints)
+
+
+def test_hint_for_rows_of_two_people_says_how_they_stay_for_the_other(run: Run) -> None:
+    hints = {found.msg.split(", ")[1]: found.hint for found in run(spec(Remove(Person))) if found.id == "edna.E201"}
+    for column in ("giver", "taker"):
+        (hint,) = [hint for about, hint in hints.items() if f"Swap.{column}" in about]
+        assert 'Remove(Swap, owner=["giver", "taker"]) instead of a step for each' in hint
+    # The owners of these are parts of their key: a row cannot stay for one of them.
+    assert not any("last of its owners" in hint for about, hint in hints.items() if "Duel" in about)
+
+
+def test_hint_for_the_table_of_rights_ends_them(run: Run) -> None:
+    hints = [found.hint for found in run(spec(Remove(Officer, returning=edna.AS_IT_WAS))) if found.id == "edna.E201"]
+    assert any('Remove(Officer.groups.through, owner="officer", returning=edna.NOTHING)' in hint for hint in hints)
+
+
+def test_hint_for_emptied_rows_is_the_code_that_is_missing(run: Run) -> None:
+    hint = message(run(spec(Remove(Person))), "W207").hint
+    assert 'Modify(Remark, owner="author", set={"author_email": \'\', "author_name": None})' in hint
 
 
 def test_covered_relations_by_either_kind_of_step(run: Run) -> None:

@@ -158,6 +158,22 @@ class Duel(Table):
     challenged = models.ForeignKey(Person, models.CASCADE, related_name="+")
 
 
+class Remark(Table):
+    """Stays when its author goes, with what it says of them."""
+
+    author = models.ForeignKey(Person, models.SET_NULL, null=True)
+    author_email = models.EmailField()
+    author_name = models.CharField(max_length=50, null=True)  # null, so that its hint has to say None
+    title = models.CharField(max_length=50)
+
+
+class Swap(Table):
+    """Of two people at once."""
+
+    giver = models.ForeignKey(Person, models.CASCADE, related_name="+")
+    taker = models.ForeignKey(Person, models.CASCADE, related_name="+")
+
+
 class Officer(Table):
     """A principal with rights."""
 
