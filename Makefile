@@ -43,6 +43,7 @@ test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on a
 test-deep: $(VENV)/.dev ## Tell thousands of new stories about the zoo (tests/properties/test_zoo_model.py) on SQLite: about an hour
 	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_ZOO_RANDOM=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)
 	@EDNA_DEEP=1 $(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
+	@EDNA_TEST_PEOPLE=16000 $(BIN)/python -m benchmarks.kit.servers run --databases mariadb -- python -m pytest -q tests/workers/test_ten_kills.py $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .

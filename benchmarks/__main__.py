@@ -41,6 +41,10 @@ def main() -> int:
         for app in APPS:
             parser.set_defaults(**module_of(app).QUICK)
     arguments = parser.parse_args()
+    if not arguments.output.suffix:
+        parser.error(
+            f"--output is a file with an ending, such as {arguments.output}.json: pictures go into a folder of its name"
+        )
     apps = _chosen(parser, arguments.apps, APPS)
     databases = _chosen(parser, arguments.databases, DATABASES) if arguments.databases else None
     parent, kind = _place()

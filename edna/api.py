@@ -33,7 +33,7 @@ from edna.engine.history import HistoryEntry
 from edna.engine.planning.steps import Plan, PlannedTable
 from edna.engine.registration import Registration
 from edna.engine.revealing.blobs import Revealed
-from edna.errors import ReceiptMalformed
+from edna.errors import PrincipalError, ReceiptMalformed
 from edna.records.locator import Receipt
 from edna.store import serverkeys
 
@@ -351,7 +351,12 @@ def reveal(
     Raises:
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
         ServerKeyUnknown, CapabilityClosed. Nothing was changed then, but by chunks that came back before.
+        PrincipalError: ``unlocked`` is not what `unlock` returns.
     """
+    if not isinstance(unlocked, Unlocked):
+        raise PrincipalError(
+            f"A reveal takes what edna.unlock() returns, in its with block; this is a {type(unlocked).__name__}. Nothing was changed."
+        )
     throttle.admit()
     return applying.reveal(
         _receipt(receipt), unlocked, overrides=overrides or {}, allow_partial=allow_partial, atomic=atomic

@@ -805,3 +805,14 @@ def test_somebody_deleted_by_the_application_leaves_no_entry_behind(bea: Student
     newcomer = User.objects.create(pk=key, email="new@example.org")
     assert not edna.is_registered(newcomer)
     edna.register_principal(newcomer)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("given", [None, "a password", b"secret"], ids=lambda given: type(given).__name__)
+def test_a_reveal_with_something_else_than_a_capability(bea: Student, given: Any) -> None:
+    receipt = bea.disguise(DELETE)
+    with (
+        nothing_changes(),
+        pytest.raises(PrincipalError, match=rf"what edna.unlock\(\) returns.*{type(given).__name__}"),
+    ):
+        edna.reveal(receipt, given)

@@ -311,6 +311,13 @@ def test_a_missing_server_gets_one_sentence(tmp_path: Path) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_file_whose_name_the_pictures_need_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", f"--output={tmp_path / 'results'}"]
+    done = subprocess.run(command, cwd=ROOT, env=_without_test_settings(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].endswith("results.json: pictures go into a folder of its name")
+
+
 def _without_test_settings() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_"))}
 
