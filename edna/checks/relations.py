@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from django.apps import apps
@@ -13,7 +13,7 @@ from django.db.models import CharField, EmailField, Field, GenericIPAddressField
 from edna import coverage
 from edna.checks.returning import grants
 from edna.checks.settings import principal_models
-from edna.checks.steps import expression, is_table, name_of, written_owner
+from edna.checks.steps import expression, in_key, is_table, name_of, written_owner
 from edna.coverage import Relation, same_table
 from edna.spec import Disguise, Modify
 
@@ -38,7 +38,8 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
 
 def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     obj = name_of(disguise)
-    for relation in coverage.uncovered_relations(disguise):
+    uncovered = coverage.uncovered_relations(disguise)
+    for relation in uncovered:
         target = relation.target._meta.label
         if relation.changed_by_database:
             yield Error(
@@ -52,7 +53,7 @@ def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             )
         else:
             keep = "" if relation.is_enforced else f" If it may go on pointing at nothing: {_keep(relation)}."
-            keep = _of_several(disguise, relation) + keep
+            keep = _of_several(disguise, relation, uncovered) + keep
             yield Error(
                 f"Removes {target}, but says nothing about {relation.label}, which points there: rows would point at "
                 "nothing, so the disguise is refused when it is applied.",
@@ -62,12 +63,12 @@ def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             )
 
 
-def _of_several(disguise: type[Disguise], relation: Relation) -> str:
+def _of_several(disguise: type[Disguise], relation: Relation, uncovered: Iterable[Relation]) -> str:
     """Where a row is of several people at once, a step for each would take it from those who stay."""
     names = [
         each.field.name
-        for each in coverage.uncovered_relations(disguise)
-        if each.model is relation.model and each.target is relation.target and not _in_key(each.field)
+        for each in uncovered
+        if each.model is relation.model and each.target is relation.target and not in_key(each.field)
     ]
     if len(names) < 2 or any(remove.owners for remove in coverage.removed_models(disguise)[relation.target]):
         return ""
@@ -78,37 +79,30 @@ def _of_several(disguise: type[Disguise], relation: Relation) -> str:
     )
 
 
-def _in_key(field: Field[Any, Any]) -> bool:
-    return field.primary_key or field in getattr(field.model._meta, "pk_fields", ())
-
-
 def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     """Rows that lose their link to a removed row, and keep what else says whose they were."""
     principals = {principal._meta.concrete_model for principal in principal_models()}
-    modified = {
-        (step.model._meta.concrete_model, name)
-        for step in disguise.steps()
-        if isinstance(step, Modify)
-        for name in step.set
-    }
+    modifications = [step for step in disguise.steps() if isinstance(step, Modify) and step.where is None]
     for relation in coverage.set_null_relations(disguise):
         model, link = relation.model, relation.field.name
         concrete = model._meta.concrete_model
         if concrete in principals or relation.target._meta.concrete_model not in principals:
             continue  # rows of other people, who stay; or of something that is nobody
+        # Those of another owner, and those with a condition, leave rows of this one out.
+        replaced = {
+            name for step in modifications if same_table(step.model, model) and link in step.owners for name in step.set
+        }
         telling = [
-            field
-            for field in model._meta.concrete_fields
-            if _says_who(field, link) and (concrete, field.name) not in modified
+            field for field in model._meta.concrete_fields if _says_who(field, link) and field.name not in replaced
         ]
         if telling:
             names = ", ".join(field.name for field in telling)
             values = ", ".join(f'"{field.name}": {None if field.null else ""!r}' for field in telling)
             yield Warning(
-                f"Removes {relation.target._meta.label}, and {relation.label} is emptied (SET_NULL): the rows stay, with {names} as "
-                "it is, which may say whose they were.",
-                hint=f'Add Modify({expression(model)}, owner="{link}", set={{{values}}}), or a Remove if the rows are to go. If it '
-                "says nothing of the person, silence this check.",
+                f"Removes {relation.target._meta.label}, and {relation.label} is emptied (SET_NULL): the rows stay, and keep "
+                f"{names}, which may say whose they were.",
+                hint=f'Add Modify({expression(model)}, owner="{link}", set={{{values}}}), or a Remove if the rows are to go. If '
+                "nothing there is about the person, silence this check.",
                 obj=name_of(disguise),
                 id="edna.W207",
             )

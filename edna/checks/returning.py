@@ -12,7 +12,7 @@ from django.db.models import BooleanField, Field, FileField, ForeignKey, Model
 from edna import coverage
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.checks.steps import column_of, expression, is_table, name_of, refers_to_principal, written
+from edna.checks.steps import column_of, expression, in_key, is_table, name_of, refers_to_principal, written
 from edna.coverage import column_of_object, relations_to, tables_of_object
 from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
 
@@ -65,7 +65,7 @@ def _values(disguise: type[Disguise], step: Remove) -> Iterator[CheckMessage]:
 
 
 def _problem(step: Remove, field: Field[Any, Any]) -> str | None:
-    if field.primary_key or field in getattr(field.model._meta, "pk_fields", ()):
+    if in_key(field):
         return "is a part of the primary key"
     if field.name in {owner.partition("__")[0] for owner in step.owners}:
         return "says whose the row is"

@@ -228,7 +228,7 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
                 obj=obj,
                 id="edna.E112",
             )
-        elif field.primary_key or field in _composite_key(field.model):
+        elif in_key(field):
             yield Error(
                 f"{what} changes {field.model._meta.label}.{field.name}, a part of the primary key: the row could not be "
                 "found again, and a reveal would hold it for ever.",
@@ -278,6 +278,11 @@ def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: s
                 obj=obj,
                 id="edna.E111",
             )
+
+
+def in_key(field: Field[Any, Any]) -> bool:
+    """Whether a column is the primary key, or a part of it."""
+    return bool(field.primary_key) or field in _composite_key(field.model)
 
 
 def _composite_key(model: type[Model]) -> Sequence[Field[Any, Any]]:

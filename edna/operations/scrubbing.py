@@ -134,8 +134,8 @@ class _Run:
 
     using: str
     done: Scrubbed = field(default_factory=Scrubbed)
-    #: Somebody saw, to the end, what rows were before: rebuilt tables still hold it.
-    looked_back: bool = False
+    #: A transaction saw, to the end, what rows were before: rebuilt tables still hold it.
+    older_is_open: bool = False
 
     def steps(self, *, rebuild_application: bool) -> list[Callable[[], None]]:
         vendor = connections[self.using].vendor
@@ -146,7 +146,7 @@ class _Run:
             steps += [partial(self._rewrite_written_by_disguises, table) for table in theirs]
             steps += [partial(self._rewrite_all, table) for table in store.unlabelled_tables()]
             steps += [partial(self._forget_samples, table) for table in [*theirs, *own]]
-            steps.append(self._wait_for_those_who_look_back)
+            steps.append(self._wait_for_older_transactions)
         if vendor == "sqlite":
             steps += [partial(self._scatter, table_of(model)) for model in registry.principal_models()]
             return [*steps, self._vacuum]
@@ -194,12 +194,12 @@ class _Run:
             with self._noting(table):
                 store.forget_samples(table, using=self.using)
 
-    def _wait_for_those_who_look_back(self) -> None:
+    def _wait_for_older_transactions(self) -> None:
         """What rows were before they were rewritten leaves the files only when nobody sees it any more."""
-        moment = store.now(using=self.using)
+        number = store.transaction_number(using=self.using)
         for _ in range(_ROUNDS):
-            self.looked_back = store.is_looked_back_from(moment, using=self.using)
-            if not self.looked_back:
+            self.older_is_open = store.older_is_open(number, using=self.using)
+            if not self.older_is_open:
                 return
             time.sleep(_PAUSE_SECONDS)
 
@@ -237,7 +237,7 @@ class _Run:
                 return
             transactions.run(lambda: store.rebuild(table, using=self.using), using=self.using)
             self.done.tables.append(table.label)
-            if self.looked_back:
+            if self.older_is_open:
                 self._leave(table, BUSY)
 
     def _pseudoprincipals_in(self, table: Table) -> Iterator[list[Row]]:

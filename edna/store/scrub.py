@@ -118,16 +118,17 @@ def rewrite(table: Table, wanted: Sequence[Row], *, using: str) -> list[Row]:
     return held
 
 
-def now(*, using: str) -> str:
-    """The number of a transaction that begins and ends here, for `is_looked_back_from`."""
+def transaction_number(*, using: str) -> str:
+    """The number of a transaction that begins and ends here, for `older_is_open`."""
     with connections[using].cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()::xid::text")
         return str(cursor.fetchone()[0])
 
 
-def is_looked_back_from(moment: str, *, using: str) -> bool:
-    """Whether somebody still sees rows as they were before ``moment``: a transaction that began earlier, on this server or on one
-    that follows it. For them the database keeps what rows were, also in a file that it writes anew, values out of line with their numbers.
+def older_is_open(number: str, *, using: str) -> bool:
+    """Whether a transaction is open that may see rows as they were before that one: on this server, or on one that follows it.
+
+    For it the database keeps what rows were, also in a file that it writes anew, and values out of line with their numbers.
     """
     sql = (
         "SELECT EXISTS (SELECT FROM ("
@@ -137,7 +138,7 @@ def is_looked_back_from(moment: str, *, using: str) -> bool:
         " UNION ALL SELECT xmin FROM pg_replication_slots) AS others WHERE age(since) >= age(%s::xid))"
     )
     with connections[using].cursor() as cursor:
-        cursor.execute(sql, [moment])
+        cursor.execute(sql, [number])
         return bool(cursor.fetchone()[0])
 
 

@@ -59,6 +59,8 @@ from tests.unit.checks_app.models import (
 ROOT = Path(__file__).resolve().parents[2]
 PRINCIPALS = ["Person", "Guest", "UnsignedPerson", "SmallPerson", "MoneyPerson", "Member", "Officer"]
 
+ANONYMOUS = {"author_email": "", "author_name": None}
+
 Run = Callable[..., list[CheckMessage]]
 
 
@@ -368,7 +370,12 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
     "emptied rows that say who": (
         "W207",
         spec(Remove(Person), Modify(Remark, owner="author", set={"author_email": ""})),
-        spec(Remove(Person), Modify(Remark, owner="author", set={"author_email": "", "author_name": None})),
+        spec(Remove(Person), Modify(Remark, owner="author", set=ANONYMOUS)),
+    ),
+    "emptied rows that say who, replaced of some only": (
+        "W207",
+        spec(Remove(Person), Modify(Remark, owner="author", set=ANONYMOUS, where=Q(title="first"))),
+        spec(Remove(Person), Modify(Remark, owner="author", set=ANONYMOUS)),
     ),
     "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
     "generic key, covered for another owner": (
@@ -545,6 +552,15 @@ def test_hint_for_rows_of_two_people_says_how_they_stay_for_the_other(run: Run) 
         assert 'Remove(Swap, owner=["giver", "taker"]) instead of a step for each' in hint
     # The owners of these are parts of their key: a row cannot stay for one of them.
     assert not any("last of its owners" in hint for about, hint in hints.items() if "Duel" in about)
+
+
+def test_hints_that_lead_out_of_a_dead_end(run: Run) -> None:
+    assert "edna.session" in str(message(run(spec(Remove(Letter, owner="writer"))), "E106").hint)
+    edna.unregister(registry.get("checks.sample"))
+    generic = spec(Decorrelate(Comment, "author", group_by=["content_object"]))
+    assert "of a GenericForeignKey, the two that it is made of" in str(message(run(generic), "E111").hint)
+    edna.unregister(registry.get("checks.sample"))
+    assert 'edna.Keep(TaggedItem, "content_object")' in str(message(run(spec(LETTERS)), "W205").hint)
 
 
 def test_hint_for_the_table_of_rights_ends_them(run: Run) -> None:

@@ -1018,6 +1018,11 @@ def all_cases() -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
+    if unknown := set(arguments) - {"--check"}:
+        print(
+            f"error: unknown: {' '.join(sorted(unknown))}; without an argument it writes the vectors, with --check it compares them"
+        )
+        return 2
     expected = all_cases()
     present = {path.name: path.read_text() for path in HERE.glob("*.json")}
     if "--check" in arguments:

@@ -9,12 +9,11 @@ from django.core.cache import caches
 from django.test import Client
 from django.utils.html import strip_tags
 
-from apps.showcase.tests.test_several_applications import (  # noqa: F401 - a fixture
+from apps.showcase.tests.beas import (
     EMAIL,
     KEYS,
     PASSWORD,
     Bea,
-    beas,
     rows,
     text_of,
     url,
@@ -53,7 +52,7 @@ def is_told(response: Any) -> bool:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_leaving(beas: dict[str, Bea], key: str) -> None:  # noqa: F811
+def test_leaving(beas: dict[str, Bea], key: str) -> None:
     browser = beas[key].browser()
     name, form = LEAVING[key]
     before = rows(set(KEYS))
@@ -70,7 +69,7 @@ def test_leaving(beas: dict[str, Bea], key: str) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_returning(beas: dict[str, Bea], key: str) -> None:  # noqa: F811
+def test_returning(beas: dict[str, Bea], key: str) -> None:
     before = rows(set(KEYS))
     beas[key].leave()
     assert is_told(Client().post(url(key, "return"), RETURNING[key]))
@@ -80,7 +79,7 @@ def test_returning(beas: dict[str, Bea], key: str) -> None:  # noqa: F811
     assert rows(set(KEYS)) == before
 
 
-def test_a_login_that_would_have_asked_for_the_key(beas: dict[str, Bea]) -> None:  # noqa: F811
+def test_a_login_that_would_have_asked_for_the_key(beas: dict[str, Bea]) -> None:
     """Whose account has lost its name by an anonymisation logs in by their key. Nobody is told that their password is wrong."""
     refused = Client().post(url("hotcrp", "login"), {"email": EMAIL, "password": "guessed"})
     assert is_told(refused)

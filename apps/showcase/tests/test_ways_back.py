@@ -15,18 +15,17 @@ import edna
 from apps.hotcrp_sim import mails
 from apps.hotcrp_sim.auth import identifier as hotcrp_identifier
 from apps.lobsters_sim.keys import identifier as lobsters_identifier
-from apps.showcase.tests.tables import thief
-from apps.showcase.tests.test_several_applications import (  # noqa: F401 - a fixture
+from apps.showcase.tests.beas import (
     EMAIL,
     KEYS,
     NUMBER,
     PASSWORD,
     Bea,
-    beas,
     rows,
     text_of,
     url,
 )
+from apps.showcase.tests.tables import thief
 
 pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.thorough]
 
@@ -43,7 +42,7 @@ IDENTIFIER = {"websubmit": str, "lobsters": lobsters_identifier, "hotcrp": hotcr
 
 
 @pytest.fixture(params=KEYS)
-def bea(request: Any, beas: dict[str, Bea]) -> Bea:  # noqa: F811
+def bea(request: Any, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found
 
@@ -338,7 +337,7 @@ def test_who_comes_back_without_rights_is_told_so(bea: Bea) -> None:
         assert ("but for its rights" in page_text) == rights
 
 
-def test_nobody_else_is_logged_out_by_it(bea: Bea, beas: dict[str, Bea]) -> None:  # noqa: F811
+def test_nobody_else_is_logged_out_by_it(bea: Bea, beas: dict[str, Bea]) -> None:
     bea.leave()
     squat(bea)
     other = type(bea.user).objects.get(pk=NUMBER + 1)

@@ -10,8 +10,8 @@ import pytest
 
 import edna
 from apps.showcase.tests import walker as walkers
+from apps.showcase.tests.beas import KEYS, PASSWORD, Bea
 from apps.showcase.tests.tables import thief
-from apps.showcase.tests.test_several_applications import KEYS, PASSWORD, Bea, beas, text_of  # noqa: F401 - a fixture
 from apps.showcase.tests.test_ways_back import CREDENTIALS, OTHER, by_password, key_of, page, proof, squat
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -34,7 +34,7 @@ class Walker(walkers.Walker):
 
 
 @pytest.fixture(params=KEYS)
-def bea(request: Any, transactional_db: None, beas: dict[str, Bea]) -> Bea:  # noqa: F811
+def bea(request: Any, transactional_db: None, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found
 

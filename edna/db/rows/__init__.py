@@ -21,7 +21,7 @@ from edna.db.rows.binding import (
     row_bytes,
     total_bytes,
 )
-from edna.db.rows.reading import any_rows, asking_for_any, held_values, holding, read, read_where, take
+from edna.db.rows.reading import any_rows, asking_for_any, counting, held_values, holding, read, read_where, take
 from edna.db.rows.tables import Row, Table, table_of
 from edna.db.rows.updating import update
 from edna.db.rows.writing import check_deferred, delete, delete_where, in_one_statement, insert, insert_free
@@ -34,6 +34,7 @@ __all__ = [
     "any_rows",
     "asking_for_any",
     "check_deferred",
+    "counting",
     "delete",
     "delete_where",
     "held_values",

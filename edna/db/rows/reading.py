@@ -164,6 +164,11 @@ def asking_for_any(queries: Sequence[str]) -> str:
     return "SELECT " + ", ".join([f"EXISTS ({query})" for query in queries])
 
 
+def counting(query: str, *, most: int) -> str:
+    """A statement that says how many rows a query finds, or ``most`` if there are more."""
+    return f"SELECT COUNT(*) FROM ({query} LIMIT {most}) counted"
+
+
 def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) -> list[bool]:
     """For each (table, column, values), whether a row has one of the values in that column; one statement for all. Locks nothing."""
     connection = connections[using]

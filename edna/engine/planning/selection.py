@@ -20,7 +20,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Lookup, Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
-from edna.db.rows import Row, asking_for_any, listed, packets, plain
+from edna.db.rows import Row, asking_for_any, counting, listed, packets, plain
 from edna.spec import Param
 
 
@@ -108,7 +108,7 @@ class Selection:
 
     def counted(self, *, most: int) -> Selection:
         """One that finds one row: how many rows this one finds, or ``most`` if there are more."""
-        return replace(self, sql=f"SELECT COUNT(*) FROM ({self.sql} LIMIT {most}) counted")  # noqa: S608 - compiled by Django
+        return replace(self, sql=counting(self.sql, most=most))
 
     @functools.cached_property
     def tables(self) -> tuple[str, ...]:
