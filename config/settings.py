@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "edna",
+    "edna.operations",
     "apps.showcase",
     "apps.websubmit",
     "apps.lobsters_sim",

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.utils.module_loading import autodiscover_modules
 
 
@@ -13,35 +13,27 @@ class EdnaConfig(AppConfig):
 
     def ready(self) -> None:
         from edna import checks, receivers
-        from edna.operations import audit
 
-        audit.connect()
         checks.connect()
         receivers.connect()
-        _connect_runner()
+        _connect_tasks()
         _connect_metrics()
         autodiscover_modules("disguises")
 
 
-def _connect_runner() -> None:
-    """Let what works on jobs hear of them. With `edna_run` nobody listens: it looks by itself."""
+def _connect_tasks() -> None:
+    """Let Celery's workers hear of jobs. With `edna_run` nobody listens: it looks by itself."""
     from edna import conf
     from edna.errors import ConfigurationError
 
     try:
-        runner = conf.job_runner()
+        wanted = conf.job_runner() == "celery" and apps.is_installed("edna.operations")
     except ConfigurationError:
         return  # edna.E002 says so
-    if runner == "celery" and find_spec("celery"):  # edna.E004 says so if it is not there
+    if wanted and find_spec("celery"):  # edna.E004 says so if it is not there
         from edna import tasks
-        from edna.operations import health
 
         tasks.connect()
-        health.ask_workers_with(tasks.workers_alive)
-    elif runner == "eager":
-        from edna.operations import eager
-
-        eager.connect()
 
 
 def _connect_metrics() -> None:

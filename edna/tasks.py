@@ -60,8 +60,11 @@ BEAT_SCHEDULE: Final[dict[str, dict[str, Any]]] = {
 
 def connect() -> None:
     """Send jobs to the workers as soon as they are there. Called once the applications are loaded, if `JOB_RUNNER` says so."""
+    from edna.operations import health
+
     signals.job_ready.connect(_job_ready, dispatch_uid="edna.tasks")
     worker_process_init.connect(_worker_process_begins, dispatch_uid="edna.tasks")
+    health.ask_workers_with(workers_alive)
 
 
 def _worker_process_begins(**_: Any) -> None:

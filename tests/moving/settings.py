@@ -12,6 +12,7 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.sessions",
     "edna",
+    "edna.operations",
     "tests.moving",
 ]
 DATABASES = {"default": from_url(os.environ["MOVING_DATABASE_URL"], base=SCRATCH)}

@@ -1,6 +1,7 @@
 """A small site of its own, so that what stored data is tested against never changes: the process says which file is its database."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 SCRATCH = Path(os.environ["UPGRADES_SCRATCH"])
@@ -10,6 +11,7 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.sessions",
     "edna",
+    *(["edna.operations"] if find_spec("edna.operations.apps") else []),  # of releases before, no application
     "tests.upgrades.club",
 ]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(SCRATCH / "site.sqlite3")}}
