@@ -29,7 +29,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from edna import signals
-from edna.operations import figures
+from edna.operations.upkeep import figures
 
 CONTENT_TYPE: Final[str] = CONTENT_TYPE_LATEST
 

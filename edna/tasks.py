@@ -60,7 +60,7 @@ BEAT_SCHEDULE: Final[dict[str, dict[str, Any]]] = {
 
 def connect() -> None:
     """Send jobs to the workers as soon as they are there. Called once the applications are loaded, if `JOB_RUNNER` says so."""
-    from edna.operations import health
+    from edna.operations.upkeep import health
 
     signals.job_ready.connect(_job_ready, dispatch_uid="edna.tasks")
     worker_process_init.connect(_worker_process_begins, dispatch_uid="edna.tasks")
@@ -121,10 +121,10 @@ def _send(job_id: int, *, messages: int, expires_seconds: float | None = None) -
 @shared_task(name="edna.run_schedules", **_QUIET)
 def run_schedules() -> None:
     """Find who has been away for long, warn them, and start the jobs that are due."""
-    from edna.operations import dormancy
+    from edna.operations.schedules import rounds
 
     with _quietly("task_stopped", task="run_schedules"):
-        dormancy.run_schedules()
+        rounds.run_schedules()
 
 
 @shared_task(name="edna.finish_files", **_QUIET)
@@ -139,18 +139,19 @@ def finish_files() -> None:
 @shared_task(name="edna.maintain", **_QUIET)
 def maintain() -> None:
     """Erase what has expired, and sweep up what belongs to nobody any more. What fails keeps nothing else from being done."""
-    from edna.operations import expiry, sweeping
+    from edna.operations.retention import expiry
+    from edna.operations.upkeep import residue
 
     with _quietly("task_stopped", task="expire"):
         expiry.expire()
     with _quietly("task_stopped", task="sweep"):
-        sweeping.sweep()
+        residue.sweep()
 
 
 @shared_task(name="edna.scrub", **_QUIET)
 def scrub() -> None:
     """Let nothing but their values tell which rows were written together, as far as no table of the application has to be locked for it."""
-    from edna.operations import scrubbing
+    from edna.operations.upkeep import scrubbing
 
     with _quietly("task_stopped", task="scrub"):
         scrubbing.scrub(rebuild_application=False)

@@ -25,7 +25,7 @@ from apps.lobsters_sim.seeding import histograms, words
 from benchmarks.kit.driver import Driver
 from benchmarks.lobsters import manual
 from benchmarks.people import owned
-from edna.operations import dormancy
+from edna.operations.schedules import rounds
 from loadtest.people import SIZES, Account, People
 from loadtest.popularity import MIX, Bins
 from loadtest.registering import register_disguiser, register_ordinary
@@ -177,7 +177,7 @@ def _put_to_sleep(dormant: Sequence[User]) -> None:
     asleep.update(last_login=long_ago, created_at=long_ago)
     for days in _WARNED_DAYS_AGO:
         day = now.astimezone(datetime.UTC).date() - datetime.timedelta(days=days)
-        (report,) = dormancy.run_schedules(only=DECAY, today=day)
+        (report,) = rounds.run_schedules(only=DECAY, today=day)
         if sum(report.warned.values()) != len(dormant):
             raise RuntimeError(f"{sum(report.warned.values())} members were warned instead of {len(dormant)}")
 

@@ -16,8 +16,10 @@ import edna
 from apps.websubmit.disguises import DeleteAccount
 from apps.websubmit.models import User
 from edna import api, schedules
-from edna.operations import dormancy, dormant_batches, jobs
-from edna.operations.dormancy import ScheduleReport
+from edna.operations import jobs
+from edna.operations.dormancy import dormant_batches
+from edna.operations.schedules import rounds
+from edna.operations.schedules.rounds import ScheduleReport
 
 NAME = "tests.decay"
 FIRST = datetime.date(2030, 1, 1)
@@ -63,7 +65,7 @@ class Clock:
 @contextmanager
 def running_clock() -> Iterator[Clock]:
     clock = Clock()
-    with mock.patch.object(dormancy, "utc_day", clock), mock.patch.object(dormant_batches, "utc_day", clock):
+    with mock.patch.object(rounds, "utc_day", clock), mock.patch.object(dormant_batches, "utc_day", clock):
         yield clock
 
 
@@ -97,7 +99,7 @@ def scheduled(
 
 def run(**options: Any) -> ScheduleReport:
     """One run of the schedule, and of the job that it starts."""
-    (report,) = dormancy.run_schedules(only=NAME, **options)
+    (report,) = rounds.run_schedules(only=NAME, **options)
     if report.job is not None:
         jobs.run(report.job)
     return report

@@ -28,10 +28,11 @@ from edna.admin.permissions import VIEW_JOBS, applicable, may, may_apply, operat
 from edna.api import PlannedTable
 from edna.errors import EdnaError, JobUnknown, UnknownDisguise
 from edna.management.base import sentence
-from edna.operations import catalogue, jobs, preview
+from edna.operations import catalogue, jobs
 from edna.operations.catalogue import CatalogueEntry
-from edna.operations.preview import Chosen, Preview
-from edna.operations.wording import count
+from edna.operations.jobs import preview
+from edna.operations.jobs.preview import Chosen, Preview
+from edna.wording import count
 
 #: Shown to those who may not see the others.
 _OWN_JOBS: Final = 10

@@ -16,9 +16,10 @@ from edna import conf
 from edna.admin import words
 from edna.admin.pages import PagesAdmin
 from edna.admin.permissions import VIEW_HEALTH
-from edna.operations import audit, health
-from edna.operations.figures import Bucket, KeyPool
-from edna.operations.health import Line
+from edna.operations import audit
+from edna.operations.upkeep import health
+from edna.operations.upkeep.figures import Bucket, KeyPool
+from edna.operations.upkeep.health import Line
 
 _NAMES: Final = {
     "server_key": "Server key",

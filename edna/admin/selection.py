@@ -17,7 +17,8 @@ from edna import registry
 from edna.admin.forms import CHOSEN, MOST_CHOSEN, ParamsForm, chosen_field
 from edna.admin.permissions import applicable
 from edna.models import DisguiseCatalogue
-from edna.operations import catalogue, preview
+from edna.operations import catalogue
+from edna.operations.jobs import preview
 
 _NAME: Final = "edna_apply_disguise"
 

@@ -10,7 +10,8 @@ class OperationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from edna.operations import audit, eager
+        from edna.operations import audit
+        from edna.operations.jobs import eager
 
         audit.connect()
         eager.connect()

@@ -1,4 +1,4 @@
-"""How rows lie in the files of the database, and statements that let that say nothing: for `edna.operations.scrubbing`.
+"""How rows lie in the files of the database, and statements that let that say nothing: for `edna.operations.upkeep.scrubbing`.
 
 Invariant: no statement here changes, adds or removes a value that an application or edna can read. A row is written as it is at that
 very moment, under its lock, never as it was read before; and no lock is waited for while another one is held. Rows that

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from edna.models import PrincipalEntry
-from edna.operations import expiry, sweeping, verifying
+from edna.operations.retention import expiry
+from edna.operations.upkeep import residue, verification
 from tests.lobsters.community import Community
 from tests.lobsters.models import Message, User
 from tests.lobsters.specs import ANON, CLEAR_OUTBOX, GDPR
@@ -49,10 +50,10 @@ def test_rows_come_back_under_the_names_that_they_had(
     expiry.expire(today=MARCH)
     if swept:
         # Where its key does not say that it is one, nobody could make it again.
-        assert bool(sweeping.sweep().pseudoprincipals) == (keys == "negative")
+        assert bool(residue.sweep().pseudoprincipals) == (keys == "negative")
     assert in_february.ann.reveal(receipt).complete
     assert messages() == before
-    assert verifying.verify().findings == []
+    assert verification.verify().findings == []
 
 
 def test_who_comes_back_with_the_account_does_not_pass_for_a_user(in_february: Community) -> None:

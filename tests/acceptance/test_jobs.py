@@ -42,7 +42,7 @@ def test_shared_rows_across_batches(
 ) -> None:
     # Who comes first leaves first: in the same order, and as many at once.
     monkeypatch.setattr(applying, "_TARGETS_AT_ONCE", batch)
-    monkeypatch.setattr("edna.operations.running.secrets.randbelow", lambda _: 0)
+    monkeypatch.setattr("edna.operations.jobs.runner.secrets.randbelow", lambda _: 0)
     settings.EDNA = {**settings.EDNA, "JOB_BATCH": batch}
     with transaction.atomic():
         edna.disguise_all(name)

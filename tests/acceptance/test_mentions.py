@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import edna
-from edna.operations import expiry
+from edna.operations.retention import expiry
 from tests.lobsters.community import Community, state
 from tests.lobsters.models import Message
 from tests.lobsters.specs import CLEAR_OUTBOX, DISOWN_STORIES, GDPR

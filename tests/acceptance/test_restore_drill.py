@@ -19,7 +19,8 @@ import edna
 from apps.websubmit.models import Answer, Lecture, User
 from edna import errors
 from edna.models import LedgerEntry, PrincipalEntry
-from edna.operations import audit, bundle, jobs, ledger, transfer
+from edna.operations import audit, jobs
+from edna.operations.exports import bundle, ledger, transfer
 from edna.records.locator import SEALED_LOCATOR_BYTES
 from edna.testing import application_dump
 from edna.testing.search import finds

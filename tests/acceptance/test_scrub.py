@@ -22,7 +22,7 @@ from apps.websubmit.models import Answer, Question, User
 from edna import Decorrelate, Disguise, Modify, placeholders
 from edna.errors import ScrubRefused
 from edna.models import Bag, KeySlot, PrincipalEntry
-from edna.operations.scrubbing import Left, scrub
+from edna.operations.upkeep.scrubbing import Left, scrub
 from edna.testing import Person, application_dump
 from edna.testing.dumps import columns
 from tests.installed import installed, registered, registering

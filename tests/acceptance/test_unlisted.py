@@ -17,7 +17,7 @@ from edna import errors
 from edna.crypto.keys import PublicKey
 from edna.engine.bags.reader import read_all
 from edna.models import PrincipalEntry
-from edna.operations import sweeping
+from edna.operations.upkeep import residue
 from edna.records.locator import seal_locator
 from tests.lobsters.community import Community, Member, between
 from tests.lobsters.models import Message, Story, User
@@ -166,7 +166,7 @@ def test_what_a_rotation_gives_up_keeps_nobody(scene: Scene) -> None:
 def test_nobody_is_swept_whom_a_receipt_may_lead_to(scene: Scene) -> None:
     """Nothing in the tables refers to it, and without the key nobody can tell that a bag does."""
     Story.objects.filter(user=scene.voice).delete()
-    sweeping.sweep()
+    residue.sweep()
     assert User.objects.filter(pk=scene.voice.pk).exists()
 
 

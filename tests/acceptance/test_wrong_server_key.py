@@ -27,21 +27,13 @@ import edna
 from apps.websubmit.models import Answer, User
 from edna import errors
 from edna.models import AuditEntry, PrincipalEntry, ServerKey, SessionLink
-from edna.operations import (
-    audit,
-    dormancy,
-    expiry,
-    holds,
-    jobs,
-    ledger,
-    preview,
-    scrubbing,
-    serverkeys,
-    sweeping,
-    transfer,
-    verifying,
-)
-from edna.operations.findings import Severity
+from edna.operations import audit, jobs, serverkeys
+from edna.operations.exports import ledger, transfer
+from edna.operations.jobs import preview
+from edna.operations.retention import expiry, holds
+from edna.operations.schedules import rounds
+from edna.operations.upkeep import residue, scrubbing, verification
+from edna.operations.upkeep.findings import Severity
 from edna.store import serverkeys as engine
 from edna.testing import application_dump
 from tests.support import (
@@ -109,11 +101,11 @@ ACTS: dict[str, Callable[[Student, Any], Any]] = {
     "replay": lambda bea, path: edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "x"}),
     "start a job": lambda bea, path: jobs.start(ANONYMISE_ALL, operator="olga"),
     "preview": lambda bea, path: preview.preview(DELETE, principals=[bea.user]),
-    "schedules": lambda bea, path: dormancy.run_schedules(),
+    "schedules": lambda bea, path: rounds.run_schedules(),
     "hold": lambda bea, path: holds.place(datetime.date(2030, 1, 1), reason="case 1", operator="olga"),
     "audit": lambda bea, path: audit.note("start", operator="olga"),
     "expire": lambda bea, path: expiry.expire(),
-    "sweep": lambda bea, path: sweeping.sweep(),
+    "sweep": lambda bea, path: residue.sweep(),
     "files": lambda bea, path: edna.finish_files(),
     "scrub": lambda bea, path: scrubbing.scrub(rebuild_application=False),
     "export": lambda bea, path: transfer.export(path),
@@ -598,7 +590,9 @@ def test_nothing_is_made_under_a_key_that_was_not_added(
         WITH_A_NEW_KEY[act](carl, receipt, str(tmp_path / "file"))
     with configured(RIGHT, LEDGER=True):
         wrong = {
-            finding.kind: finding.ids for finding in verifying.verify().findings if finding.severity is Severity.DAMAGE
+            finding.kind: finding.ids
+            for finding in verification.verify().findings
+            if finding.severity is Severity.DAMAGE
         }
         assert wrong == {}
         for code in (site.recovery_code, carl.recovery_code):

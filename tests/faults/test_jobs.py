@@ -17,8 +17,8 @@ from django.test.utils import override_settings
 import edna
 from apps.websubmit.models import User
 from edna.models import JobItem
-from edna.operations import eager, jobs
-from edna.operations.jobs import JobReport, JobState
+from edna.operations import jobs
+from edna.operations.jobs import JobReport, JobState, eager
 from edna.testing import Person
 from edna.testing.dumps import check_foreign_keys
 from tests.faults.operations import DEEP
@@ -117,7 +117,7 @@ def test_killed_at_every_step_of_a_batch(disguise: str) -> None:
 @pytest.mark.usefixtures("small_batches")
 def test_the_database_fails_at_every_step_and_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """By itself: the runner has a new connection, and does what was undone again."""
-    monkeypatch.setattr("edna.operations.running._FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("edna.operations.jobs.runner._FIRST_PAUSE_SECONDS", 0.001)
     attack = Attack(DELETE, number=PEOPLE)
     for number in range(MOST_STEPS):
         happened: list[str] = []
@@ -139,7 +139,7 @@ def test_the_database_fails_at_every_step_and_the_job_goes_on(monkeypatch: pytes
 @pytest.mark.only_on("mysql", "postgresql")
 @pytest.mark.usefixtures("small_batches")
 def test_the_connection_is_lost_at_every_step_and_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edna.operations.running._FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("edna.operations.jobs.runner._FIRST_PAUSE_SECONDS", 0.001)
     attack = Attack(DELETE, number=PEOPLE)
     for number in range(MOST_STEPS):
         happened: list[str] = []

@@ -13,7 +13,8 @@ import edna
 from apps.websubmit.models import Answer
 from edna import errors
 from edna.models import Bag, LastRun, PrincipalEntry
-from edna.operations import expiry, holds, sweeping, verifying
+from edna.operations.retention import expiry, holds
+from edna.operations.upkeep import residue, verification
 from edna.records.bag import BagKind
 from edna.testing import application_dump
 from tests.support import (
@@ -49,7 +50,7 @@ def tables() -> Any:
 
 
 def swept_again_and_again() -> list[int]:
-    return [sweeping.sweep().pseudoprincipals for _ in range(3)]
+    return [residue.sweep().pseudoprincipals for _ in range(3)]
 
 
 def test_people_come_back_while_their_pseudoprincipals_are_swept(students: list[Student]) -> None:
@@ -132,13 +133,13 @@ def test_killed_at_any_moment(students: list[Student], milliseconds: int) -> Non
     def work() -> None:
         expiry._ROWS_AT_ONCE = 1  # type: ignore[misc]
         expiry.expire()
-        sweeping.sweep()
+        residue.sweep()
 
     in_another_process(work, killed_after=milliseconds / 1000)
-    assert verifying.verify().worst in (None, "note", "attention")
+    assert verification.verify().worst in (None, "note", "attention")
     expiry.expire()
-    sweeping.sweep()
-    assert verifying.verify().findings == []
+    residue.sweep()
+    assert verification.verify().findings == []
     assert set(Bag.objects.values_list("expires_on", flat=True)) == {datetime.date(2100, 1, 1)}
     assert students[0].reveal(kept).complete
     assert PrincipalEntry.objects.filter(natural=True).count() == 3

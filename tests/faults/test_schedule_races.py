@@ -21,8 +21,9 @@ from apps.websubmit.models import User
 from edna import api
 from edna.db import transactions
 from edna.models import Bag, DormancyNotice, LastRun, PrincipalEntry
-from edna.operations import dormancy, jobs
-from edna.operations.dormancy import ScheduleReport
+from edna.operations import jobs
+from edna.operations.schedules import rounds
+from edna.operations.schedules.rounds import ScheduleReport
 from tests.schedules import NAME, Clock, days, run, running_clock, scheduled, was_here
 from tests.support import Student, enrol, in_another_process
 from tests.waiting import WAIT_SECONDS, at_once, until_waiting
@@ -48,7 +49,7 @@ def away(clock: Clock, number: int) -> list[Student]:
 
 def due_job(clock: Clock) -> int:
     clock.pass_(400)
-    (report,) = dormancy.run_schedules(only=NAME)
+    (report,) = rounds.run_schedules(only=NAME)
     assert report.job is not None
     return report.job
 
@@ -120,7 +121,7 @@ def test_whoever_comes_back_at_the_same_moment_is_there_or_gone_and_nothing_betw
 
 
 def one_scheduler() -> ScheduleReport:
-    (report,) = dormancy.run_schedules(only=NAME)
+    (report,) = rounds.run_schedules(only=NAME)
     return report
 
 
@@ -150,7 +151,7 @@ def test_two_schedulers_wait_for_a_third_that_ends_before_it_has_the_turn(clock:
 
     def third() -> None:
         with transaction.atomic():
-            LastRun.objects.create(name=dormancy.RUN)
+            LastRun.objects.create(name=rounds.RUN)
             written.set()
             until_waiting(2)
             transaction.set_rollback(True)

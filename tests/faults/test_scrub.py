@@ -13,7 +13,7 @@ from django.db import OperationalError, connection, connections
 from apps.websubmit.models import Answer, User
 from edna.db import transactions
 from edna.errors import DatabaseBusy
-from edna.operations.scrubbing import scrub
+from edna.operations.upkeep.scrubbing import scrub
 from edna.testing import Dump, application_dump
 from tests.faults.operations import DEEP, anonymised_and_deleted, everything_comes_back_but
 from tests.faults.steps import killed_at, watched

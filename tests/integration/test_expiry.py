@@ -14,7 +14,9 @@ import edna
 from apps.websubmit.models import Lecture
 from edna import errors, store
 from edna.models import Bag, LegalHold, PrincipalEntry
-from edna.operations import audit, expiry, holds, sweeping
+from edna.operations import audit
+from edna.operations.retention import expiry, holds
+from edna.operations.upkeep import residue
 from edna.records.bag import BagKind
 from edna.store import retention
 from edna.testing import application_dump
@@ -197,7 +199,7 @@ def test_an_entry_is_kept_as_long_as_an_older_bag_of_its_person_may_be(
     else:
         execute("DELETE FROM websubmit_answer WHERE author_id = %s", [bea.user.pk])
         execute("DELETE FROM websubmit_user WHERE id = %s", [bea.user.pk])
-        sweeping.sweep()
+        residue.sweep()
     assert expiry.expire(today=FAR).principals == 0
     assert still_opens(bea, older)
 

@@ -21,7 +21,7 @@ from django.db import connections
 import edna
 from edna.engine.files import stored_files
 from edna.models import Bag, FileTask
-from edna.operations import expiry
+from edna.operations.retention import expiry
 from edna.testing import Person, application_dump
 from edna.testing.search import finds
 from tests.faults.steps import killed_at

@@ -16,7 +16,8 @@ import edna
 from apps.websubmit.models import Lecture, User
 from edna.errors import EntryForged, JobForged
 from edna.models import AuditEntry, Job, JobItem, PrincipalEntry
-from edna.operations import audit, jobs, verifying
+from edna.operations import audit, jobs
+from edna.operations.upkeep import verification
 from edna.store import vouching
 from edna.testing import application_dump
 from tests.integration.test_tags import Vandal
@@ -51,7 +52,7 @@ def tags() -> list[bytes | None]:
 
 
 def damage() -> dict[str, int]:
-    return {finding.kind: finding.count for finding in verifying.verify().findings if finding.kind != "job_waiting"}
+    return {finding.kind: finding.count for finding in verification.verify().findings if finding.kind != "job_waiting"}
 
 
 @pytest.fixture(autouse=True)

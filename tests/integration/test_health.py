@@ -13,8 +13,8 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from edna.models import Bag, FileTask, Job, JobItem, JobRunner, LastRun, LegalHold, ServerKey
-from edna.operations import figures, health
-from edna.operations.health import RECURRING, Health, Line, Verdict
+from edna.operations.upkeep import figures, health
+from edna.operations.upkeep.health import RECURRING, Health, Line, Verdict
 from edna.store import runs
 from edna.testing.search import finds
 from tests.support import (

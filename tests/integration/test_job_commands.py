@@ -14,8 +14,8 @@ from django.db import connections
 
 from apps.websubmit.models import Answer, User
 from edna.models import JobItem
-from edna.operations import audit, batches, jobs
-from edna.operations.jobs import JobState
+from edna.operations import audit, jobs
+from edna.operations.jobs import JobState, batches
 from tests.installed import registering
 from tests.integration.shell import refused
 from tests.integration.test_jobs import Stubborn

@@ -25,9 +25,9 @@ from edna.errors import (
     UnregisteredOwners,
 )
 from edna.models import Job, JobItem, JobRunner
-from edna.operations import audit, batches, jobs, running
-from edna.operations.jobs import JobReport, JobState
-from edna.operations.running import MOST_ATTEMPTS
+from edna.operations import audit, jobs
+from edna.operations.jobs import JobReport, JobState, batches, runner
+from edna.operations.jobs.runner import MOST_ATTEMPTS
 from edna.store import jobrunners
 from edna.store import jobs as store_jobs
 from edna.testing import application_dump
@@ -573,7 +573,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(batches.disguising, "execute", fail)
 
-    monkeypatch.setattr("edna.operations.running._LOOK_SECONDS", 0.001)
+    monkeypatch.setattr("edna.operations.jobs.runner._LOOK_SECONDS", 0.001)
     return change
 
 
@@ -630,10 +630,10 @@ def test_a_row_that_a_runner_of_this_process_has_left_behind_is_nobodys(students
     """It lost the database, and could not clear up."""
     job = jobs.start(DELETE, concurrency=1)
     now = datetime.datetime.now(datetime.UTC)
-    jobrunners.add_runner(job.id, name=running._name(), now=now, using="default", seconds=3.0)
+    jobrunners.add_runner(job.id, name=runner._name(), now=now, using="default", seconds=3.0)
     assert jobs.waiting() == [job.id]
     assert finished(job).seconds > 3.0
-    assert not running._at_work
+    assert not runner._at_work
 
 
 def test_the_counts_of_a_runner_that_was_taken_for_dead_are_not_lost(students: list[Student], at_once: Any) -> None:
@@ -641,8 +641,8 @@ def test_the_counts_of_a_runner_that_was_taken_for_dead_are_not_lost(students: l
     job = jobs.start(DELETE)
 
     def bury(report: JobReport) -> None:
-        for runner in jobrunners.runners_of([job.id], using="default"):
-            jobrunners.fold_runners(job.id, [runner.id], using="default")
+        for each in jobrunners.runners_of([job.id], using="default"):
+            jobrunners.fold_runners(job.id, [each.id], using="default")
         adds_up(jobs.report(job.id))
 
     jobs.run(job.id, progress=bury)
@@ -666,7 +666,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("edna.operations.running.time", made)
+    monkeypatch.setattr("edna.operations.jobs.runner.time", made)
     return made
 
 
@@ -734,7 +734,7 @@ def test_a_database_that_was_away_loses_nothing(
     at_once(2)
     execute = batches.disguising.execute
     troubles = iter([False, True, True, False, True, False, False, False])
-    monkeypatch.setattr("edna.operations.running._FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("edna.operations.jobs.runner._FIRST_PAUSE_SECONDS", 0.001)
 
     def fail(plan: Any, **kwargs: Any) -> Any:
         if next(troubles):
@@ -751,7 +751,7 @@ def test_what_the_database_always_refuses_is_one_principals_failure(
     students: list[Student], failing: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A packet that is too large, say: to a driver that looks like a server that is away."""
-    monkeypatch.setattr("edna.operations.running._LONGEST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("edna.operations.jobs.runner._LONGEST_PAUSE_SECONDS", 0.001)
     failing(OperationalError("packet too large"), 1000, students[0])
     report = finished(jobs.start(DELETE))
     assert (report.done, report.failures) == (NUMBER - 1, {"OperationalError": 1})

@@ -7,7 +7,8 @@ import pytest
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna.errors import InvalidParameters, UnknownDisguise
-from edna.operations import jobs, preview
+from edna.operations import jobs
+from edna.operations.jobs import preview
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,

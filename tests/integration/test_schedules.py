@@ -20,8 +20,9 @@ from django.test.utils import override_settings
 import edna
 from apps.websubmit.models import Answer, User
 from edna.models import DormancyNotice, LastRun, PrincipalEntry
-from edna.operations import dormancy, jobs
-from edna.operations.turns import Turn
+from edna.operations import jobs
+from edna.operations.schedules import rounds
+from edna.operations.schedules.turns import Turn
 from edna.spec import Disguise, Modify
 from tests.installed import registering
 from tests.schedules import FIRST, NAME, YEAR, Clock, days, run, running_clock, scheduled, was_here
@@ -242,7 +243,7 @@ def test_who_returns_between_the_start_of_the_job_and_the_batch_is_left_alone(
         clock.day = FIRST + days(day)
         run()
     clock.day = FIRST + days(365)
-    (report,) = dormancy.run_schedules(only=NAME)
+    (report,) = rounds.run_schedules(only=NAME)
     was_here(bea.user, clock.day)
     assert report.job is not None
     done = jobs.run(report.job)
@@ -256,7 +257,7 @@ def test_a_job_of_a_schedule_that_is_gone_disguises_nobody(clock: Clock) -> None
     student = away()
     with scheduled(notices=()):
         clock.pass_(400)
-        (report,) = dormancy.run_schedules(only=NAME)
+        (report,) = rounds.run_schedules(only=NAME)
     assert report.job is not None
     assert jobs.run(report.job).done == 0
     assert there(student)
@@ -310,7 +311,7 @@ def test_who_is_no_longer_meant_when_the_batch_comes_is_left_alone(clock: Clock)
     student = away()
     with scheduled(only=Q(is_admin=False), notices=()):
         clock.pass_(400)
-        (report,) = dormancy.run_schedules(only=NAME)
+        (report,) = rounds.run_schedules(only=NAME)
         User.objects.update(is_admin=True)
         assert report.job is not None
         assert jobs.run(report.job).skipped == 1
@@ -508,7 +509,7 @@ def test_notices_of_a_schedule_that_is_gone_go_with_the_next_run(clock: Clock) -
         clock.pass_(335)
         run()
         assert len(notices()) == 1
-    dormancy.run_schedules()
+    rounds.run_schedules()
     assert notices() == []
 
 
@@ -526,7 +527,7 @@ def test_the_log_names_nobody(clock: Clock, asked: list[edna.Notice], caplog: py
 def test_while_another_process_is_at_it_nothing_is_done(clock: Clock, asked: list[edna.Notice]) -> None:
     away()
     clock.pass_(335)
-    with Turn(dormancy.RUN, seconds=60, using="default") as turn:
+    with Turn(rounds.RUN, seconds=60, using="default") as turn:
         assert turn.taken
         assert run().trouble == "busy"
     assert asked == []
@@ -536,7 +537,7 @@ def test_while_another_process_is_at_it_nothing_is_done(clock: Clock, asked: lis
 def test_the_turn_of_a_process_that_was_killed_ends_by_itself(clock: Clock, asked: list[edna.Notice]) -> None:
     away()
     clock.pass_(335)
-    Turn(dormancy.RUN, seconds=-1, using="default").__enter__()
+    Turn(rounds.RUN, seconds=-1, using="default").__enter__()
     assert run().warned == {30: 1}
 
 
@@ -544,10 +545,10 @@ def test_who_lost_the_turn_sends_nothing_more(clock: Clock, monkeypatch: pytest.
     """The process hung for longer than its turn, and another one is at it."""
     for _ in range(5):
         away()
-    monkeypatch.setattr(dormancy, "_LEASE_SECONDS", 0)
+    monkeypatch.setattr(rounds, "_LEASE_SECONDS", 0)
 
     def notify(notice: edna.Notice) -> EmailMessage:
-        LastRun.objects.filter(name=dormancy.RUN).update(busy_until=datetime.datetime.now(datetime.UTC) + days(1))
+        LastRun.objects.filter(name=rounds.RUN).update(busy_until=datetime.datetime.now(datetime.UTC) + days(1))
         return EmailMessage("Hello", "Hello", to=[notice.principal.email])
 
     clock.pass_(335)
@@ -566,7 +567,7 @@ def test_finding_takes_as_many_statements_for_200_people_as_for_2(clock: Clock) 
                 was_here(student.user, clock.day)
             for passed in (335, 23):
                 clock.pass_(passed)
-                numbers.append(len(statements(lambda: dormancy.run_schedules(only=NAME))))
+                numbers.append(len(statements(lambda: rounds.run_schedules(only=NAME))))
             clock.pass_(8)
             PrincipalEntry.objects.update(last_seen_on=clock.day)
             run()
@@ -591,7 +592,7 @@ def test_5000_dormant_people_are_warned_in_pages_and_disguised_by_one_job(clock:
         assert seen == [(number, 5_000) for number in range(1_000, 5_001, 1_000)] * 2
         assert len(mail.outbox) == 10_000
         clock.day = FIRST + days(365)
-        (report,) = dormancy.run_schedules(only=NAME)
+        (report,) = rounds.run_schedules(only=NAME)
     assert report.due == 5_000
     assert report.job is not None
     assert jobs.report(report.job).left == 5_000
@@ -617,8 +618,8 @@ def test_an_unfinished_job_gets_no_second_one_beside_it(clock: Clock) -> None:
     away()
     clock.pass_(400)
     with scheduled(notices=()):
-        (first,) = dormancy.run_schedules(only=NAME)
-        (second,) = dormancy.run_schedules(only=NAME)
+        (first,) = rounds.run_schedules(only=NAME)
+        (second,) = rounds.run_schedules(only=NAME)
     assert first.job is not None
     assert second.job == first.job
     assert len(jobs.reports()) == 1
@@ -628,7 +629,7 @@ def test_the_job_keeps_to_the_rate_of_the_schedule(clock: Clock) -> None:
     away()
     clock.pass_(400)
     with scheduled(notices=(), rate_per_second=3):
-        (report,) = dormancy.run_schedules(only=NAME)
+        (report,) = rounds.run_schedules(only=NAME)
     assert report.job is not None
     assert jobs.report(report.job).limit_per_second == 3
     assert jobs.report(report.job).schedule == NAME
@@ -638,7 +639,7 @@ def test_a_schedule_in_trouble_keeps_no_other_from_being_run(clock: Clock) -> No
     away()
     clock.pass_(335)
     with scheduled(name="a.broken", last_active="no_such_field"), scheduled():
-        reports = {report.schedule: report for report in dormancy.run_schedules()}
+        reports = {report.schedule: report for report in rounds.run_schedules()}
     assert reports["a.broken"].trouble == "FieldError"
     assert reports[NAME].warned == {30: 1}
 

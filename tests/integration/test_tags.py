@@ -22,8 +22,10 @@ from edna.crypto.keys import SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.errors import EntryForged, JobForged
 from edna.models import AuditEntry, Job, JobItem, KeySlot, PrincipalEntry, SessionLink
-from edna.operations import audit, expiry, jobs, sweeping, verifying, vouching
+from edna.operations import audit, jobs, vouching
 from edna.operations.jobs import JobReport, JobState
+from edna.operations.retention import expiry
+from edna.operations.upkeep import residue, verification
 from edna.testing import application_dump
 from edna.testing.search import finds
 from tests.integration.shell import refused
@@ -67,7 +69,7 @@ def set_entry(pk: int, **columns: Any) -> None:
 
 
 def found() -> dict[str, list[Any]]:
-    return {finding.kind: finding.ids for finding in verifying.verify().findings}
+    return {finding.kind: finding.ids for finding in verification.verify().findings}
 
 
 def quoted(*names: str) -> str:
@@ -426,7 +428,7 @@ def test_a_key_acts_for_nobody_but_whom_it_was_made_for(bea: Student, carl: User
         vouch_for_what_is_there()
     with nothing_changes(), bea.unlock() as unlocked, pytest.raises(EntryForged, match=str(voice.pk)):
         ACTING[way](unlocked, bea)
-    named = {each.kind for each in verifying.verify(secret_key=bea.secret_key).findings}
+    named = {each.kind for each in verification.verify(secret_key=bea.secret_key).findings}
     assert ("person_damaged" if vouched else "entry_tag") in named
 
 
@@ -549,11 +551,11 @@ def test_nobodys_account_is_swept(bea: Student, lonely: User, typed: Any, forger
 
 def _delete_by_sql(lonely: User) -> None:
     execute("DELETE FROM websubmit_user WHERE id = %s", [lonely.pk])
-    sweeping.sweep()
+    residue.sweep()
 
 
 LAUNDRIES: dict[str, Callable[[User], Any]] = {
-    "sweep": lambda lonely: sweeping.sweep(),
+    "sweep": lambda lonely: residue.sweep(),
     "deleted by the application": lambda lonely: lonely.delete(),
     "forgotten": api.forget_principal,
     "deleted past Django": _delete_by_sql,
@@ -565,7 +567,7 @@ LAUNDRIES: dict[str, Callable[[User], Any]] = {
     "login": lambda lonely: Client().post(reverse("websubmit:login"), {"username": lonely.email, "password": PASSWORD}),
     "activity": lambda lonely: api.note_activity(lonely, today=datetime.date(2026, 1, 1)),
     "expire": lambda lonely: expiry.expire(),
-    "verify": lambda lonely: verifying.verify(),
+    "verify": lambda lonely: verification.verify(),
     "vouch": lambda lonely: vouching.vouch(),
 }
 

@@ -16,8 +16,10 @@ from django.db import transaction
 
 from benchmarks.kit.servers import Server, private_redis
 from edna import keypool, signals, tasks
-from edna.operations import expiry, jobs, scrubbing, sweeping
+from edna.operations import jobs
 from edna.operations.jobs import JobState
+from edna.operations.retention import expiry
+from edna.operations.upkeep import residue, scrubbing
 from edna.store.runs import last_runs
 from tests.support import ANONYMISE_ALL, answer_everything, enrol, enrol_many, make_course
 
@@ -162,7 +164,7 @@ def test_what_fails_in_the_night_keeps_nothing_else_from_being_done(
     assert {run.name for run in last_runs(using="default")} >= {"expire", "sweep"}
     monkeypatch.setattr(expiry, "expire", fails)
     swept = []
-    monkeypatch.setattr(sweeping, "sweep", lambda: swept.append(True))
+    monkeypatch.setattr(residue, "sweep", lambda: swept.append(True))
     tasks.maintain()
     assert swept == [True]
     assert "task_stopped task=expire error=ValueError" in caplog.text

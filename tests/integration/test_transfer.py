@@ -41,7 +41,8 @@ from edna.models import (
     SessionLink,
     random_primary_key,
 )
-from edna.operations import audit, bundle, transfer
+from edna.operations import audit
+from edna.operations.exports import bundle, transfer
 from edna.testing import Dump, application_dump
 from tests.support import (
     ANONYMISE_ALL,

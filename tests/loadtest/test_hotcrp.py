@@ -15,7 +15,7 @@ import pytest
 
 from apps.hotcrp_sim.models import ContactInfo, PaperReview
 from benchmarks.kit.driver import Driver
-from edna.operations import eager
+from edna.operations.jobs import eager
 from loadtest import integrity, prepare_hotcrp, samples
 from loadtest.hotcrp_sight import Conference, form_fields, names_a_reviewer, papers
 from loadtest.people import People

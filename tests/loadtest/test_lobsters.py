@@ -21,7 +21,7 @@ from apps.lobsters_sim.keys import DECAY
 from apps.lobsters_sim.models import Story, User, Vote
 from apps.lobsters_sim.seeding import histograms
 from benchmarks.kit.driver import Driver
-from edna.operations import dormancy
+from edna.operations.schedules import rounds
 from loadtest import integrity, prepare_lobsters, samples
 from loadtest.lobsters_town import Absence, Town
 from loadtest.people import Account, People
@@ -140,7 +140,7 @@ class TestPreparing:
         assert all(account.marks["topic_rows"] for account in people.disguisers["topic"])
 
     def test_the_next_run_of_the_schedule_takes_the_dormant_and_tells_nobody_else(self, people: People) -> None:
-        (report,) = dormancy.run_schedules(only=DECAY, dry_run=True)
+        (report,) = rounds.run_schedules(only=DECAY, dry_run=True)
         assert (report.due, report.warned) == (len(people.disguisers["dormant"]), {})
 
     def test_what_is_popular_is_in_the_bins_of_the_statistics(self, people: People) -> None:

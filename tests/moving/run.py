@@ -23,7 +23,7 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
 import edna  # noqa: E402
-from edna.operations import transfer  # noqa: E402
+from edna.operations.exports import transfer  # noqa: E402
 from tests.moving.models import Holder, Piece  # noqa: E402
 from tests.moving.specs import ALL  # noqa: E402
 from tests.moving.truth import VALUES  # noqa: E402

@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from apps.websubmit.models import Answer, User
 from edna import Disguise, Modify
-from edna.operations import batches, jobs
+from edna.operations import jobs
+from edna.operations.jobs import batches
 from tests.installed import registering
 from tests.thorough import thorough
 

@@ -20,7 +20,8 @@ import edna
 from apps.websubmit.models import Answer, Lecture, User
 from edna import Disguise, Keep, Remove
 from edna.admin.forms import MOST_CHOSEN, MOST_LISTED
-from edna.operations import audit, jobs, preview
+from edna.operations import audit, jobs
+from edna.operations.jobs import preview
 from edna.testing.search import finds
 from tests.installed import registering
 from tests.operator.conftest import Operator, address, chosen, without_tokens

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import edna
 from apps.websubmit.models import User
 from edna.models import DormancyNotice
-from edna.operations import dormancy, jobs
+from edna.operations import jobs
+from edna.operations.schedules import rounds
 from tests.schedules import FIRST, NAME, Clock, days, running_clock, scheduled, was_here
 from tests.support import Student, enrol
 
@@ -50,7 +51,7 @@ class Timeline:
         self.do_work()
 
     def do_start(self) -> None:
-        dormancy.run_schedules(only=NAME)
+        rounds.run_schedules(only=NAME)
 
     def do_work(self) -> None:
         for job in jobs.waiting():

@@ -46,7 +46,7 @@ FORMATS = {
     "receipt": ("edna.records.locator", "_PREFIX"),
     "log of updates": ("edna.engine.forwarding.replay_log", "_VERSION"),
     "ledger": ("edna.records.ledgernote", "_VERSION"),
-    "export": ("edna.operations.bundle", "FORMAT"),
+    "export": ("edna.operations.exports.bundle", "FORMAT"),
 }
 
 

@@ -25,7 +25,7 @@ import edna
 from edna.crypto.keys import SecretKey
 from edna.errors import NotYours, PrincipalNotRegistered, UnregisteredOwners
 from edna.models import KeySlot, LastRun, PrincipalEntry
-from edna.operations import sweeping
+from edna.operations.upkeep import residue
 from edna.spec import Disguise
 from edna.testing.dumps import check_foreign_keys, dump_query
 from edna.testing.search import finds
@@ -449,7 +449,7 @@ class Habitat(RuleBasedStateMachine):
 
     def sweep_now(self, crash: int | None = None) -> None:
         before = set((self.latest or self.look())[self.principal])
-        self.survive(lambda: sweeping.sweep(made_by_hand=True), crash)
+        self.survive(lambda: residue.sweep(made_by_hand=True), crash)
         LastRun.objects.all().delete()
         gone = before - set(self.look()[self.principal])
         assert not any(self.oracle.person_of(key) == key for key in gone)

@@ -1,7 +1,7 @@
 """When what is sealed expires: in which bucket new bags are, and on what day it is that old ones are due.
 
 Invariant: a bag stays in the bucket that it was written into, whatever ``EDNA["RETENTION_DAYS"]`` says later, unless it has taken in
-records that are to be kept longer. Does not erase: `edna.operations.expiry` does.
+records that are to be kept longer. Does not erase: `edna.operations.retention.expiry` does.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from edna.management.base import EdnaCommand, operator_of, table
-from edna.operations import expiry
-from edna.operations.expiry import Bucket
+from edna.operations.retention import expiry
+from edna.operations.retention.expiry import Bucket
 
 
 class Command(EdnaCommand):

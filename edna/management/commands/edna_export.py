@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from edna.management.base import EdnaCommand, operator_of
-from edna.operations import transfer
+from edna.operations.exports import transfer
 
 
 class Command(EdnaCommand):

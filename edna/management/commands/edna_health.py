@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from edna.management.base import PARTIAL, EdnaCommand, table
-from edna.operations.health import Health, health
+from edna.operations.upkeep.health import Health, health
 
 
 class Command(EdnaCommand):

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from edna.management.base import EdnaCommand, table, usage
-from edna.operations import holds
+from edna.operations.retention import holds
 
 
 class Command(EdnaCommand):

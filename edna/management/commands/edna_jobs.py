@@ -11,7 +11,7 @@ from edna.management.base import EdnaCommand, operator_of, table, usage
 from edna.management.working import duration, pace, sum_up
 from edna.operations import jobs
 from edna.operations.jobs import JobReport
-from edna.operations.wording import count
+from edna.wording import count
 
 _STEERING: Final[dict[str, Callable[..., JobReport]]] = {
     "pause": jobs.pause,

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, table, usage
-from edna.operations import ledger
-from edna.operations.ledger import Reapplied
+from edna.operations.exports import ledger
+from edna.operations.exports.ledger import Reapplied
 
 
 class Command(EdnaCommand):

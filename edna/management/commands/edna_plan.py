@@ -8,8 +8,8 @@ from django.core.management.base import CommandParser
 
 from edna import api, registry
 from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table, usage
-from edna.operations import preview
-from edna.operations.wording import count
+from edna.operations.jobs import preview
+from edna.wording import count
 
 
 class Command(EdnaCommand):

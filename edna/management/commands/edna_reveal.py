@@ -14,8 +14,8 @@ from edna import api
 from edna.errors import RevealRefused
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
 from edna.operations import audit
-from edna.operations.wording import count
 from edna.spec import model_field
+from edna.wording import count
 
 REASONS: Final = {
     api.Reason.ROW_EXISTS: "a row with this primary key is there already",

@@ -10,9 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from edna import conf
 from edna.management.base import PARTIAL, EdnaCommand, table
-from edna.operations import dormancy, jobs
-from edna.operations.dormancy import ScheduleReport
+from edna.operations import jobs
 from edna.operations.jobs import JobReport
+from edna.operations.schedules import rounds
+from edna.operations.schedules.rounds import ScheduleReport
 
 
 class Command(EdnaCommand):
@@ -33,7 +34,7 @@ class Command(EdnaCommand):
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        reports = dormancy.run_schedules(
+        reports = rounds.run_schedules(
             only=options["schedule"],
             dry_run=options["dry_run"],
             progress=lambda _, done, total: self.show_progress(done, total),

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
-from edna.operations.scrubbing import Scrubbed, scrub
+from edna.operations.upkeep.scrubbing import Scrubbed, scrub
 
 REASONS: Final = {
     "busy": "in use all the time, or an open transaction sees it as it was; run this again when there is less to do",

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
-from edna.operations import sweeping
+from edna.operations.upkeep import residue
 
 WHAT = {
     "pseudoprincipals": "pseudoprincipals to whom nothing refers",
@@ -37,7 +37,7 @@ class Command(EdnaCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        done = sweeping.sweep(made_by_hand=options["made_by_hand"], operator=operator_of(options))
+        done = residue.sweep(made_by_hand=options["made_by_hand"], operator=operator_of(options))
         if options["json"]:
             self.print_json(done.as_dict())
         else:

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from edna import api
 from edna.management.base import DAMAGED, PARTIAL, EdnaCommand, read_stdin, table
-from edna.operations import verifying
-from edna.operations.findings import KINDS, Severity, Verified
+from edna.operations.upkeep import verification
+from edna.operations.upkeep.findings import KINDS, Severity, Verified
 
 
 class Command(EdnaCommand):
@@ -29,7 +29,7 @@ class Command(EdnaCommand):
         key.add_argument("--key-stdin", action="store_true", help="Read a person's secret key from standard input.")
 
     def run(self, options: dict[str, Any]) -> None:
-        found = verifying.verify(secret_key=_key(options), progress=None if options["json"] else self._progress)
+        found = verification.verify(secret_key=_key(options), progress=None if options["json"] else self._progress)
         if options["json"]:
             self.print_json(
                 {

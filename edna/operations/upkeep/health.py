@@ -16,9 +16,11 @@ from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
 from edna import conf, registry, schedules
-from edna.operations import figures, holds, jobs, serverkeys
-from edna.operations.figures import Bucket, KeyPool, Queue, Run
-from edna.operations.wording import count
+from edna.operations import jobs, serverkeys
+from edna.operations.retention import holds
+from edna.operations.upkeep import figures
+from edna.operations.upkeep.figures import Bucket, KeyPool, Queue, Run
+from edna.wording import count
 
 #: Tasks that want doing again and again: after how many days without it somebody should look, and how it is done.
 RECURRING: Final[Mapping[str, tuple[int, str]]] = {

@@ -12,9 +12,9 @@ from edna.db import transactions
 from edna.engine.books import job_lists
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
-from edna.operations.jobreports import JobReport, JobState, report
-from edna.operations.running import bury
-from edna.operations.starting import tell_runners
+from edna.operations.jobs.launch import tell_runners
+from edna.operations.jobs.runner import bury
+from edna.operations.jobs.standing import JobReport, JobState, report
 from edna.store import jobrunners
 from edna.store import jobs as store_jobs
 

@@ -3,7 +3,7 @@
 Guarantees: only what is surely residue goes; whoever reveals later gets everything back, also what named a pseudoprincipal that was
 swept. Nothing is done by an entry that this site did not write: it stays as it is, as evidence, and is counted.
 Works in pages, each a transaction with a number of statements that depends on the relations to principals alone.
-Does not know: pseudoprincipals that texts or other systems name. What it leaves, `edna.operations.verifying` reports.
+Does not know: pseudoprincipals that texts or other systems name. What it leaves, `edna.operations.upkeep.verification` reports.
 """
 
 from __future__ import annotations

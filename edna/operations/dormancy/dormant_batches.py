@@ -1,7 +1,7 @@
 """What a batch of a schedule's job asks and says, in this order: who is still meant, who was disguised, and who gets a mail.
 
 Invariants: whoever returned, up to the transaction that would disguise them, is left alone; a receipt is mailed after the commit, at most
-once. Does not know when a schedule runs (`dormancy`), nor how a batch is done (`batches`).
+once. Does not know when a schedule runs (`rounds`), nor how a batch is done (`batches`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from edna import logs, registry, schedules
 from edna.api import Receipt
 from edna.engine.books.expiry_dates import today as utc_day
 from edna.errors import UnknownSchedule
-from edna.operations import absences
-from edna.operations.mailing import Mailer
+from edna.operations.dormancy import absences
+from edna.operations.dormancy.mailer import Mailer
 from edna.schedules import Notice
 from edna.store import dormancy as stored
 from edna.store.dormancy import Told

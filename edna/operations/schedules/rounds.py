@@ -23,10 +23,11 @@ from edna.db import transactions
 from edna.engine.books.expiry_dates import today as utc_day
 from edna.engine.graph.references import reference_of
 from edna.errors import EdnaError
-from edna.operations import absences, jobs
-from edna.operations.absences import Absence
-from edna.operations.mailing import Mailer
-from edna.operations.turns import Turn
+from edna.operations import jobs
+from edna.operations.dormancy import absences
+from edna.operations.dormancy.absences import Absence
+from edna.operations.dormancy.mailer import Mailer
+from edna.operations.schedules.turns import Turn
 from edna.schedules import Notice, Schedule
 from edna.store import dormancy as stored
 from edna.store import serverkeys

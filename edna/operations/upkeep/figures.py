@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edna import keypool, registry
-from edna.operations import expiry, running
-from edna.operations.expiry import Bucket
+from edna.operations.jobs import runner
+from edna.operations.retention import expiry
+from edna.operations.retention.expiry import Bucket
 from edna.store import runs as store_runs
 from edna.store import statistics
 from edna.store.runs import Run
@@ -47,7 +48,7 @@ def key_pool() -> KeyPool:
 
 def queue() -> Queue:
     """Four statements."""
-    return statistics.queue(alive_since=running.alive_since(), using=registry.database())
+    return statistics.queue(alive_since=runner.alive_since(), using=registry.database())
 
 
 def storage() -> list[Bucket]:

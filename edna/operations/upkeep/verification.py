@@ -26,8 +26,10 @@ from edna.engine.graph.references import without_row
 from edna.engine.pseudoprincipals import orphans
 from edna.engine.revealing.files import contents_of
 from edna.errors import BagError, EntryForged, KeyMalformed, WrongKey
-from edna.operations import audit, expiry, jobs, serverkeys, sweeping
-from edna.operations.findings import MOST_NAMED, Severity, Verified
+from edna.operations import audit, jobs, serverkeys
+from edna.operations.retention import expiry
+from edna.operations.upkeep import residue
+from edna.operations.upkeep.findings import MOST_NAMED, Severity, Verified
 from edna.records.locator import SEALED_LOCATOR_BYTES, BagKind
 from edna.store import inspection, vouching
 from edna.store.inspection import SeenBag, SeenEntry
@@ -117,7 +119,7 @@ class _Walker:
                 # The number of the row: it is nobody's, and how else would it be found.
                 self._found.find("row_without_entry", list(page))
             kind = "orphan" if orphans.may_be_swept(model, made_by_hand=False, using=self._using) else "orphan_kept"
-            self._found.find(kind, list(sweeping.orphaned(model)))
+            self._found.find(kind, list(residue.orphaned(model)))
 
     def slots(self) -> None:
         for page in self._pages("slots", inspection.slots(using=self._using)):

@@ -14,7 +14,7 @@ from django.db import connection
 import edna
 from edna import api, signals
 from edna.models import Bag, Job, JobItem, JobRunner, PrincipalEntry, SessionLink
-from edna.operations import sweeping
+from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
 from tests.support import execute, statements
 
@@ -46,7 +46,7 @@ def pseudoprincipals(world: Any, ada: Person) -> int:
 def test_who_owns_something_stays(world: Any, ada: Person) -> None:
     before = application_dump()
     receipt = ada.disguise("world.anonymise")
-    assert sweeping.sweep().as_dict() == NOTHING
+    assert residue.sweep().as_dict() == NOTHING
     assert ada.reveal(receipt).complete
     assert application_dump() == before
 
@@ -63,7 +63,7 @@ def test_who_owns_nothing_any_more_goes_with_their_entry(world: Any, ada: Person
 
     signals.rows_removed.connect(listen, sender=world.Person)
     try:
-        assert sweeping.sweep().pseudoprincipals == 1
+        assert residue.sweep().pseudoprincipals == 1
     finally:
         signals.rows_removed.disconnect(listen, sender=world.Person)
     assert not world.Person.objects.filter(pk=owner).exists()
@@ -79,9 +79,9 @@ def test_a_chain_of_pseudoprincipals_comes_back_in_any_order(world: Any, ada: Pe
     """The first ones own nothing since the second disguise, whose records, sealed to ada, name them."""
     before = application_dump()
     receipts = [ada.disguise("world.anonymise"), ada.disguise(second, with_key=True)]
-    assert sweeping.sweep().pseudoprincipals == 3
+    assert residue.sweep().pseudoprincipals == 3
     ada.reveal(receipts.pop(first))
-    sweeping.sweep()
+    residue.sweep()
     assert ada.reveal(receipts[0]).complete
     assert application_dump() == before
     assert Bag.objects.count() == 0
@@ -91,17 +91,17 @@ def test_a_chain_of_pseudoprincipals_comes_back_in_any_order(world: Any, ada: Pe
 def test_rows_that_were_removed_with_the_key_at_hand_name_the_swept(world: Any, ada: Person) -> None:
     before = application_dump()
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.leave", with_key=True)]
-    sweeping.sweep()
+    residue.sweep()
     for receipt in reversed(receipts):
         assert ada.reveal(receipt).complete
-        sweeping.sweep()
+        residue.sweep()
     assert application_dump() == before
 
 
 def test_who_is_made_again_is_a_pseudoprincipal_and_goes_in_the_end(world: Any, ada: Person) -> None:
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.prune", with_key=True)]
     swept = set(world.Person.objects.exclude(pk=ada.user.pk).values_list("pk", flat=True))
-    sweeping.sweep()
+    residue.sweep()
     ada.reveal(receipts[1])
     back = list(world.Person.objects.exclude(pk=ada.user.pk))
     assert {each.pk for each in back} <= swept
@@ -118,7 +118,7 @@ def test_somebody_else_has_the_key_by_now(world: Any, ada: Person) -> None:
     before = application_dump()
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.prune", with_key=True)]
     taken = list(world.Person.objects.exclude(pk=ada.user.pk).values_list("pk", flat=True))
-    sweeping.sweep()
+    residue.sweep()
     free = [pk for pk in taken if not world.Person.objects.filter(pk=pk).exists()]
     assert len(free) == 3
     strangers = [world.Person.objects.create(pk=pk, handle=f"stranger {n}") for n, pk in enumerate(free)]
@@ -135,7 +135,7 @@ def test_after_a_rotation_the_old_keys_of_the_swept_open_nothing(world: Any, ada
     before = application_dump()
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.prune", with_key=True)]
     old = {bytes(entry.public_key) for entry in PrincipalEntry.objects.all()}
-    sweeping.sweep()
+    residue.sweep()
     with ada.unlock() as unlocked:
         ada = Person(ada.user, edna.rotate(unlocked).secret_key)
     ada.reveal(receipts[1])
@@ -153,7 +153,7 @@ def test_who_is_named_by_somebody_elses_records_stays(world: Any, ada: Person) -
     ada_receipt = ada.disguise("world.anonymise")
     bert_receipt = bert.disguise("world.leave")
     # The one who stands for ada in bert's sealed like owns nothing, and is mentioned there.
-    assert sweeping.sweep().pseudoprincipals == 0
+    assert residue.sweep().pseudoprincipals == 0
     assert ada.reveal(ada_receipt).held or True
     assert bert.reveal(bert_receipt).complete
     for receipt in (entry.receipt for entry in ada.history()):
@@ -166,7 +166,7 @@ def test_a_disguise_for_which_a_bag_waits_keeps_its_pseudoprincipals(world: Any,
     before = application_dump()
     ada.disguise("world.anonymise")
     edna.disguise_all("world.prune")
-    assert sweeping.sweep().pseudoprincipals == 0
+    assert residue.sweep().pseudoprincipals == 0
     ada.reveal_everything()
     assert application_dump() == before
 
@@ -179,8 +179,8 @@ def test_nobody_is_swept_where_sessions_may_have_made_some(world: Any, ada: Pers
     try:
         with edna.session(ada.user, "world.by-hand") as session:
             session.new_pseudoprincipal()
-        assert sweeping.sweep().pseudoprincipals == 0
-        assert sweeping.sweep(made_by_hand=True).pseudoprincipals == 1
+        assert residue.sweep().pseudoprincipals == 0
+        assert residue.sweep(made_by_hand=True).pseudoprincipals == 1
         assert ada.reveal(session.receipt).complete
     finally:
         edna.unregister(callback)
@@ -188,7 +188,7 @@ def test_nobody_is_swept_where_sessions_may_have_made_some(world: Any, ada: Pers
 
 def test_natural_people_who_own_nothing_stay(world: Any) -> None:
     person(world)
-    assert sweeping.sweep().as_dict() == NOTHING
+    assert residue.sweep().as_dict() == NOTHING
 
 
 def test_as_many_statements_for_many_as_for_few(world: Any, ada: Person) -> None:
@@ -196,9 +196,9 @@ def test_as_many_statements_for_many_as_for_few(world: Any, ada: Person) -> None
         world.Note.objects.bulk_create(world.Note(author=ada.user, text="n") for _ in range(count))
         ada.disguise("world.anonymise")
         world.Note.objects.all().delete()
-        return len(statements(lambda: sweeping.sweep()))
+        return len(statements(lambda: residue.sweep()))
 
-    sweeping.sweep()
+    residue.sweep()
     few = orphans(1)
     assert orphans(20) == few
     assert pseudoprincipals(world, ada) == 0
@@ -217,11 +217,11 @@ def test_an_entry_whose_row_was_deleted_past_django_is_detached(world: Any, ada:
     JobItem.objects.create(job=job.pk, reference=str(bert.user.pk))
     api.end_sessions_on_removal(bert.user, "b" * 32)
     assert execute("DELETE FROM world_person WHERE id = %s", [key]) == 1
-    assert sweeping.sweep().detached == 1
+    assert residue.sweep().detached == 1
     assert (JobItem.objects.count(), SessionLink.objects.count()) == (0, 0)
     entry.refresh_from_db()
     assert (entry.reference, entry.model, entry.natural, entry.last_seen_on) == (None, "", False, None)
-    assert sweeping.sweep().detached == 0
+    assert residue.sweep().detached == 0
 
 
 def test_links_of_sessions_that_are_over(world: Any) -> None:
@@ -229,20 +229,20 @@ def test_links_of_sessions_that_are_over(world: Any) -> None:
     api.end_sessions_on_removal(ada.user, "k" * 32)
     Session.objects.create(session_key="s" * 32, session_data="", expire_date="2030-01-01T00:00Z")
     api.end_sessions_on_removal(ada.user, "s" * 32)
-    assert sweeping.sweep().session_links == 1
+    assert residue.sweep().session_links == 1
     assert [link.session_key for link in SessionLink.objects.all()] == ["s" * 32]
 
 
 def test_links_stay_where_sessions_live_elsewhere(world: Any, settings: Any) -> None:
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.cache"
     api.end_sessions_on_removal(person(world).user, "k" * 32)
-    assert sweeping.sweep().session_links == 0
+    assert residue.sweep().session_links == 0
 
 
 def test_lists_and_runners_of_jobs_that_are_gone(world: Any) -> None:
     JobItem.objects.create(job=5, reference="7")
     JobRunner.objects.create(job=5, name="a", seen_at="2030-01-01T00:00Z")
-    assert sweeping.sweep().job_rows == 2
+    assert residue.sweep().job_rows == 2
     assert not JobItem.objects.exists()
     assert not JobRunner.objects.exists()
     assert Job.objects.count() == 0

@@ -24,8 +24,8 @@ from django.utils import timezone
 from edna import conf, logs
 from edna.db import transactions
 from edna.errors import ConstraintRefused, DatabaseBusy
-from edna.operations import batches
-from edna.operations.batches import Work
+from edna.operations.jobs import batches
+from edna.operations.jobs.batches import Work
 from edna.store import jobrunners
 from edna.store import jobs as store_jobs
 from edna.store.jobrunners import RunnerRow

@@ -10,7 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 
 import edna
 from edna.engine.pseudoprincipals import orphans
-from edna.operations import sweeping, verifying
+from edna.operations.upkeep import residue, verification
 from edna.testing import Person
 from tests.zoo.models import lending, studio, town
 from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
@@ -32,9 +32,9 @@ def orphan() -> town.Citizen:
 def test_a_generic_key_keeps_a_pseudoprincipal() -> None:
     left = orphan()
     flag = town.Flag.objects.create(target=left, note="Who is this?")
-    assert sweeping.sweep().pseudoprincipals == 0
+    assert residue.sweep().pseudoprincipals == 0
     flag.delete()
-    assert sweeping.sweep().pseudoprincipals == 1
+    assert residue.sweep().pseudoprincipals == 1
     assert not town.Citizen.objects.filter(pk=left.pk).exists()
 
 
@@ -42,7 +42,7 @@ def test_a_generic_key_to_another_table_does_not() -> None:
     left = orphan()
     kind = ContentType.objects.get_for_model(town.Post)
     town.Flag.objects.create(content_type=kind, object_id=left.pk, note="Not them")
-    assert sweeping.sweep().pseudoprincipals == 1
+    assert residue.sweep().pseudoprincipals == 1
 
 
 def test_a_generic_key_of_numbers_cannot_be_about_somebody_with_a_uuid() -> None:
@@ -56,9 +56,9 @@ def test_where_foreign_keys_refer_to_another_column_nobody_is_swept() -> None:
 
 def test_a_pseudoprincipal_without_an_entry_is_found_by_its_address_and_its_key() -> None:
     left = orphan()
-    sweeping.store.delete_entries(
-        sweeping.store.entries_by_reference("zoo.citizen", [str(left.pk)], using="default"), using="default"
+    residue.store.delete_entries(
+        residue.store.entries_by_reference("zoo.citizen", [str(left.pk)], using="default"), using="default"
     )
     town.Citizen.objects.create(pk=-1, email="nobody@example.org")  # a site's own way to say "nobody"
-    found: dict[str, Any] = {each.kind: each.ids for each in verifying.verify().findings}
+    found: dict[str, Any] = {each.kind: each.ids for each in verification.verify().findings}
     assert found == {"row_without_entry": [str(left.pk)]}

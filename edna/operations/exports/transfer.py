@@ -18,7 +18,8 @@ from django.utils import timezone
 from edna import registry
 from edna.db.rows import Table
 from edna.errors import FileRefused, TablesNotEmpty
-from edna.operations import audit, bundle
+from edna.operations import audit
+from edna.operations.exports import bundle
 from edna.store import serverkeys
 from edna.store import transfer as store
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from edna import registry
 from edna.errors import JobUnknown
-from edna.operations.running import alive_since, is_alive
+from edna.operations.jobs.runner import alive_since, is_alive
 from edna.store import jobrunners
 from edna.store import jobs as store_jobs
 from edna.store.jobs import JobRow

@@ -18,8 +18,9 @@ from apps.websubmit.models import Answer, Lecture
 from edna import errors
 from edna.crypto.keys import SecretKey
 from edna.models import AuditEntry, Bag, FileTask, Job, JobItem, KeySlot, LegalHold, PrincipalEntry, Replay
-from edna.operations import audit, verifying
-from edna.operations.findings import KINDS, Severity, Verified
+from edna.operations import audit
+from edna.operations.upkeep import verification
+from edna.operations.upkeep.findings import KINDS, Severity, Verified
 from edna.records.bag import BagKind
 from edna.testing.search import finds
 from tests.support import (
@@ -72,7 +73,7 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_a_sound_store(bea: Student) -> None:
-    verified = verifying.verify(secret_key=bea.secret_key)
+    verified = verification.verify(secret_key=bea.secret_key)
     assert (verified.findings, verified.worst) == ([], None)
     assert verified.seen["entries"] == PrincipalEntry.objects.count()
     assert verified.seen["bags"] == Bag.objects.count() == 3
@@ -287,7 +288,7 @@ if connection.vendor != "mysql":  # there, these columns are of 32 bytes by thei
 def test_what_is_broken_is_found_and_named(bea: Student, breaking: Breaking) -> None:
     name = breaking(bea)
     kind = BREAKINGS[breaking]
-    assert found_by(verifying.verify()) == {kind: [] if name is None else [name]}
+    assert found_by(verification.verify()) == {kind: [] if name is None else [name]}
     status, text = run()
     assert status == {Severity.ATTENTION: 3, Severity.DAMAGE: 4}[KINDS[kind].severity]
     assert kind in text
@@ -307,7 +308,7 @@ def test_a_twin_in_a_table_that_was_restored_without_its_index(bea: Student) -> 
     execute(f'ALTER TABLE edna_bag DROP CONSTRAINT "{name}"')
     bag = Bag.objects.all()[0]
     twin = Bag.objects.create(index=bytes(bag.index), sealed=bytes(bag.sealed))
-    assert found_by(verifying.verify()) == {"duplicate": sorted([bag.pk, twin.pk])}
+    assert found_by(verification.verify()) == {"duplicate": sorted([bag.pk, twin.pk])}
 
 
 def test_a_file_that_waits_for_more_than_a_day(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,13 +318,13 @@ def test_a_file_that_waits_for_more_than_a_day(bea: Student, monkeypatch: pytest
 
     task = PendingFile("a.b.c", "x", 1, b"d" * 32)
     add_file_tasks([file_tasks.replace(task, mac=file_tasks._macs(task)[0])], using="default")
-    assert found_by(verifying.verify()) == {}
-    assert found_by(verifying.verify()) == {}
+    assert found_by(verification.verify()) == {}
+    assert found_by(verification.verify()) == {}
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1, hours=1)
     monkeypatch.setattr("django.utils.timezone.now", lambda: later)
-    assert found_by(verifying.verify()) == {"file_task_old": [task.id]}
+    assert found_by(verification.verify()) == {"file_task_old": [task.id]}
     FileTask.objects.all().delete()
-    assert found_by(verifying.verify()) == {}
+    assert found_by(verification.verify()) == {}
 
 
 def test_an_orphan_that_something_may_name_is_no_reason_to_worry(bea: Student) -> None:
@@ -333,7 +334,7 @@ def test_an_orphan_that_something_may_name_is_no_reason_to_worry(bea: Student) -
 
     try:
         entry = orphan(bea)
-        assert found_by(verifying.verify()) == {"orphan_kept": [entry]}
+        assert found_by(verification.verify()) == {"orphan_kept": [entry]}
         assert run()[0] == 0
     finally:
         edna.unregister(callback)
@@ -348,24 +349,24 @@ def test_a_bag_of_the_person_that_was_changed(bea: Student) -> None:
     bag = Bag.objects.get(index=receipt.locator.index(BagKind.DIFF, 0))
     sealed = bytes(bag.sealed)
     _set("edna_bag", "sealed", sealed[:-1] + bytes([sealed[-1] ^ 1]), bag.pk)
-    assert found_by(verifying.verify()) == {}
+    assert found_by(verification.verify()) == {}
     other = Bag.objects.get(index=receipt.locator.index(BagKind.SPEAKS_FOR, 0))
-    assert found_by(verifying.verify(secret_key=bea.secret_key)) == {"person_damaged": sorted([bag.pk, other.pk])}
+    assert found_by(verification.verify(secret_key=bea.secret_key)) == {"person_damaged": sorted([bag.pk, other.pk])}
 
 
 def test_a_bag_of_the_person_that_is_missing(bea: Student) -> None:
     receipt = bea.history()[0].receipt
     Bag.objects.filter(index=receipt.locator.index(BagKind.SPEAKS_FOR, 0)).delete()
     left = Bag.objects.get(index=receipt.locator.index(BagKind.DIFF, 0))
-    assert found_by(verifying.verify(secret_key=bea.secret_key)) == {"person_damaged": [left.pk]}
+    assert found_by(verification.verify(secret_key=bea.secret_key)) == {"person_damaged": [left.pk]}
     left.delete()
-    verified = verifying.verify(secret_key=bea.secret_key)
+    verified = verification.verify(secret_key=bea.secret_key)
     assert (found_by(verified), verified.worst) == ({"person_nothing": []}, Severity.NOTE)
 
 
 def test_a_server_key_that_is_missing(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key of the server, long enough"]}
-    assert set(found_by(verifying.verify(secret_key=bea.secret_key))) == {
+    assert set(found_by(verification.verify(secret_key=bea.secret_key))) == {
         "server_key",
         "server_key_missing",
         "entry_tag",
@@ -398,14 +399,14 @@ def test_the_command_takes_a_key_and_tells_nothing(
 
 def test_the_key_of_nobody(db: None) -> None:
     with pytest.raises(errors.PrincipalNotRegistered):
-        verifying.verify(secret_key=edna.SecretKey.generate())
+        verification.verify(secret_key=edna.SecretKey.generate())
 
 
 def test_as_many_statements_for_many_rows_as_for_few(bea: Student) -> None:
-    verifying.verify()
-    few = len(statements(verifying.verify))
+    verification.verify()
+    few = len(statements(verification.verify))
     others = [enrol() for _ in range(5)]
     answer_everything(*others)
     for each in others:
         each.disguise(ANONYMISE_LECTURE, lecture=lecture(2))
-    assert len(statements(verifying.verify)) == few
+    assert len(statements(verification.verify)) == few

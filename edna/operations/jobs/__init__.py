@@ -15,14 +15,15 @@ from collections.abc import Callable
 from edna import logs, registry
 from edna.db import transactions
 from edna.errors import JobForged
-from edna.operations import audit, serverkeys
-from edna.operations.batches import Work
-from edna.operations.jobreports import JobReport, JobState, forged, report, reports, waiting
-from edna.operations.running import Runner, alive_since
-from edna.operations.starting import refuse_client_mode, start
-from edna.operations.steering import cancel, clear_up_after_runners, pause, resume, retry, tidy
+from edna.operations import audit
+from edna.operations.jobs.batches import Work
+from edna.operations.jobs.control import cancel, clear_up_after_runners, pause, resume, retry, tidy
+from edna.operations.jobs.launch import refuse_client_mode, start
+from edna.operations.jobs.runner import Runner, alive_since
+from edna.operations.jobs.standing import JobReport, JobState, forged, report, reports, waiting
 from edna.spec import parsed_params
 from edna.store import jobs as store_jobs
+from edna.store import serverkeys
 
 __all__ = [
     "JobReport",
@@ -62,7 +63,7 @@ def run(
     deadline = None if seconds is None else time.monotonic() + seconds
     job = report(job_id)
     if job.state is JobState.RUNNING:
-        serverkeys.require()
+        serverkeys.require(using=registry.database())
         if not job.sound:
             _refuse(job)
         cls = registry.get(job.disguise)

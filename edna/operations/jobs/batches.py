@@ -3,7 +3,7 @@
 Invariants: a principal is disguised and off the list, or neither, and whole, never in chunks, so that a kill leaves nothing half
 done; the number of statements depends on the disguise's tables, not on principals or rows. Who is no longer there, has no key, or
 has returned (of a schedule), is skipped; whom this site did not put on the list, is refused. Does not know what to do about
-failures, nor when to go on: see `running`.
+failures, nor when to go on: see `runner`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
-from edna.operations import audit, dormant_batches
+from edna.operations import audit
+from edna.operations.dormancy import dormant_batches
 from edna.records.locator import Receipt
 from edna.spec import Disguise
 from edna.store import jobs as store_jobs

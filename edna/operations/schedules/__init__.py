@@ -1,0 +1,1 @@
+"""Runs what `edna.schedules` declares: the rounds, and whose turn it is to make them."""
