@@ -12,8 +12,9 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
-from django.db.models import SET_DEFAULT, SET_NULL, Field, ForeignKey, Model, UniqueConstraint
+from django.db.models import SET_DEFAULT, SET_NULL, Field, ForeignKey, Model, Q, UniqueConstraint
 
+from edna import conditions
 from edna.errors import DanglingReferences
 from edna.spec import Decorrelate, Disguise, Remove
 
@@ -221,15 +222,18 @@ def kept(disguise: type[Disguise], model: type[Model], name: str) -> bool:
 def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
     """A step on the relation's model follows this very relation to the removed row's owners, without leaving rows out.
 
-    To exactly those: with one owner more, or one less, rows would stay that have to go, or the other way round.
+    To exactly those: with one owner more, or one less, rows would stay that have to go, or the other way round. Where the removal has a
+    condition, the step may have the same one, written along the relation.
     """
     for remove in removed_models(disguise)[relation.target]:
         ways = ways_along(relation, remove)
         for step in disguise.steps():
-            if not same_table(step.model, relation.model) or step.where is not None:
+            if not same_table(step.model, relation.model):
                 continue
-            if isinstance(step, Remove) and set(step.owners) in ways:
+            if isinstance(step, Remove) and any(takes_all(step, way) for way in ways):
                 break
+            if step.where is not None:
+                continue
             # Shared rows: where another owner keeps the row, the principal's own column is re-pointed.
             if isinstance(step, Remove) and not remove.owners and relation.field.name in step.owners:
                 break
@@ -238,6 +242,11 @@ def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
         else:
             return False
     return True
+
+
+def takes_all(step: Remove, way: Way) -> bool:
+    """Whether a step removes every row that refers to a removed one in this way."""
+    return frozenset(step.owners) == way.owners and conditions.leaves_nothing_out(step.where, of=way.where)
 
 
 def closes_circle(disguise: type[Disguise], relation: Relation) -> bool:
@@ -262,21 +271,30 @@ def closes_circle(disguise: type[Disguise], relation: Relation) -> bool:
     )
 
 
-def paths_along(name: str, remove: Remove) -> set[str]:
-    """The owner paths of a row that refers by ``name`` to a row that ``remove`` takes."""
-    return {f"{name}__{owner}" for owner in remove.owners} or {name}
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The owner paths of rows that refer to rows which a step removes, and its condition as seen from them, if it can be."""
+
+    owners: frozenset[str]
+    where: Q | None
 
 
-def ways_along(relation: Relation, remove: Remove) -> list[set[str]]:
-    """`paths_along`, in every way in which they can be written where the relation leads to a parent or child of the model."""
+def way_by(path: str, remove: Remove) -> Way:
+    """Of rows that refer by ``path`` to rows that ``remove`` takes."""
+    owners = frozenset(f"{path}__{owner}" for owner in remove.owners) or frozenset({path})
+    return Way(owners, conditions.along(remove.where, path))
+
+
+def ways_along(relation: Relation, remove: Remove) -> list[Way]:
+    """`way_by`, in every way in which it can be written where the relation leads to a parent or child of the model."""
     name, target, model = relation.field.name, relation.target, remove.model
     if same_table(target, model) or model in target._meta.get_parent_list():
-        return [paths_along(name, remove)]
-    ways = [paths_along("__".join((name, *down)), remove) for down in _descents(target, model)]
+        return [way_by(name, remove)]
+    ways = [way_by("__".join((name, *down)), remove) for down in _descents(target, model)]
     fields = {field.name for field in target._meta.get_fields()}
     if all(owner.partition("__")[0] in fields for owner in remove.owners):
         # Of all objects of the parent, not of this kind alone: more than has to go, and nothing is left over.
-        ways.append(paths_along(name, remove))
+        ways.append(Way(way_by(name, remove).owners, None))
     return ways
 
 
@@ -303,14 +321,9 @@ def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: t
             continue
         if (relation.content_type_field_name, relation.object_id_field_name) != (key.ct_field, key.fk_field):
             continue
-        name = relation.related_query_name()
-        owners = {frozenset(paths_along(name, remove)) for remove in removed_models(disguise)[target]}
-        steps = {
-            frozenset(step.owners)
-            for step in disguise.steps()
-            if isinstance(step, Remove) and step.where is None and same_table(step.model, key.model)
-        }
-        if owners <= steps:
+        steps = [step for step in disguise.removals() if same_table(step.model, key.model)]
+        ways = [way_by(relation.related_query_name(), remove) for remove in removed_models(disguise)[target]]
+        if all(any(takes_all(step, way) for step in steps) for way in ways):
             return True
     return False
 

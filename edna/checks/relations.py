@@ -8,12 +8,13 @@ from typing import Any, Final
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import CharField, EmailField, Field, GenericIPAddressField
+from django.db.models import CharField, EmailField, Field, GenericIPAddressField, Q
 
 from edna import coverage
 from edna.checks.returning import grants
 from edna.checks.settings import principal_models
 from edna.checks.steps import expression, in_key, is_table, name_of, written_owner
+from edna.conditions import written as written_condition
 from edna.coverage import Relation, same_table
 from edna.spec import Disguise, Modify
 
@@ -204,15 +205,22 @@ def _cover(disguise: type[Disguise], relation: Relation) -> str:
     """The steps that would cover the relation, as they have to be written."""
     name, removes = expression(relation.model), coverage.removed_models(disguise)[relation.target]
     ways = [
-        coverage.ways_along(relation, remove) or [coverage.paths_along(relation.field.name, remove)]
+        (coverage.ways_along(relation, remove) or [coverage.way_by(relation.field.name, remove)])[0]
         for remove in removes
     ]
-    paths = dict.fromkeys(tuple(sorted(found[0])) for found in ways)
     terms = ", returning=edna.NOTHING" if grants(relation.model) else ""
-    steps = " and ".join(f"Remove({name}{written_owner(owners)}{terms})" for owners in paths)
+    steps = " and ".join(
+        dict.fromkeys(
+            f"Remove({name}{written_owner(sorted(way.owners))}{_condition(way.where)}{terms})" for way in ways
+        )
+    )
     if all(not remove.owners for remove in removes):
         steps += f' or Decorrelate({name}, owner="{relation.field.name}")'
     return steps
+
+
+def _condition(where: Q | None) -> str:
+    return "" if where is None else f", where={written_condition(where)}"
 
 
 def _keep(relation: Relation) -> str:

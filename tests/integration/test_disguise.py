@@ -23,6 +23,7 @@ from tests.support import (
     DELETE,
     Student,
     answer_everything,
+    cut_into_chunks,
     edna_dump,
     enrol,
     enrol_many,
@@ -175,6 +176,29 @@ def test_trees_and_hidden_tables_go_and_come_back(world: Any) -> None:
     assert outcome.held == []
     assert application_dump() == before
     assert edna_dump() == tables
+
+
+@pytest.mark.parametrize("rows", [None, 2])
+def test_a_condition_goes_along_with_what_refers_to_the_rows(world: Any, rows: int | None) -> None:
+    """Written along the relation it covers it: what belongs to rows that stay, stays; in chunks as well."""
+    ada, bob = person(world, "ada"), person(world, "bob")
+    grow(world, ada.user, bob.user)
+    before = application_dump()
+    meant = set(world.Note.objects.filter(author=ada.user, tags__name="red", reply_to__isnull=False))
+    likes = world.Like.objects.exclude(note__in=meant).count()
+
+    with cut_into_chunks(rows):
+        receipt = ada.disguise("world.withdraw", tag="red")
+
+    left = world.Note.objects.all()
+    assert meant
+    assert set(left) & meant == set()
+    assert left.filter(author=ada.user).exists()
+    assert world.Like.objects.count() == likes
+    assert not world.Like.objects.exclude(note__in=left).exists()
+    with cut_into_chunks(rows):
+        assert ada.reveal(receipt).complete
+    assert application_dump() == before
 
 
 def test_both_leave_and_return_in_any_order(world: Any) -> None:

@@ -16,7 +16,7 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.core.checks import CheckMessage, Tags, run_checks
 from django.db import connection, connections
-from django.db.models import Q
+from django.db.models import Exists, Q
 
 import edna
 from edna import Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove, placeholders, registry, schedules
@@ -138,11 +138,18 @@ def message(messages: list[CheckMessage], check_id: str) -> CheckMessage:
 LETTERS = Remove(Letter, owner="author")
 READERS = Remove(Letter.readers.through, owner="letter__author")
 COMMENTS = Remove(Comment, owner="author")
+
+
+def along_comment(pin: Remove, where: Q) -> Remove:
+    return Remove(pin.model, owner=pin.owner, where=where)
+
+
 PINS = [
     Remove(Pin, owner="comment__author"),
     Remove(LoosePin, owner="comment__author"),
     Remove(DatabasePin, owner="comment__author"),
 ]
+FEW_COMMENTS = Remove(Comment, owner="author", where=Q(post__rating=1))
 POSTS = Remove(Post, owner="author")
 RATED = Q(rating__gt=Param("limit"))
 
@@ -333,6 +340,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         "E201",
         spec(COMMENTS, Remove(Pin, owner="comment__author", where=Q(pk=1)), *PINS[1:]),
         spec(COMMENTS, *PINS),
+    ),
+    "foreign key covered under another condition": (
+        "E201",
+        spec(FEW_COMMENTS, *(along_comment(pin, Q(comment__post__rating=2)) for pin in PINS)),
+        spec(FEW_COMMENTS, *(along_comment(pin, Q(comment__post__rating=1)) for pin in PINS)),
     ),
     "foreign key covered for another owner": (
         "E201",
@@ -571,6 +583,15 @@ def test_hint_for_the_table_of_rights_ends_them(run: Run) -> None:
 def test_hint_for_emptied_rows_is_the_code_that_is_missing(run: Run) -> None:
     hint = message(run(spec(Remove(Person))), "W207").hint
     assert 'Modify(Remark, owner="author", set={"author_email": \'\', "author_name": None})' in hint
+
+
+def test_hint_writes_the_condition_along_the_relation(run: Run) -> None:
+    """A condition that cannot be carried along leaves the step without one, which takes more."""
+    hint = message(run(spec(FEW_COMMENTS)), "E201").hint
+    assert 'Remove(Pin, owner="comment__author", where=Q(comment__post__rating=1))' in hint
+    edna.unregister(registry.get("checks.sample"))
+    hint = message(run(spec(Remove(Comment, owner="author", where=Q(Exists(Post.objects.all()))))), "E201").hint
+    assert 'Remove(Pin, owner="comment__author")' in hint
 
 
 def test_covered_relations_by_either_kind_of_step(run: Run) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import decimal
 
+from django.db.models import Q
+
 import edna
-from edna import Decorrelate, Disguise, Modify, Remove, placeholders
+from edna import Decorrelate, Disguise, Modify, Param, Remove, placeholders
 
 from .models import (
     Badge,
@@ -51,6 +53,23 @@ class Leave(Disguise):
         Remove(Document, owner="owner"),
         Remove(Portrait, owner="owner"),
         Remove(Contract, owner=["first", "second"]),
+    ]
+
+
+def _tagged(path: str) -> Q:
+    return Q(**{f"{path}tags__name": Param("tag"), f"{path}reply_to__isnull": False})
+
+
+class Withdraw(Disguise):
+    """Some notes, with all that refers to them, and nothing of the others."""
+
+    name = "world.withdraw"
+    params = {"tag": str}
+    transformations = [
+        Remove(Note, owner="author", where=_tagged("")),
+        Remove(Note.tags.through, owner="note__author", where=_tagged("note__")),
+        Remove(Pin, owner="note__author", where=_tagged("note__")),
+        Remove(Like, owner="note__author", where=_tagged("note__")),
     ]
 
 
@@ -140,6 +159,7 @@ ALL = (
     AnonymousVillager,
     AnonymousMember,
     Leave,
+    Withdraw,
     Anonymise,
     Prune,
     Redact,
