@@ -11,9 +11,9 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CharField, EmailField, Field, GenericIPAddressField, Q
 
 from edna import coverage
-from edna.checks.returning import grants
 from edna.checks.settings import principal_models
 from edna.checks.steps import expression, in_key, is_table, name_of, written_owner
+from edna.checks.terms import grants
 from edna.conditions import written as written_condition
 from edna.coverage import Relation, same_table
 from edna.spec import Disguise, Modify

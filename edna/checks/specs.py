@@ -14,9 +14,9 @@ from edna import registry
 from edna.checks.overlaps import twice_changed
 from edna.checks.pseudoprincipals import check_generator, check_primary_key, find_generator, needs_pseudoprincipals
 from edna.checks.relations import check_relations
-from edna.checks.returning import check_returning
 from edna.checks.settings import principal_models
 from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, usable_steps
+from edna.checks.terms import check_returning
 from edna.errors import SpecError
 from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal
 

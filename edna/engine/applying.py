@@ -21,8 +21,8 @@ from edna.engine.books import noted
 from edna.engine.books.measurements import measuring
 from edna.engine.by_hand import handmade
 from edna.engine.by_hand.handmade import Session
-from edna.engine.chunks import disguising as disguising_in_chunks
-from edna.engine.chunks import revealing as revealing_in_chunks
+from edna.engine.chunks import disguise as disguising_in_chunks
+from edna.engine.chunks import reveal as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome

@@ -15,7 +15,7 @@ from django.test.utils import override_settings
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, errors, placeholders, registry, signals, store
 from edna.db import transactions
-from edna.engine.chunks import disguising
+from edna.engine.chunks import disguise as disguising
 from edna.engine.chunks.parts import Part, split
 from edna.engine.disguising import execute as execution
 from edna.engine.planning.steps import Target

@@ -27,7 +27,7 @@ from edna.engine.disguising import execute as disguising
 from edna.engine.disguising import row_changes
 from edna.engine.disguising.record import Records, SharedRows, mention, record
 from edna.engine.disguising.row_changes import Moved
-from edna.engine.graph.ordering import deletion_order, relations_to
+from edna.engine.graph.order import deletion_order, relations_to
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.mentions import mentioned_by
 from edna.engine.planning.removals import emptied, with_families

@@ -15,7 +15,7 @@ from django.db.models import Model
 from edna import coverage
 from edna.db.rows import table_of
 from edna.engine.graph import families
-from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.order import relations_to
 from edna.engine.planning.statements import CompiledStep
 from edna.spec import ALL, Decorrelate, Remove
 

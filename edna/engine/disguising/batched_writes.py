@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
-from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.order import relations_to
 
 
 @dataclass

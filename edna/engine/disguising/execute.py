@@ -24,8 +24,8 @@ from edna.engine.books.expiry_dates import bucket_of, entry_bucket
 from edna.engine.disguising import row_changes
 from edna.engine.disguising.record import Records, SharedRows, mention, record, share
 from edna.engine.disguising.row_changes import Moved, translated
-from edna.engine.files import sealing
-from edna.engine.graph.ordering import against_order
+from edna.engine.files import seal
+from edna.engine.graph.order import against_order
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.steps import Plan, PlannedStep, Speaking
 from edna.records.bag import Bag, BagKind
@@ -101,7 +101,7 @@ def _with_files(
     """Seal the files that the rows named, and put into each bag what leads to those of its rows."""
     expires_on = bucket_of(now.date())
     bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
-    found = sealing.collect(bags, now=now, expires_on=expires_on, using=using)
+    found = seal.collect(bags, now=now, expires_on=expires_on, using=using)
     for own, pointers in zip(records, found, strict=False):
         own.diffs += pointers
     return [

@@ -13,7 +13,7 @@ from typing import Any
 from edna.db.rows import Row
 from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
-from edna.engine.planning.sharing import Share
+from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep
 from edna.records.diff import RowBatch, Shares
 from edna.records.locator import Locator

@@ -19,7 +19,7 @@ from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
 from edna.engine.disguising.record import Records, SharedRows, mention, record
-from edna.engine.planning.sharing import Share
+from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep
 from edna.engine.pseudoprincipals import factory
 from edna.engine.pseudoprincipals.factory import Made

@@ -1,6 +1,6 @@
 """Divides the rows that a step has found among the targets of a plan: each row with its owner, its group, or with whom it is shared.
 
-Invariant: a row is in a step once, for one target. Decides on values; the owners of shared rows are looked up (`sharing`). Writes nothing.
+Invariant: a row is in a step once, for one target. Decides on values; the owners of shared rows are looked up (`shares`). Writes nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 from edna.db.rows import Row, Table
 from edna.engine.graph.references import reference_of
-from edna.engine.planning import sharing
 from edna.engine.planning.scope import Scope
-from edna.engine.planning.sharing import Share
+from edna.engine.planning.shares import Share, decide
 from edna.engine.planning.statements import CompiledStep
 from edna.engine.planning.steps import PlannedStep
 from edna.records.diff import Decorrelated
@@ -79,7 +78,7 @@ def _shared(
     paths = step.transformation.owners if step.transformation else ()
     width, end = len(step.columns), len(step.columns) + len(paths)
     rows = _once(step, found)
-    shares = sharing.decide(
+    shares = decide(
         [row[width:end] for row in rows], owners=scope.owners, model=scope.model, lock=scope.lock, using=scope.using
     )
     going = [(row[:width], share) for row, share in zip(rows, shares, strict=True) if not share.stays]

@@ -17,9 +17,9 @@ from django.db.models import Model
 
 from edna import registry
 from edna.db.rows import Row, table_of
-from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.order import relations_to
 from edna.engine.graph.references import reference_of
-from edna.engine.planning import sharing
+from edna.engine.planning import shares
 from edna.engine.planning.steps import PlannedStep
 from edna.records.diff import Decorrelated, Mentions, Shares
 from edna.records.locator import Locator
@@ -41,7 +41,7 @@ def mentioned_by(
         own = owners if principals.model is table_of(model).model else {}
         strangers = _strangers(steps, own, principals.model)
         if strangers:
-            entries = sharing.pseudoprincipals_among(strangers, model=principals.model, lock=lock, using=using)
+            entries = shares.pseudoprincipals_among(strangers, model=principals.model, lock=lock, using=using)
             found |= {(principals.label, key): entry for key, entry in entries.items()}
     return found
 

@@ -17,7 +17,7 @@ from django.db.models import CharField, Model
 from edna import registry
 from edna.db import rows as raw
 from edna.db.rows import table_of
-from edna.engine.graph.ordering import deletion_order
+from edna.engine.graph.order import deletion_order
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.division import divide
 from edna.engine.planning.mentions import mentioned_by

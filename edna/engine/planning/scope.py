@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from django.db.models import Model
@@ -51,6 +51,3 @@ class Scope:
     def keys(self) -> list[Any] | None:
         """Their raw primary keys; None stands for everybody's."""
         return None if self.everyone else [key_of(self.model, each, using=self.using) for each in self.owners]
-
-    def with_targets(self, targets: Sequence[Target]) -> Scope:
-        return replace(self, targets=targets)

@@ -16,7 +16,7 @@ from edna.db.rows import Row, Table
 from edna.engine.graph.references import reference_of
 from edna.engine.graph.tally import Tally
 from edna.engine.planning import terms
-from edna.engine.planning.sharing import Share
+from edna.engine.planning.shares import Share
 from edna.records import values
 from edna.records.diff import Operation, Removed
 from edna.records.locator import Locator

@@ -20,7 +20,7 @@ from edna import conf, coverage, registry, signals, store
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.books.announcements import News
-from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.order import relations_to
 from edna.engine.graph.references import key_of, reference_of
 from edna.store import residue, retention
 

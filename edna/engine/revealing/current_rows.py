@@ -12,7 +12,7 @@ from typing import Any
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
-from edna.engine.graph.ordering import deletion_order
+from edna.engine.graph.order import deletion_order
 from edna.records.diff import Changed, RowBatch
 
 

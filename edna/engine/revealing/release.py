@@ -19,7 +19,7 @@ from edna.db import rows as raw
 from edna.db.rows import Table, table_of
 from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.bags.reader import Journal
-from edna.engine.graph.ordering import relations_to
+from edna.engine.graph.order import relations_to
 from edna.engine.graph.references import reference_of
 from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 import edna
 from edna import Decorrelate, Held, Keep, Modify, Reason, Remove, placeholders
-from edna.checks import returning
+from edna.checks import terms
 from edna.errors import DanglingReferences
 from edna.testing import application_dump
 from tests.support import Student, edna_dump, statements
@@ -409,10 +409,10 @@ class TestTerms:
         self, zoo: Any, ada: Student, bob: Student, spec: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The child's row goes and returns with the principal's, and may hold the rights."""
-        monkeypatch.setattr(returning, "_SETS_OF_RIGHTS", {"badge"})
+        monkeypatch.setattr(terms, "_SETS_OF_RIGHTS", {"badge"})
         unsaid = spec("unsaid", *leaving(zoo))
         name = spec("leave", Remove(zoo.Keeper, returning={"badge": placeholders.random_string()}), *leaving(zoo)[1:])
-        found = {each: returning.check_returning(edna.registry.get(each)) for each in (unsaid, name)}
+        found = {each: terms.check_returning(edna.registry.get(each)) for each in (unsaid, name)}
         assert [message.id for message in found[unsaid]] == ["edna.W123"]
         assert """returning={"badge": ''}""" in str(found[unsaid][0].hint)
         assert [message.id for message in found[name]] == ["edna.W303"], "the column is short, and can be set"
