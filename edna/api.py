@@ -22,7 +22,7 @@ from edna.engine import applying, key_slots, registration
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
-from edna.engine.books import sessions
+from edna.engine.books import beside, sessions
 from edna.engine.books.measurements import measured
 from edna.engine.by_hand.handmade import Session
 from edna.engine.files import file_tasks
@@ -374,7 +374,7 @@ def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, An
         ConstraintRefused: the database refuses the update. Nothing was changed then.
         ServerKeyUnknown: the log would be sealed under a server key that is not this site's.
     """
-    return replay_log.replay(model, where, set, using=router.db_for_write(model))
+    return replay_log.replay(model, where, set, held=beside.kept().anything_held(), using=router.db_for_write(model))
 
 
 def history(unlocked: Unlocked) -> list[HistoryEntry]:

@@ -25,9 +25,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models.signals import post_delete, post_migrate
 from django.http import HttpRequest
 
-from edna import api, conf
+from edna import api, conf, serverkeys, vouching
 from edna.errors import ConfigurationError
-from edna.operations import serverkeys, vouching
 from edna.visitors import (
     attendance,
     begin_epoch,

@@ -24,9 +24,9 @@ from django.test.utils import CaptureQueriesContext, override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from config.database import from_url
+from edna import vouching
 from edna.engine import applying
 from edna.models import AuditCount, AuditEntry
-from edna.operations import vouching
 from edna.store import serverkeys
 from edna.testing import Person
 from edna.testing.dumps import Dump, application_dump, rows

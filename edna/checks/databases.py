@@ -11,10 +11,9 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections, router
 from django.db.models import Model
 
-from edna import registry
+from edna import registry, serverkeys
 from edna.checks.settings import principal_models
 from edna.checks.steps import usable_steps
-from edna.operations import serverkeys
 from edna.spec import Decorrelate, Modify
 
 _SECURE_DELETE: Final = re.compile(

@@ -1,6 +1,6 @@
 """Gives public keys, jobs and people on their lists a tag each: here the columns, and at the end of the same `migrate` what they say.
 
-Only rows of a table that gets its column here are tagged (`edna.operations.vouching.begin`). Where it has one already, the rows stay as
+Only rows of a table that gets its column here are tagged (`edna.vouching.begin`). Where it has one already, the rows stay as
 they are: whoever writes to the database can have this migration run again, and must gain nothing by it.
 """
 
@@ -24,7 +24,7 @@ class AddTag(migrations.AddField):
             columns = connection.introspection.get_table_description(cursor, model._meta.db_table)
         if all(column.name != self.name for column in columns):
             super().database_forwards(app_label, schema_editor, from_state, to_state)
-            vouching.note_new_column(model._meta.label_lower, using=connection.alias)
+            vouching.note_new_column(model._meta.db_table, using=connection.alias)
 
 
 class Migration(migrations.Migration):

@@ -10,8 +10,9 @@ class OperationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from edna.operations import audit
+        from edna.operations import audit, books
         from edna.operations.jobs import eager
 
         audit.connect()
+        books.connect()
         eager.connect()

@@ -16,7 +16,7 @@ from dataclasses import field as dataclass_field
 from typing import Final
 
 from django.db import IntegrityError, connections
-from django.db.models import Exists, QuerySet
+from django.db.models import Exists, Q, QuerySet
 
 from edna.db import rows
 from edna.db.rows import Row, table_of
@@ -25,7 +25,6 @@ from edna.models import (
     Bag,
     FileTask,
     KeySlot,
-    LegalHold,
     PrincipalEntry,
     Replay,
     SessionLink,
@@ -386,9 +385,10 @@ def replays_since(day: datetime.date, *, using: str) -> list[bytes]:
     return [bytes(sealed) for sealed in found]
 
 
-def delete_replays_before(day: datetime.date, *, using: str) -> None:
+def delete_replays_before(day: datetime.date, *, unless: Exists | None, using: str) -> None:
     # While anything is held beyond its day, updates are that it may still miss.
-    Replay.objects.using(using).filter(~Exists(LegalHold.objects.all()), logged_on__lt=day).delete()
+    free = Q() if unless is None else Q(~unless)
+    Replay.objects.using(using).filter(free, logged_on__lt=day).delete()
 
 
 # Files that are yet to be deleted or written

@@ -24,6 +24,7 @@ from edna.db.rows import table_of
 from edna.errors import JobForged
 from edna.models import Job, JobItem, JobRunner, PrincipalEntry, random_primary_key
 from edna.store.tags import item_data, item_tags, job_data, job_tags
+from edna.store.vouching import Tagged
 
 RUNNING: Final = Job.State.RUNNING.value
 PAUSED: Final = Job.State.PAUSED.value
@@ -97,6 +98,19 @@ class ListedItem:
     id: int
     job: int
     disguise: str
+
+
+def tagged_jobs(*, job: int | None = None) -> Tagged:
+    """All, or one of them."""
+    among = () if job is None else (("id", job),)
+    return Tagged("jobs", ("job", "jobs"), Job, TAGGED, job_tags, job_data, among)
+
+
+def tagged_items(*, job: int | None = None) -> Tagged:
+    """Those of all jobs, or of one."""
+    among = () if job is None else (("job", job),)
+    words = ("person on lists of jobs", "people on lists of jobs")
+    return Tagged("items", words, JobItem, ("id", "job", "reference"), item_tags, item_data, among)
 
 
 # Jobs

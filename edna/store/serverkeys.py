@@ -4,7 +4,7 @@ Invariant: nothing is sealed, tagged or noted under a key that the database does
 wrong when it is the server's key that is. There are two ways to a key to make something with: `signing_key`, for whatever seals or is
 an act of its own, and `first_known`, for what a return has to write whichever key stands in front. What was found once is
 remembered by this process, by database and by check value, so that it costs a statement for each process and key. Does not know how a
-key becomes known (`edna.operations.serverkeys`).
+key becomes known (`edna.serverkeys`).
 
 Every function takes the database alias; those that write run in the caller's transaction.
 """
@@ -23,11 +23,9 @@ from edna import conf
 from edna.crypto.keys import derive, fingerprint
 from edna.errors import ServerKeyUnknown
 from edna.models import (
-    AuditEntry,
     Bag,
     FileTask,
     KeySlot,
-    LedgerEntry,
     PrincipalEntry,
     Replay,
     ServerKey,
@@ -45,8 +43,6 @@ _MADE_UNDER_A_KEY: Final[tuple[type[Model], ...]] = (
     SessionLink,
     Replay,
     FileTask,
-    AuditEntry,
-    LedgerEntry,
 )
 
 _Mark = tuple[str, str, bytes]
@@ -87,10 +83,10 @@ def forget(check_values: Iterable[bytes], *, using: str) -> None:
     ServerKey.objects.using(using).filter(check_value__in=list(check_values)).delete()
 
 
-def anything_sealed(*, using: str) -> bool:
-    """Whether there is anything for which it matters under which key it was made."""
-    # Past the audit trail's own manager.
-    return any(QuerySet(model, using=using).exists() for model in _MADE_UNDER_A_KEY)
+def anything_sealed(*, also: Sequence[type[Model]], using: str) -> bool:
+    """Whether there is anything for which it matters under which key it was made: here, or in the tables ``also`` given."""
+    # Past any manager of their own.
+    return any(QuerySet(model, using=using).exists() for model in (*_MADE_UNDER_A_KEY, *also))
 
 
 # The keys

@@ -1,6 +1,6 @@
 """Tags for rows that are there: page by page and by their keys, so that memory does not grow with a table.
 
-Decides nothing: whether a row with a wrong tag gets a right one is for the caller. A migration comes here with tables as they were then.
+Decides nothing: whether a row with a wrong tag gets a right one is for the caller.
 """
 
 from __future__ import annotations
@@ -14,16 +14,21 @@ from django.db.models import Model, QuerySet
 
 from edna.db import rows
 from edna.db.rows import table_of
-from edna.models import Job, JobItem, PrincipalEntry
-from edna.store.tags import Tags, entry_data, entry_tags, item_data, item_tags, job_data, job_tags
+from edna.models import PrincipalEntry
+from edna.store.tags import Tags, entry_data, entry_tags
 
 _AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True)
 class Tagged:
-    """A table whose rows have tags: the columns that these are over, and how they are made."""
+    """A table whose rows have tags: the columns that these are over, and how they are made.
 
+    ``kind`` is for programs, ``words`` are one and several of it for people.
+    """
+
+    kind: str
+    words: tuple[str, str]
     model: type[Model]
     columns: tuple[str, ...]
     tags: Callable[[], Tags]
@@ -35,27 +40,21 @@ class Tagged:
         return self.model._base_manager.using(using).filter(**dict(self.among)).order_by("pk")
 
 
-def entries(model: type[Model] = PrincipalEntry) -> Tagged:
+def entries(*, entry: int | None = None) -> Tagged:
+    """All, or one of them."""
     columns = ("id", "public_key", "model", "reference", "natural")
-    return Tagged(model, columns, entry_tags, entry_data, (("reference__isnull", False),))
+    among: tuple[tuple[str, Any], ...] = (("reference__isnull", False),)
+    if entry is not None:
+        among += (("id", entry),)
+    return Tagged("entries", ("public key", "public keys"), PrincipalEntry, columns, entry_tags, entry_data, among)
 
 
-def jobs(model: type[Model] = Job) -> Tagged:
-    columns = ("id", "disguise", "params", "everybody", "schedule", "operator", "state")
-    return Tagged(model, columns, job_tags, job_data)
-
-
-def items(model: type[Model] = JobItem, *, job: int | None = None) -> Tagged:
-    among = () if job is None else (("job", job),)
-    return Tagged(model, ("id", "job", "reference"), item_tags, item_data, among)
-
-
-#: By database, the labels of tables to which this process has added the column of tags.
+#: By database, the names of tables to which this process has added the column of tags.
 _new_columns: dict[str, set[str]] = {}
 
 
-def note_new_column(label: str, *, using: str) -> None:
-    _new_columns.setdefault(using, set()).add(label)
+def note_new_column(table: str, *, using: str) -> None:
+    _new_columns.setdefault(using, set()).add(table)
 
 
 def take_new_columns(*, using: str) -> set[str]:
@@ -79,11 +78,9 @@ class Found:
         self.tagged += more.tagged
 
 
-def pages(
-    tagged: Tagged, *, ids: Collection[int] | None = None, with_tag: bool | None = None, using: str
-) -> Iterator[list[int]]:
-    """The keys of rows that have a tag, or should have one; of those among ``ids``, or ``with_tag`` or without, if that is given."""
-    found = tagged.rows(using=using) if ids is None else tagged.rows(using=using).filter(pk__in=list(ids))
+def pages(tagged: Tagged, *, with_tag: bool | None = None, using: str) -> Iterator[list[int]]:
+    """The keys of rows that have a tag, or should have one; of those ``with_tag`` or without, if that is given."""
+    found = tagged.rows(using=using)
     found = found if with_tag is None else found.filter(tag__isnull=not with_tag)
     after = None
     while page := list(

@@ -340,7 +340,7 @@ def test_the_file_names_nobody_and_is_in_no_order(path: str) -> None:
 
 
 def test_rows_that_no_backup_needs_are_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
-    from edna.engine.books import ledger as noting
+    from edna.operations.books import ledger as noting
 
     bea, carl = course("bea", "carl")
     real = noting.LedgerNote

@@ -25,9 +25,9 @@ from django.urls import reverse
 
 import edna
 from apps.websubmit.models import Answer, User
-from edna import errors
+from edna import errors, serverkeys
 from edna.models import AuditEntry, PrincipalEntry, ServerKey, SessionLink
-from edna.operations import audit, jobs, serverkeys
+from edna.operations import audit, jobs
 from edna.operations.exports import ledger, transfer
 from edna.operations.jobs import preview
 from edna.operations.retention import expiry, holds

@@ -17,12 +17,12 @@ from django.urls import reverse
 
 import edna
 from apps.websubmit.models import Answer, Lecture, User
-from edna import api, errors, store
+from edna import api, errors, store, vouching
 from edna.crypto.keys import SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.errors import EntryForged, JobForged
 from edna.models import AuditEntry, Job, JobItem, KeySlot, PrincipalEntry, SessionLink
-from edna.operations import audit, jobs, vouching
+from edna.operations import audit, jobs
 from edna.operations.jobs import JobReport, JobState
 from edna.operations.retention import expiry
 from edna.operations.upkeep import residue, verification

@@ -1,5 +1,4 @@
-"""What edna keeps of people beside their bags and entries, and forgets when their account goes: sessions, places on the lists of jobs,
-and what schedules have told them.
+"""What edna keeps of people beside their bags and entries, and forgets when their account goes: sessions, and what others keep (`beside`).
 
 One statement finds out whether there is anything; as a rule there is not. Inside the transaction in which the accounts go.
 """
@@ -9,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edna.db.rows import any_rows
-from edna.engine.books import job_lists, notices, sessions
-from edna.store import LINKED, Entry, dormancy, jobs
+from edna.engine.books import beside, sessions
+from edna.engine.books.beside import Trace
+from edna.store import LINKED, Entry
 
 #: Of more people than that it is not asked first.
 _MOST_ASKED = 1_000
@@ -24,13 +24,11 @@ def forget(entries: Sequence[Entry], *, using: str) -> None:
     if not gone:
         return
     tags = [tag for entry in people for tag in sessions.owner_tags(entry.model, str(entry.reference))]
-    references = [str(entry.reference) for entry in gone]
-    kept = [True, True, True]
+    ours = Trace(*LINKED, tags, lambda: sessions.end(people, using=using))
+    traces = [ours, *beside.kept().traces(gone, people, using=using)]
+    kept = [True] * len(traces)
     if len(gone) <= _MOST_ASKED:
-        places = ((*LINKED, tags), (*jobs.LISTED, references), (*dormancy.TOLD, references if people else []))
-        kept = any_rows(places, using=using)
-    for forget_them, who, is_kept in zip(
-        (sessions.end, job_lists.forget, notices.forget), (people, gone, people), kept, strict=True
-    ):
+        kept = any_rows([(trace.table, trace.column, trace.values) for trace in traces], using=using)
+    for trace, is_kept in zip(traces, kept, strict=True):
         if is_kept:
-            forget_them(who, using=using)
+            trace.forget()

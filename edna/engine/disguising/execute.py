@@ -19,7 +19,7 @@ from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags import unlisted
 from edna.engine.bags.seal import recipient_of, seal_records, seal_shared
-from edna.engine.books import announcements, departure, ledger, measurements
+from edna.engine.books import announcements, beside, departure, measurements
 from edna.engine.books.expiry_dates import bucket_of, entry_bucket
 from edna.engine.disguising import row_changes
 from edna.engine.disguising.record import Records, SharedRows, mention, record, share
@@ -89,7 +89,7 @@ def finish(
     entries |= {entry.id: entries.get(entry.id, entry).detached(expires_on=kept_until) for entry in gone}
     store.save_entries(list(entries.values()), using=using)
     departure.forget(gone, using=using)
-    ledger.note(plan, now=now, using=using)
+    beside.kept().note_disguise(plan, now=now, using=using)
     announcements.disguised(plan, moved, whole=not more_to_come, using=using)
     measurements.count(principals=0 if more_to_come else len(plan.targets), rows=plan.rows, using=using)
     return receipts

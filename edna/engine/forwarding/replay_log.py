@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import IntegrityError
-from django.db.models import Model, Q
+from django.db.models import Exists, Model, Q
 
 from edna import conf, store
 from edna.crypto.keys import SecretKey, fingerprint
@@ -60,8 +60,12 @@ class Update:
 # Making and logging one
 
 
-def replay(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> int:
+def replay(
+    model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, held: Exists | None = None, using: str
+) -> int:
     """Update the rows that are there and log the update, in one transaction; return the number of those rows.
+
+    Updates that nothing can miss any more are dropped, unless something is ``held``.
 
     Raises:
         InvalidParameters: no columns of this model, or values that they cannot have.
@@ -69,7 +73,7 @@ def replay(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any],
     """
     serverkeys.require(using=using)
     try:
-        return transactions.run(lambda: _perform(model, where, new, using=using), using=using)
+        return transactions.run(lambda: _perform(model, where, new, held, using=using), using=using)
     except IntegrityError:
         pass
     raise ConstraintRefused(
@@ -78,7 +82,9 @@ def replay(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any],
     )
 
 
-def _perform(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> int:
+def _perform(
+    model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], held: Exists | None, *, using: str
+) -> int:
     table = table_of(model)
     conditions = {_column(table, name): _listed(value) for name, value in where.items()}
     assignments = {_column(table, name): value for name, value in new.items()}
@@ -96,7 +102,8 @@ def _perform(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any
     store.add_replay(seal(values.encode(payload), recipients=(recipient,)), logged_on=now.date(), using=using)
     retention = conf.retention_days()
     if retention is not None:
-        store.delete_replays_before(now.date() - datetime.timedelta(days=retention) - _MONTH, using=using)
+        last = now.date() - datetime.timedelta(days=retention) - _MONTH
+        store.delete_replays_before(last, unless=held, using=using)
     return updated
 
 

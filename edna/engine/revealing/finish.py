@@ -15,13 +15,13 @@ from typing import Any
 from django.apps import apps
 from django.db.models import Model
 
-from edna import conf, store
+from edna import store
 from edna.engine.bags.chain import followed
 from edna.engine.bags.opened import Opened
 from edna.engine.bags.reader import Holder, Journal
 from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_shared
 from edna.engine.bags.unlisted import indexes_of
-from edna.engine.books import announcements, ledger, measurements, notices, sessions
+from edna.engine.books import announcements, beside, measurements, sessions
 from edna.engine.books.expiry_dates import entry_bucket, today
 from edna.engine.graph.outcome import in_rows
 from edna.engine.graph.references import reference_of
@@ -33,7 +33,7 @@ from edna.errors import RevealRefused, SpecError
 from edna.records.diff import Blobs, Changed, Files, Removed, RowBatch, Shares
 from edna.records.ledgernote import what
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
-from edna.store import Entry, retention
+from edna.store import Entry
 
 
 def postpone(reveal: Reveal) -> None:
@@ -132,7 +132,7 @@ def erase(reveal: Reveal) -> None:
     for expires_on, bags in by_expiry.items():
         store.add_bags(bags, expires_on=expires_on, using=using)
     # Records may have moved from the revealed bag into any of these, and must not leave a hold behind.
-    retention.spread_hold(current.expires_on, set(by_expiry), using=using)
+    beside.kept().spread_hold(current.expires_on, set(by_expiry), using=using)
     for public_key in reveal.released.gone:
         reveal.entries.pop(public_key, None)
 
@@ -239,7 +239,7 @@ def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
         entry = reveal.entries.get(public_key, holders[public_key].entry)
         # A removed principal's entry does not say that it is a person's; only a person holds the key that unlocked it.
         natural = public_key == bytes(reveal.unlocked.public_key)
-        seen = notices.seen_on_return(label) if natural else None
+        seen = beside.kept().seen_on_return(label) if natural else None
         if natural:
             sessions.begin_epoch(label, reference, using=using)
         whole = replace(entry, model=label, reference=reference, natural=natural, expires_on=None)
@@ -260,7 +260,7 @@ def tell(reveal: Reveal) -> None:
 def strike_off_ledger(reveal: Reveal) -> None:
     """Take the disguise that was revealed off the erasure ledger, once nothing of it is left to bring back."""
     journal, head = reveal.journal, reveal.current.head
-    if not conf.ledger() or head.principal is None:
+    if not beside.kept().strikes() or head.principal is None:
         return
     if reveal.chunk is not None and not reveal.chunk.earlier.isdisjoint(journal.own.items):
         return  # that comes back next
@@ -268,7 +268,7 @@ def strike_off_ledger(reveal: Reveal) -> None:
     if any(_holds_something(opened) for opened in (journal.current, *others)):
         return
     subject = what(head.disguise, head.params)
-    ledger.strike(head.principal_model, str(head.principal), subject, using=reveal.using)
+    beside.kept().strike_disguise(head.principal_model, str(head.principal), subject, using=reveal.using)
 
 
 def _same(one: Opened, other: Opened) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from edna import serverkeys, vouching
 from edna.management.base import EdnaCommand, table, usage
-from edna.operations import serverkeys, vouching
 
 _BEFORE = (
     "need a former key. Run manage.py edna_vouch before you take it out of MAC_KEYS, and edna_files for files; bags, passwords and "

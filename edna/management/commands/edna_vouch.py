@@ -6,10 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from edna import vouching
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
-from edna.operations import vouching
-
-_WORDS = {"entries": "public keys", "jobs": "jobs", "items": "people on lists of jobs"}
 
 
 class Command(EdnaCommand):
@@ -44,7 +42,7 @@ class Command(EdnaCommand):
             operator=operator_of(options),
             progress=None if options["json"] else self._progress,
         )
-        if one and not done.found["entries" if job is None else "jobs"].looked_at:
+        if one and not done.looked_at("entries" if job is None else "jobs"):
             raise CommandError(f"There is no such {'entry' if job is None else 'job'}; nothing was changed.")
         if options["json"]:
             self.print_json(done.as_dict())
@@ -58,13 +56,14 @@ class Command(EdnaCommand):
 
     def _progress(self, what: str, count: int) -> None:
         if self.stderr.isatty():
-            self.stderr.write(f"\r{_WORDS[what]}: {count}\033[K", str, ending="")
+            self.stderr.write(f"\r{vouching.known_words()[what][1]}: {count}\033[K", str, ending="")
             self.stderr.flush()
 
     def _report(self, done: vouching.Vouched) -> None:
         if self.stderr.isatty():
             self.stderr.write("\r\033[K", str, ending="")
         heads = ("what", "looked at", "of an older key", "without a right tag")
-        rows = [(_WORDS[kind], each.looked_at, each.older, each.wrong) for kind, each in done.found.items()]
+        words = vouching.known_words()
+        rows = [(words[kind][1], each.looked_at, each.older, each.wrong) for kind, each in done.found.items()]
         self.stdout.write(table(heads, rows))
         self.stdout.write(f"edna vouches for {done.tagged} more of them, as they are now.")

@@ -20,10 +20,10 @@ from django.utils import timezone
 
 from edna import api, conf, registry
 from edna.db import transactions
-from edna.engine.books.ledger import candidates
 from edna.engine.graph.references import reference_of
 from edna.errors import ConfigurationError, EdnaError, FileRefused, InvalidParameters, JobRefused
 from edna.operations import audit, jobs
+from edna.operations.books.ledger import candidates
 from edna.operations.exports import bundle
 from edna.operations.jobs import JobReport, JobState
 from edna.records.ledgernote import LedgerNote, open_note, what

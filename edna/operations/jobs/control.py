@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from edna import logs, registry
 from edna.db import transactions
-from edna.engine.books import job_lists
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
+from edna.operations.books import job_lists
 from edna.operations.jobs.launch import tell_runners
 from edna.operations.jobs.runner import bury
 from edna.operations.jobs.standing import JobReport, JobState, report

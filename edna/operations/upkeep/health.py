@@ -15,8 +15,8 @@ from typing import Any, Final
 from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
-from edna import conf, registry, schedules
-from edna.operations import jobs, serverkeys
+from edna import conf, registry, schedules, serverkeys
+from edna.operations import jobs
 from edna.operations.retention import holds
 from edna.operations.upkeep import figures
 from edna.operations.upkeep.figures import Bucket, KeyPool, Queue, Run

@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from edna import registry
+from edna import registry, serverkeys
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.sealing import BEGINNING_BYTES, check_container
 from edna.custody.base import WRAPPED_BYTES
@@ -26,12 +26,13 @@ from edna.engine.graph.references import without_row
 from edna.engine.pseudoprincipals import orphans
 from edna.engine.revealing.files import contents_of
 from edna.errors import BagError, EntryForged, KeyMalformed, WrongKey
-from edna.operations import audit, jobs, serverkeys
+from edna.operations import audit, jobs
 from edna.operations.retention import expiry
 from edna.operations.upkeep import residue
 from edna.operations.upkeep.findings import MOST_NAMED, Severity, Verified
 from edna.records.locator import SEALED_LOCATOR_BYTES, BagKind
 from edna.store import inspection, vouching
+from edna.store import jobs as store_jobs
 from edna.store.inspection import SeenBag, SeenEntry
 from edna.store.runs import last_runs, note_run
 
@@ -105,7 +106,10 @@ class _Walker:
     def jobs(self) -> set[int]:
         """The jobs that are not ours."""
         wrong: dict[str, list[int]] = {}
-        for what, kind, tagged in (("jobs", "job", vouching.jobs()), ("job items", "job_item", vouching.items())):
+        for what, kind, tagged in (
+            ("jobs", "job", store_jobs.tagged_jobs()),
+            ("job items", "job_item", store_jobs.tagged_items()),
+        ):
             wrong[kind] = []
             for page in self._pages(what, vouching.checked(tagged, using=self._using)):
                 found = [pk for pk, sound in page if not sound]

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from edna import conf
 from edna.engine.planning.steps import Plan
-from edna.records.ledgernote import LedgerNote, ledger_index, seal_note, what
+from edna.errors import BagError
+from edna.records.ledgernote import LedgerNote, ledger_index, open_note, seal_note, what
 from edna.records.locator import SEALED_LOCATOR_BYTES
 from edna.registry import ByHand
 from edna.store import ledger as store
@@ -45,3 +46,12 @@ def strike(model: str, reference: str, subject: bytes, *, using: str) -> None:
 def candidates(model: str, reference: str, subject: bytes, *, keys: Sequence[bytes]) -> list[bytes]:
     """Where the note may stand: under each key of the server, the current one first."""
     return [ledger_index(key, model=model, reference=reference, what=subject) for key in keys]
+
+
+def is_ours(index: bytes, sealed: bytes) -> bool:
+    """Whether this site has noted it, under a key that is configured."""
+    try:
+        open_note(sealed, index=index, server_keys=conf.mac_keys())
+    except BagError:
+        return False
+    return True

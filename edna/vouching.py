@@ -6,26 +6,20 @@ noted in the audit trail. In pages, while the site goes on. Does not know whethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final
 
 from edna import registry
 from edna.db import transactions
+from edna.engine.books import beside, noted
 from edna.engine.files import file_tasks
-from edna.operations import audit
 from edna.store import inspection, serverkeys
 from edna.store import vouching as store
 from edna.store.vouching import Found, Tagged
 
-#: What was looked at, one and several of it.
-_WORDS: Final = {
-    "entries": ("public key", "public keys"),
-    "jobs": ("job", "jobs"),
-    "items": ("person on lists of jobs", "people on lists of jobs"),
-    "files": ("waiting file", "waiting files"),
-}
+_FILES: Final = ("waiting file", "waiting files")
 #: What was looked at, and how many so far.
 Progress = Callable[[str, int], None]
 
@@ -44,6 +38,9 @@ class Vouched:
     @property
     def tagged(self) -> int:
         return sum(each.tagged for each in self.found.values())
+
+    def looked_at(self, kind: str) -> int:
+        return self.found[kind].looked_at if kind in self.found else 0
 
     def as_dict(self) -> dict[str, object]:
         kinds = {kind: asdict(found) for kind, found in self.found.items()}
@@ -67,16 +64,16 @@ def vouch(
     """
     using, done = registry.database(), Vouched(as_they_are)
     serverkeys.require(using=using)
-    for kind, tagged, ids in _wanted(entry, job):
-        found = done.found[kind] = Found()
-        for page in store.pages(tagged, ids=ids, using=using):
+    for tagged in _wanted(entry, job):
+        found = done.found[tagged.kind] = Found()
+        for page in store.pages(tagged, using=using):
             found.add(transactions.run(partial(_tag, tagged, page, as_they_are, using), using=using))
             if progress is not None:
-                progress(kind, found.looked_at)
+                progress(tagged.kind, found.looked_at)
     if done.tagged:
         counts: dict[str, int] = {kind: found.tagged for kind, found in done.found.items()}
         wrong = done.wrong if as_they_are else 0
-        audit.note("vouch", operator=operator, disguise="", **counts, wrong=wrong)
+        noted.act("vouch", operator=operator, disguise="", **counts, wrong=wrong)
     return done
 
 
@@ -90,10 +87,10 @@ def begin(*, using: str) -> list[str]:
     if using != registry.database():
         return []
     told = []
-    if new and serverkeys.may_seal(using=using) and not audit.is_noted("vouch") and not _any_right(using=using):
+    if new and serverkeys.may_seal(using=using) and not beside.kept().has_vouched() and not _any_right(using=using):
         counts = transactions.run(partial(_tag_first, new, using), using=using)
         told += [f"  edna vouches for {in_words(counts)} as they are now."] if any(counts.values()) else []
-    untagged = in_words({kind: store.untagged(tagged, using=using) for kind, tagged, _ in _wanted(None, None)})
+    untagged = in_words({tagged.kind: store.untagged(tagged, using=using) for tagged in _wanted()})
     if untagged:
         told.append(
             f"  Without a tag: {untagged}. edna vouches for nothing here: what was written before there were tags gets them in the migrate "
@@ -106,22 +103,22 @@ def begin(*, using: str) -> list[str]:
 
 def _tag_first(new: Collection[str], using: str) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for kind, tagged, _ in _wanted(None, None):
-        if tagged.model._meta.label_lower in new:
+    for tagged in _wanted():
+        if tagged.model._meta.db_table in new:
             pages = store.pages(tagged, with_tag=False, using=using)
-            counts[kind] = sum(store.tag(tagged, page, wrong_too=True, using=using).tagged for page in pages)
+            counts[tagged.kind] = sum(store.tag(tagged, page, wrong_too=True, using=using).tagged for page in pages)
     if any(counts.values()):
-        audit.note("vouch", operator="", disguise="", **counts, wrong=sum(counts.values()), by="migrate")
+        noted.act("vouch", operator="", disguise="", **counts, wrong=sum(counts.values()), by="migrate")
     return counts
 
 
 def _any_right(*, using: str) -> bool:
-    return any(verdict for _, tagged, _ in _wanted(None, None) for verdict in store.verdicts(tagged, using=using))
+    return any(verdict for tagged in _wanted() for verdict in store.verdicts(tagged, using=using))
 
 
 def count(*, using: str) -> dict[str, Found]:
     """What needs a former key of the server (``older``), or has no right tag (``wrong``): rows that can be vouched for, and file tasks."""
-    found = {kind: store.count(tagged, using=using) for kind, tagged, _ in _wanted(None, None)}
+    found = {tagged.kind: store.count(tagged, using=using) for tagged in _wanted()}
     files = found["files"] = Found()
     for page in inspection.pending_files(using=using):
         for task in page:
@@ -133,16 +130,20 @@ def count(*, using: str) -> dict[str, Found]:
 
 def in_words(numbers: Mapping[str, int]) -> str:
     """ "3 public keys and 1 job", of what there is any."""
-    parts = [f"{number:,} {_WORDS[kind][number > 1]}" for kind, number in numbers.items() if number]
+    words = known_words()
+    parts = [f"{number:,} {words[kind][number > 1]}" for kind, number in numbers.items() if number]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
-def _wanted(entry: int | None, job: int | None) -> Iterator[tuple[str, Tagged, Collection[int] | None]]:
-    if job is None:
-        yield "entries", store.entries(), None if entry is None else [entry]
-    if entry is None:
-        yield "jobs", store.jobs(), None if job is None else [job]
-        yield "items", store.items(job=job), None
+def known_words() -> dict[str, tuple[str, str]]:
+    """Of each kind of thing, one and several of it."""
+    return {"files": _FILES, **{tagged.kind: tagged.words for tagged in _wanted()}}
+
+
+def _wanted(entry: int | None = None, job: int | None = None) -> list[Tagged]:
+    """All tables whose rows have tags; or those of one entry, or of one job."""
+    entries = [store.entries(entry=entry)] if job is None else []
+    return entries if entry is not None else [*entries, *beside.kept().tagged(job=job)]
 
 
 def _tag(tagged: Tagged, page: list[int], as_they_are: bool, using: str) -> Found:

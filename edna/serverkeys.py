@@ -16,17 +16,14 @@ from typing import Final
 
 from django.utils import timezone
 
-from edna import conf, registry
+from edna import registry, vouching
 from edna.db import transactions
-from edna.engine.books import sessions
+from edna.engine.books import beside, noted, sessions
 from edna.engine.files import file_tasks
 from edna.engine.forwarding import replay_log
 from edna.engine.graph.references import reference_of
-from edna.errors import BagError, ConfigurationError, ServerKeyRefused
-from edna.operations import audit, vouching
-from edna.records.ledgernote import open_note
+from edna.errors import ConfigurationError, ServerKeyRefused
 from edna.store import inspection
-from edna.store import ledger as ledger_store
 from edna.store import serverkeys as store
 from edna.store import vouching as tags
 from edna.store.serverkeys import DIGITS, Standing, digits
@@ -112,7 +109,7 @@ def add(*, operator: str, lost: bool = False) -> list[str]:
         sure = len(found.unknown) < len(found.configured) or _speaks_for_a_key(using=using)
         if sure is None:
             sure = not found.known
-        if not lost and not sure and store.anything_sealed(using=using):
+        if not lost and not sure and store.anything_sealed(also=beside.kept().under_a_key(), using=using):
             raise ServerKeyRefused(
                 'No key of EDNA["MAC_KEYS"] is one that anything in this database was made under, so none was added. Nothing was changed. '
                 "Put the key back that was there before, behind the new one if there is a new one, and try again. If it is lost for good, "
@@ -127,7 +124,7 @@ def _add(new: list[bytes], *, operator: str, using: str) -> list[bytes]:
     if new:
         store.add(new, added_on=timezone.now().date(), using=using)
         store.added(new, using=using)
-        audit.note("add server key", operator=operator, keys=", ".join(map(digits, new)))
+        noted.act("add server key", operator=operator, keys=", ".join(map(digits, new)))
     return new
 
 
@@ -168,7 +165,7 @@ def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
             )
         store.forget(meant, using=using)
         store.forgotten(meant, using=using)
-        audit.note("forget server key", operator=operator, keys=digits(meant[0]))
+        noted.act("forget server key", operator=operator, keys=digits(meant[0]))
         return digits(meant[0])
 
     return transactions.run(work, using=using)
@@ -207,25 +204,22 @@ def _speaks_for_a_key(*, using: str) -> bool | None:
     Of the tags all are asked until one is right: as a rule the first, and a vandal may have put any number of wrong ones in front.
     """
     found: bool | None = None
-    for kind in (_public_keys, _audit_trail, _file_tasks, _logged_updates, _ledger, _session_links, _jobs):
-        for verifies in kind(using):
+    for kind in _verdicts(using):
+        for verifies in kind:
             if verifies:
                 return True
             found = False
     return found
 
 
-def _public_keys(using: str) -> Iterator[bool]:
-    return tags.verdicts(tags.entries(), using=using)
-
-
-def _jobs(using: str) -> Iterator[bool]:
-    yield from tags.verdicts(tags.items(), using=using)
-    yield from tags.verdicts(tags.jobs(), using=using)
-
-
-def _audit_trail(using: str) -> Iterator[bool]:
-    return iter(audit.newest_verify(most=_MOST_ASKED))
+def _verdicts(using: str) -> Iterator[Iterator[bool]]:
+    yield tags.verdicts(tags.entries(), using=using)
+    yield from beside.kept().verdicts(most=_MOST_ASKED, using=using)
+    yield _file_tasks(using)
+    yield _logged_updates(using)
+    yield _session_links(using)
+    for tagged in beside.kept().tagged():
+        yield tags.verdicts(tagged, using=using)
 
 
 def _file_tasks(using: str) -> Iterator[bool]:
@@ -236,19 +230,6 @@ def _file_tasks(using: str) -> Iterator[bool]:
 def _logged_updates(using: str) -> Iterator[bool]:
     pages = inspection.replays(using=using)
     return islice((replay_log.verifies(sealed) for page in pages for _, sealed in page), _MOST_ASKED)
-
-
-def _ledger(using: str) -> Iterator[bool]:
-    pages = ledger_store.pages(using=using)
-    return islice((_is_our_note(index, sealed) for page in pages for _, index, sealed in page), _MOST_ASKED)
-
-
-def _is_our_note(index: bytes, sealed: bytes) -> bool:
-    try:
-        open_note(sealed, index=index, server_keys=conf.mac_keys())
-    except BagError:
-        return False
-    return True
 
 
 def _session_links(using: str) -> Iterator[bool]:

@@ -1,0 +1,90 @@
+"""What is kept beside the engine's own tables, and must change with them: the way from the engine to `edna.operations`, which is above it.
+
+Keeps: what is done here is done in the caller's transaction, and a failure of it undoes that. Knows none of these tables; while nobody
+has connected any, nothing is kept, and nothing is asked.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, Model
+
+from edna.db.rows import Table
+from edna.engine.planning.steps import Plan
+from edna.store import Entry
+from edna.store.vouching import Tagged
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where people may be named who go: what to look for in a column, and how to forget them if it is there."""
+
+    table: Table
+    column: str
+    values: Sequence[Any]
+    forget: Callable[[], None]
+
+
+class Beside:
+    """Nothing. Who keeps something says so in a subclass."""
+
+    def traces(self, gone: Sequence[Entry], people: Sequence[Entry], *, using: str) -> list[Trace]:
+        """Of accounts of one model that go, those of ``people`` among them."""
+        return []
+
+    def note_disguise(self, plan: Plan, *, now: datetime.datetime, using: str) -> None:
+        """``plan`` was executed."""
+
+    def strikes(self) -> bool:
+        """Whether `strike_disguise` would do anything."""
+        return False
+
+    def strike_disguise(self, model: str, reference: str, subject: bytes, *, using: str) -> None:
+        """Nothing is left to bring back of a disguise of this person."""
+
+    def seen_on_return(self, model: str) -> datetime.date | None:
+        """The day of activity that is kept of somebody of this model whose account has just come back."""
+        return None
+
+    def spread_hold(
+        self, source: datetime.date | None, others: Collection[datetime.date | None], *, using: str
+    ) -> None:
+        """What was in the bucket ``source`` may be in these now."""
+
+    def anything_held(self) -> Exists | None:
+        """A condition: that something is held beyond its day."""
+        return None
+
+    # What says under which key of the server it was made
+
+    def under_a_key(self) -> Sequence[type[Model]]:
+        """Further tables of what is sealed or tagged."""
+        return ()
+
+    def tagged(self, *, job: int | None = None) -> Sequence[Tagged]:
+        """Further tables whose rows have tags; with ``job``, those rows of them that are about it."""
+        return ()
+
+    def verdicts(self, *, most: int, using: str) -> Iterator[Iterator[bool]]:
+        """By kind, of ``most`` things that carry a MAC, whether it is this site's."""
+        yield from ()
+
+    def has_vouched(self) -> bool:
+        """Whether it is on record that edna has vouched for rows here."""
+        return False
+
+
+_kept = [Beside()]
+
+
+def connect(beside: Beside) -> None:
+    """Called once the applications are loaded."""
+    _kept[:] = [beside]
+
+
+def kept() -> Beside:
+    return _kept[0]
