@@ -442,8 +442,8 @@ def rules_without_migration() -> list[tuple[str, str]]:
 
 def migrations_without_rule(app_labels: Iterable[str]) -> list[tuple[str, str]]:
     """Migrations of these applications that run code, and for which no function says what it means for records."""
-    found = [(app_label, name) for app_label in app_labels for name in table_history.unreadable(app_label)]
-    return [(app_label, name) for app_label, name in found if not recordmigrations.rules_for(app_label, name)]
+    migrations = [(app_label, name) for app_label in app_labels for name in table_history.unreadable(app_label)]
+    return [(app_label, name) for app_label, name in migrations if not recordmigrations.rules_for(app_label, name)]
 
 
 # Sessions and activity, called from the edges

@@ -124,30 +124,30 @@ def tables_of_object(model: type[Model]) -> list[type[Model]]:
 
     Another child of a parent may have a part, too; it goes along, but nobody has to say what becomes of references to it.
     """
-    found = {model: None}
+    tables = {model: None}
     waiting = [model]
     while waiting:
         for link in child_links(waiting.pop()):
-            if link.model not in found:
-                found[link.model] = None
+            if link.model not in tables:
+                tables[link.model] = None
                 waiting.append(link.model)
-    waiting = list(found)
+    waiting = list(tables)
     while waiting:
         for link in parent_links(waiting.pop()):
-            if link.target not in found:
-                found[link.target] = None
+            if link.target not in tables:
+                tables[link.target] = None
                 waiting.append(link.target)
-    return list(found)
+    return list(tables)
 
 
 def column_of_object(model: type[Model], name: str) -> Field[Any, Any] | None:
     """The column of that name of one row of ``model``: its own or a parent's; or else a child table's, if just one has it."""
     concrete = model._meta.concrete_model or model
-    found: list[Field[Any, Any]] = [field for field in concrete._meta.concrete_fields if field.name == name]
-    if not found:
+    columns: list[Field[Any, Any]] = [field for field in concrete._meta.concrete_fields if field.name == name]
+    if not columns:
         tables = tables_of_object(concrete)
-        found = [field for table in tables for field in table._meta.local_concrete_fields if field.name == name]
-    return found[0] if len(found) == 1 else None
+        columns = [field for table in tables for field in table._meta.local_concrete_fields if field.name == name]
+    return columns[0] if len(columns) == 1 else None
 
 
 def set_null_relations(disguise: type[Disguise]) -> list[Relation]:
@@ -186,7 +186,7 @@ def kept_but_constrained(disguise: type[Disguise]) -> list[Relation]:
 
 def uncovered_generic_keys(disguise: type[Disguise]) -> list[tuple[GenericForeignKey, list[type[Model]]]]:
     """``GenericForeignKey``s and the removed models that they may point at: no constraint watches them."""
-    found = []
+    uncovered = []
     for model in apps.get_models():
         for key in model._meta.private_fields:
             # Proxies and multi-table children inherit the keys of their parents, where they are listed already.
@@ -198,8 +198,8 @@ def uncovered_generic_keys(disguise: type[Disguise]) -> list[tuple[GenericForeig
                 if target is not model and not _generic_covered(disguise, key, target)
             ]
             if targets:
-                found.append((key, targets))
-    return found
+                uncovered.append((key, targets))
+    return uncovered
 
 
 def require_covered(disguise: type[Disguise]) -> None:

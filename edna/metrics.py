@@ -99,11 +99,11 @@ def _look_at_pool() -> None:
     """What the key pool of this process says: after each operation, and when somebody asks."""
     if _process != os.getpid():
         _forked()  # by the system, and Python was not told
-    found = figures.key_pool()
-    POOL_KEYS.set(found.depth)
-    POOL_SIZE.set(found.size)
+    pool = figures.key_pool()
+    POOL_KEYS.set(pool.depth)
+    POOL_SIZE.set(pool.size)
     with _pool_lock:
-        for how, number in (("background", found.refilled), ("inline", found.inline)):
+        for how, number in (("background", pool.refilled), ("inline", pool.inline)):
             before = _pool_counted[how]
             POOL_MADE.labels(how).inc(number - before if number >= before else number)  # the pool has begun anew
             _pool_counted[how] = number
@@ -150,14 +150,14 @@ class Tables(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            found = list(self._read())
+            gauges = list(self._read())
         except Error:
             # What was counted is worth having while the database is away.
-            found = []
+            gauges = []
         yield _gauge(
-            "edna_tables_up", "Whether the gauges below could be read from the database.", None, {"": bool(found)}
+            "edna_tables_up", "Whether the gauges below could be read from the database.", None, {"": bool(gauges)}
         )
-        yield from found
+        yield from gauges
 
     def _read(self) -> Iterator[Metric]:
         queue = figures.queue()

@@ -75,11 +75,11 @@ class JsonObjectField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         try:
-            found = super().from_db_value(value, expression, connection)
+            decoded = super().from_db_value(value, expression, connection)
         except (ValueError, RecursionError):
             return dict(UNREADABLE)
-        is_ours = isinstance(found, dict) and all(isinstance(each, str | int | float) for each in found.values())
-        return found if is_ours else dict(UNREADABLE)
+        is_ours = isinstance(decoded, dict) and all(isinstance(each, str | int | float) for each in decoded.values())
+        return decoded if is_ours else dict(UNREADABLE)
 
     def deconstruct(self) -> Any:
         # To migrations, a JSON field as any other.

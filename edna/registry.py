@@ -200,12 +200,12 @@ def principal_model_for(disguise: type[Disguise]) -> type[Model]:
 
 @functools.lru_cache(maxsize=256)
 def _principal_model_for(disguise: type[Disguise], configured: tuple[str, ...]) -> type[Model]:
-    found = {
+    reached = {
         _as_principal(owner_target(step.model, owner)) for step in disguise.steps() for owner in step.owners or (None,)
     }
-    models = [model for model in principal_models() if model._meta.concrete_model in found]
-    if len(found) != 1 or len(models) != 1:
-        labels = ", ".join(sorted(model._meta.label for model in found if model)) or "nothing"
+    models = [model for model in principal_models() if model._meta.concrete_model in reached]
+    if len(reached) != 1 or len(models) != 1:
+        labels = ", ".join(sorted(model._meta.label for model in reached if model)) or "nothing"
         raise SpecError(
             f"{disguise.name}: its owners lead to {labels}; every owner must lead to one of the principal models "
             f"{', '.join(configured)}."

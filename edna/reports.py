@@ -145,18 +145,18 @@ def _chain(exception: BaseException) -> Iterator[BaseException]:
     seen = set()
     waiting: list[object] = [exception]
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
+        part = waiting.pop()
+        if id(part) in seen:
             continue
-        seen.add(id(found))
-        if isinstance(found, list | tuple):
-            waiting += found
-        elif isinstance(found, dict):
-            waiting += found.values()
-        elif isinstance(found, BaseException):
-            members = found.exceptions if isinstance(found, BaseExceptionGroup) else ()
-            waiting += [found.__cause__, found.__context__, members, found.args, vars(found)]
-            yield found
+        seen.add(id(part))
+        if isinstance(part, list | tuple):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, BaseException):
+            members = part.exceptions if isinstance(part, BaseExceptionGroup) else ()
+            waiting += [part.__cause__, part.__context__, members, part.args, vars(part)]
+            yield part
 
 
 class SecretsFilter(SafeExceptionReporterFilter):

@@ -175,23 +175,23 @@ def _notice_days(
     name: str, given: datetime.timedelta | Sequence[datetime.timedelta], *, inactive_days: int
 ) -> tuple[int, ...]:
     each_time = (given,) if isinstance(given, datetime.timedelta) else given
-    found = tuple(_days(name, "notify_before", each) for each in each_time)
-    if any(sooner >= longer for longer, sooner in itertools.pairwise(found)):
+    days = tuple(_days(name, "notify_before", each) for each in each_time)
+    if any(sooner >= longer for longer, sooner in itertools.pairwise(days)):
         raise SpecError(f"The schedule {name}: write notify_before with the longest notice first, and none twice.")
-    if found and found[0] >= inactive_days:
+    if days and days[0] >= inactive_days:
         raise SpecError(
             f"The schedule {name}: notify_before has to be shorter than inactive_for, or people are warned while they are active."
         )
-    return found
+    return days
 
 
 def _fields(name: str, last_active: str | Sequence[str] | None) -> tuple[str, ...]:
-    found = (last_active,) if isinstance(last_active, str) else tuple(last_active or ())
-    if not all(isinstance(each, str) and each for each in found):
+    fields = (last_active,) if isinstance(last_active, str) else tuple(last_active or ())
+    if not all(isinstance(each, str) and each for each in fields):
         raise SpecError(
             f"The schedule {name}: last_active names a field of the principal model, several in a list, or is None."
         )
-    return found
+    return fields
 
 
 def _source(notify: object) -> str:

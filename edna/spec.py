@@ -328,7 +328,7 @@ def model_field(model: type[Model], name: str) -> Field[Any, Any]:
     Raises:
         django.core.exceptions.FieldDoesNotExist
     """
-    found = model._meta.get_field(name)
-    if not isinstance(found, Field):
+    column = model._meta.get_field(name)
+    if not isinstance(column, Field):
         raise SpecError(f"{model._meta.label}.{name} is a relation from elsewhere, not a column of this table.")
-    return found
+    return column

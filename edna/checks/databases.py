@@ -136,16 +136,16 @@ def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[Check
 
     When none is named, Django 6.1 passes all of them, and earlier ones pass None and expect that none is asked.
     """
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for alias in databases or ():
         principals = [model for model in principal_models() if router.db_for_write(model) == alias]
         if principals and connections[alias].vendor == "sqlite":
-            found += _sqlite_answers(alias)
+            messages += _sqlite_answers(alias)
         if principals and connections[alias].vendor == "mysql":
-            found += _mysql_engines(alias, principals)
+            messages += _mysql_engines(alias, principals)
         if principals:
-            found += _server_keys(alias)
-    return found
+            messages += _server_keys(alias)
+    return messages
 
 
 def _sqlite_answers(alias: str) -> Iterator[CheckMessage]:
@@ -166,17 +166,17 @@ def _sqlite_answers(alias: str) -> Iterator[CheckMessage]:
 
 
 def _server_keys(alias: str) -> Iterator[CheckMessage]:
-    found = serverkeys.look(using=alias)
-    if found is None:
+    standing = serverkeys.look(using=alias)
+    if standing is None:
         return  # before the migration, or edna.E002 says why
-    if found.refusal:
+    if standing.refusal:
         yield Error(
-            found.refusal,
+            standing.refusal,
             hint="manage.py edna_keys list shows the keys that are configured, and those that the database knows.",
             obj=f"database {alias!r}",
             id="edna.E059",
         )
-    for check_value in found.missing:
+    for check_value in standing.missing:
         yield Warning(
             f'The database knows a server key (check value {serverkeys.digits(check_value)}) that is not in EDNA["MAC_KEYS"]: what was '
             "made under it alone does not open or verify.",

@@ -80,10 +80,10 @@ def check_generator(generator: type[Pseudoprincipal], model: type[Model]) -> lis
     stored = {
         field.name: field for field in model._meta.local_concrete_fields if not getattr(field, "generated", False)
     }
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for name in generator.values:
         if name not in stored or stored[name].primary_key:
-            found.append(
+            messages.append(
                 Error(
                     f"values names {name!r}, which is no column of {model._meta.label} that can be filled: the value "
                     "is ignored.",
@@ -99,7 +99,7 @@ def check_generator(generator: type[Pseudoprincipal], model: type[Model]) -> lis
         try:
             columns[field] = filler(generator, field)
         except SpecError:
-            found.append(
+            messages.append(
                 Error(
                     f"Nothing says how to fill {model._meta.label}.{field.name}, which has no fixed default, may not "
                     "be NULL, or must be unique: no pseudoprincipal can be made.",
@@ -109,9 +109,9 @@ def check_generator(generator: type[Pseudoprincipal], model: type[Model]) -> lis
                     id="edna.E312",
                 )
             )
-    found += check_columns(model, columns, what=f"{generator.__name__}.values", obj=obj)
-    found += _powers(columns, model, obj)
-    return found
+    messages += check_columns(model, columns, what=f"{generator.__name__}.values", obj=obj)
+    messages += _powers(columns, model, obj)
+    return messages
 
 
 def _powers(columns: dict[Field[Any, Any], Placeholder], model: type[Model], obj: str) -> Iterator[CheckMessage]:

@@ -20,15 +20,15 @@ _MIDDLEWARE: Final = "edna.middleware.EdnaMiddleware"
 
 
 def check_schedules(**_: object) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for schedule in schedules.schedules().values() if principal_models() else ():
-        found += [*_disguise(schedule), *_params(schedule), *_locators(schedule)]
+        messages += [*_disguise(schedule), *_params(schedule), *_locators(schedule)]
         try:
             model = registry.principal_model_for(schedule.disguise)
         except (SpecError, TypeError, AttributeError):
             continue  # whatever is wrong with the disguise, its own checks say so
-        found += [*_last_active(schedule, model), *_only(schedule, model)]
-    return found
+        messages += [*_last_active(schedule, model), *_only(schedule, model)]
+    return messages
 
 
 def _name(schedule: Schedule) -> str:

@@ -26,33 +26,33 @@ _POLICIES: Final = ("restore", "delete", "retain")
 
 
 def check_disguises(**_: Any) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     generators: dict[tuple[type[Pseudoprincipal], type[Model]], None] = {}
     decorrelated: dict[type[Model], None] = {}
     for disguise in registry.disguises().values():
         problems, principal = check_disguise(disguise)
-        found += problems
+        messages += problems
         if principal is not None and needs_pseudoprincipals(disguise):
             decorrelated[principal] = None
             generator, problems = find_generator(disguise, principal)
-            found += problems
+            messages += problems
             if generator is not None:
                 generators[generator, principal] = None
     principals = principal_models()
     for disguise in registry.all_by_hand().values() if principals else ():
-        found += [*_options(disguise), *check_returning(disguise)]
+        messages += [*_options(disguise), *check_returning(disguise)]
         if disguise.pseudoprincipal is not None:
             model = getattr(disguise.pseudoprincipal, "model", None)
             generator, problems = find_generator(disguise, model if model in principals else principals[0])
-            found += problems
+            messages += problems
             if generator is not None and model is not None:
                 generators[generator, model] = None
     # A generator serves many disguises: what is wrong with it is said once.
     for pair in generators:
-        found += check_generator(*pair)
+        messages += check_generator(*pair)
     for model in decorrelated:
-        found += check_primary_key(model)
-    return found
+        messages += check_primary_key(model)
+    return messages
 
 
 def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[Model] | None]:

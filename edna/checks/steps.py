@@ -55,21 +55,21 @@ def written_owner(owners: Iterable[str]) -> str:
 
 def check_step(disguise: type[Disguise], step: Transformation) -> list[CheckMessage]:
     obj, what = name_of(disguise), written(step)
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for owner in step.owners:
-        found += _owner(step, owner, what, obj)
+        messages += _owner(step, owner, what, obj)
     if step.where is not None:
-        found += _where(disguise, step, what, obj)
+        messages += _where(disguise, step, what, obj)
     if isinstance(step, Modify):
-        found += _modified(disguise, step, what, obj)
+        messages += _modified(disguise, step, what, obj)
     if isinstance(step, Decorrelate):
-        found += _decorrelated(disguise, step, what, obj)
+        messages += _decorrelated(disguise, step, what, obj)
     if isinstance(step, Remove) and len(step.owners) > 1:
         for field in filter(None, (column_of(step.model, owner) for owner in step.owners)):
             # While another owner keeps the row, the column of the one who leaves is re-pointed.
-            found += _referred_to(disguise, field, what, obj)
-    found += _key_of_several(step, what, obj)
-    return found
+            messages += _referred_to(disguise, field, what, obj)
+    messages += _key_of_several(step, what, obj)
+    return messages
 
 
 # Owners
@@ -182,7 +182,7 @@ def _where(disguise: type[Disguise], step: Transformation, what: str, obj: str) 
 
 
 def params_in(node: object) -> set[str]:
-    return {found.name for found in _walk(node) if isinstance(found, Param)}
+    return {part.name for part in _walk(node) if isinstance(part, Param)}
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -24,14 +24,14 @@ _SETS_OF_RIGHTS: Final = {"role", "roles", "permissions", "privileges"}
 
 def check_returning(disguise: type[Disguise]) -> list[CheckMessage]:
     removals = [step for step in disguise.removals() if is_table(step.model)]
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for step in removals:
         if isinstance(step.returning, Mapping):
-            found += _values(disguise, step)
+            messages += _values(disguise, step)
         elif step.returning is NOTHING:
-            found += _nothing(disguise, step, removals)
+            messages += _nothing(disguise, step, removals)
         elif step.returning not in (None, AS_IT_WAS):
-            found.append(
+            messages.append(
                 Error(
                     f"{written(step)}: its `returning` is {step.returning!r}, so nothing of it comes back by a reveal.",
                     hint='Write returning={"is_staff": False}, edna.NOTHING or edna.AS_IT_WAS.',
@@ -39,7 +39,7 @@ def check_returning(disguise: type[Disguise]) -> list[CheckMessage]:
                     id="edna.E121",
                 )
             )
-    return [*found, *_contradictions(disguise, removals), *_unsaid(disguise, removals)]
+    return [*messages, *_contradictions(disguise, removals), *_unsaid(disguise, removals)]
 
 
 def _values(disguise: type[Disguise], step: Remove) -> Iterator[CheckMessage]:

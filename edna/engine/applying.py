@@ -229,13 +229,13 @@ def _everybody(cls: type[Disguise], params: Params, *, staff: bool, using: str) 
     references = planning.owners_with_rows(cls, params, using=using)
     if not staff:
         references -= the_staff.references(model, using=using)
-    found = [
+    registered = [
         str(entry.reference)
         for part in _batched(sorted(references))
         for entry in entries_of(model, part, lock=True, using=using)
     ]
-    require_registered(cls, references - set(found), using=using)
-    return found
+    require_registered(cls, references - set(registered), using=using)
+    return registered
 
 
 def _batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

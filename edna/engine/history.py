@@ -45,18 +45,18 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
     """Newest first. Of a disguise in chunks there is one entry, with the receipt that leads to all of them."""
     wanted = unlocked.keys_by_locator()
     chunked = {locator.chunk(number): locator for locator in wanted for number in chunks_of(locator, wanted.keys())[1:]}
-    found: dict[Locator, HistoryEntry] = {}
+    entries_by_first: dict[Locator, HistoryEntry] = {}
     for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
         first = chunked.get(locator, locator)
-        known = found.get(first)
+        known = entries_by_first.get(first)
         if known is None or bag.applied_at < known.applied_at:
             recorded = known._recorded if known else Recorded(bag.principal_model, bag.principal)
-            found[first] = HistoryEntry(
+            entries_by_first[first] = HistoryEntry(
                 Receipt(bag.disguise, first), bag.disguise, bag.applied_at, {}, dict(bag.params), recorded
             )
-        found[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, RowBatch))
-    for entry in found.values():
+        entries_by_first[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, RowBatch))
+    for entry in entries_by_first.values():
         entry.counts.update(entry._recorded.counts())
     damaged = {chunked.get(locator, locator) for locator in wanted if unlocked.is_damaged(locator)}
-    entries = [entry for first, entry in found.items() if first not in damaged]
+    entries = [entry for first, entry in entries_by_first.items() if first not in damaged]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)

@@ -208,9 +208,9 @@ def identifier_of_unlocked(unlocked: Unlocked) -> str:
     Raises:
         PrincipalError: the account is removed, or the model has no user names.
     """
-    found = row_of(unlocked)
-    if found is not None:
-        return identifier_of(found)
+    account = row_of(unlocked)
+    if account is not None:
+        return identifier_of(account)
     raise PrincipalError(
         "The account is removed, and with it its user name; pass the identifier= that the person will type."
     )

@@ -80,10 +80,10 @@ def require_registered(disguise: type[Disguise], without_key: Collection[str], *
     """
     model = registry.principal_model_for(disguise)
     # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
-    found = len(without_key) - len(without_row(model, sorted(without_key), using=using)) if without_key else 0
-    if found:
+    existing = len(without_key) - len(without_row(model, sorted(without_key), using=using)) if without_key else 0
+    if existing:
         raise UnregisteredOwners(
-            f"{disguise.name}: {found} owner(s) of the rows that it means have no key; "
+            f"{disguise.name}: {existing} owner(s) of the rows that it means have no key; "
             "register them first (manage.py edna_register --all --keys-file FILE)."
         )
 

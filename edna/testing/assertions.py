@@ -30,8 +30,8 @@ def everything_returns(*, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str]
 
 def assert_same(before: Dump, after: Dump, *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:
     """Two dumps are the same."""
-    if found := differences(before, after, using=using, ignore=ignore):
-        raise AssertionError("\n".join(["Not everything is as it was:", *found]))
+    if differing := differences(before, after, using=using, ignore=ignore):
+        raise AssertionError("\n".join(["Not everything is as it was:", *differing]))
 
 
 def assert_nothing_left(*needles: Needle, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:

@@ -162,7 +162,7 @@ def python_values(column: Field[Any, Any], values: Iterable[Any], *, using: str)
     """Raw values of one column as `python_value` makes them."""
     connection = connections[using]
     expression = column.get_col(column.model._meta.db_table)
-    found = list(values)
+    converted = list(values)
     for convert in (*connection.ops.get_db_converters(expression), *expression.get_db_converters(connection)):
-        found = [convert(value, expression, connection) for value in found]
-    return found
+        converted = [convert(value, expression, connection) for value in converted]
+    return converted

@@ -60,7 +60,7 @@ def _read(
     order = ", ".join([quote(field.column) for field in table.key])
     suffix = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
     source = along_index(table, match, connection)
-    found: list[Row] = []
+    rows: list[Row] = []
     for packet in packets(wanted, connection, other_parameters=1 if also else 0):
         condition, params = among(match, packet, connection)
         if also is not None:
@@ -69,8 +69,8 @@ def _read(
         sql = f"SELECT {columns} FROM {source} WHERE {condition} ORDER BY {order}{suffix}"
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
-            found += plain(cursor.fetchall(), connection)
-    return found
+            rows += plain(cursor.fetchall(), connection)
+    return rows
 
 
 def take(
@@ -108,7 +108,7 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock:
     lock = lock and connections[using].features.has_select_for_update
     connection = connections[using]
     quote = connection.ops.quote_name
-    found: set[int] = set()
+    positions: set[int] = set()
     most = min(max(1, _MOST_MENTIONS // max(1, len(places))), most_parameters(connection))
     for start in range(0, len(values) if places else 0, most):
         question, named = _named_values(values[start : start + most], connection, lock=lock)
@@ -118,8 +118,8 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock:
         ]
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {', '.join(asked)}", named)
-            found |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
-    return found
+            positions |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
+    return positions
 
 
 def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, lock: bool) -> tuple[str, dict[str, Any]]:
@@ -145,7 +145,7 @@ def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool,
     connection = connections[using]
     quote = connection.ops.quote_name
     field = table.field(column)
-    found: set[Any] = set()
+    held: set[Any] = set()
     for packet in packets([(value,) for value in values], connection):
         condition, params = among((field,), packet, connection)
         # PostgreSQL takes no FOR UPDATE with DISTINCT.
@@ -155,8 +155,8 @@ def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool,
         sql = f"SELECT {distinct}{name} FROM {quote(table.model._meta.db_table)} WHERE {condition}{suffix}"
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
-            found |= {value for (value,) in plain(cursor.fetchall(), connection)}
-    return found
+            held |= {value for (value,) in plain(cursor.fetchall(), connection)}
+    return held
 
 
 def asking_for_any(queries: Sequence[str]) -> str:

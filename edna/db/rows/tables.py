@@ -38,8 +38,8 @@ class Table:
         return tuple(f.name for f in links if f.target_field.model is self.model)
 
     def field(self, name: str) -> Field[Any, Any]:
-        found: Field[Any, Any] = self.model._meta.get_field(name)  # type: ignore[assignment]
-        return found
+        column: Field[Any, Any] = self.model._meta.get_field(name)  # type: ignore[assignment]
+        return column
 
 
 @functools.cache

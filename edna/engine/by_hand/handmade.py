@@ -232,9 +232,9 @@ class Session:
         position = step.columns.index(relation.field.target_field.name)
         values = [row[position] for row in step.rows if row[position] is not None]
         table = table_of(relation.model)
-        found = raw.read_where(table, table.key_names, relation.field.name, values, lock=False, using=self._using)
+        referring = raw.read_where(table, table.key_names, relation.field.name, values, lock=False, using=self._using)
         going = set(removed[table.model].primary_keys()) if table.model in removed else set()
-        if not going.issuperset(found):
+        if not going.issuperset(referring):
             raise ConstraintRefused(
                 f"{self._disguise.name}: {relation.label} still refers to rows of {step.table.model._meta.label} to remove; "
                 "remove or change those first, or in the same call. Nothing was changed by this call."
@@ -339,8 +339,8 @@ class Session:
         """As the database's driver reads it, which is how records compare it."""
         table = table_of(self._model)
         key = key_of(self._model, str(self._target.entry.reference), using=self._using)
-        [(found,)] = self._read(table, table.key_names, [(key,)])
-        return found
+        [(own,)] = self._read(table, table.key_names, [(key,)])
+        return own
 
     def _given(self, objects: Iterable[Objects]) -> Given:
         self._require_open()

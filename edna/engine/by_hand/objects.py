@@ -27,21 +27,21 @@ def given(objects: Iterable[Objects], *, using: str) -> Given:
     Raises:
         SpecError: an object is not saved, or its model is written to another database.
     """
-    found: Given = {}
+    rows: Given = {}
     for each in objects:
         if isinstance(each, QuerySet):
-            _add(found, each.model, each.using(using).values_list("pk", flat=True), using=using)
+            _add(rows, each.model, each.using(using).values_list("pk", flat=True), using=using)
         else:
             for one in [each] if isinstance(each, Model) else each:
-                _add(found, type(one), [one.pk], using=using)
-    return found
+                _add(rows, type(one), [one.pk], using=using)
+    return rows
 
 
-def _add(found: Given, model: type[Model], keys: Iterable[Any], *, using: str) -> None:
+def _add(rows: Given, model: type[Model], keys: Iterable[Any], *, using: str) -> None:
     table = table_of(model)
     if router.db_for_write(table.model) != using:
         raise SpecError(f"{model._meta.label} is written to another database than its principal; a session has one.")
-    known = found.setdefault(table.model, {})
+    known = rows.setdefault(table.model, {})
     for key in keys:
         if key is None or (isinstance(key, tuple) and None in key):
             raise SpecError(f"This {model._meta.label} is not saved; a session works with rows of the database.")
@@ -75,11 +75,11 @@ def column_of(model: type[Model], name: str) -> Field[Any, Any]:
         SpecError: there is none, or the database computes it.
     """
     try:
-        found = model._meta.get_field(name)
+        column = model._meta.get_field(name)
     except FieldDoesNotExist:
-        found = None
-    if isinstance(found, Field) and found.concrete and found in table_of(found.model).fields:
-        return found
+        column = None
+    if isinstance(column, Field) and column.concrete and column in table_of(column.model).fields:
+        return column
     raise SpecError(f"{model._meta.label}.{name} is no column that can be set: it does not exist, or is computed.")
 
 

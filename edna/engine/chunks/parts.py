@@ -40,7 +40,7 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
         scan = _Scan(cls, params, owners, using)
         for step in unit.steps:
             scan.look(step)
-        pieces = scan.pieces(most) if unit.divisible else [scan.found]
+        pieces = scan.pieces(most) if unit.divisible else [scan.rows]
         for piece in pieces:
             size = sum(map(len, piece.values()))
             if rows and rows + size > most:
@@ -61,7 +61,7 @@ class _Scan:
     owners: Sequence[Any]
     using: str
     #: By table, keys with the group that gets one pseudoprincipal, or None.
-    found: dict[type[Model], dict[Row, Any]] = field(default_factory=dict)
+    rows: dict[type[Model], dict[Row, Any]] = field(default_factory=dict)
 
     def look(self, step: CompiledStep) -> None:
         transformation = step.transformation
@@ -72,7 +72,7 @@ class _Scan:
         selection = Selection.compile(
             transformation.model, [*names, *groups], owners=paths, where=transformation.where, using=self.using
         )
-        known = self.found.setdefault(step.node, {})
+        known = self.rows.setdefault(step.node, {})
         for row in selection.run(owners=self.owners, params=self.params, using=self.using) if selection else ():
             key, group = row[: len(names)], row[len(names) :]
             if group or key not in known:
@@ -80,9 +80,9 @@ class _Scan:
 
     def pieces(self, most: int) -> Iterator[dict[type[Model], list[Row]]]:
         """Of a divisible unit, pieces of at most so many rows, but for groups that are larger; an empty one if there are none."""
-        ((table, found),) = self.found.items()
+        ((table, rows),) = self.rows.items()
         groups: dict[Any, list[Row]] = {}
-        for key, group in found.items():
+        for key, group in rows.items():
             groups.setdefault((key, None) if group is None else (None, group), []).append(key)
         piece: list[Row] = []
         for keys in groups.values():

@@ -35,7 +35,7 @@ def reveal(
     for number in _chunks_left(receipt, unlocked):
         _require_openable(receipt.locator.chunk(number), unlocked)
     outcome = Outcome()
-    found = 0
+    openable = 0
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
         again = Outcome()
@@ -44,8 +44,8 @@ def reveal(
             chunk = Chunk(receipt.locator, number, tell=not attempt and number == numbers[0])
             with contextlib.suppress(ReceiptUnknown):  # it has expired
                 again.include(_reveal_chunk(receipt, chunk, unlocked, overrides=overrides, separately=separately))
-                found += 1
-        if not found:
+                openable += 1
+        if not openable:
             raise nothing_kept(receipt.disguise)
         outcome.forget_held()
         outcome.include(again)

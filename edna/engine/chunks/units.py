@@ -40,8 +40,8 @@ def units_of(steps: Sequence[CompiledStep]) -> Iterator[Unit]:
         {unit: {together[other] for table in unit for other in before[table]} - {unit} for unit in together.values()}
     )
     for unit in order.static_order():
-        found = [step for table in unit for step in by_table[table]]
-        yield Unit(unit, tuple(found), len(unit) == 1 and _is_divisible(unit[0], found))
+        own = [step for table in unit for step in by_table[table]]
+        yield Unit(unit, tuple(own), len(unit) == 1 and _is_divisible(unit[0], own))
 
 
 def _earlier(by_table: Mapping[type[Model], Sequence[CompiledStep]]) -> dict[type[Model], set[type[Model]]]:

@@ -101,12 +101,12 @@ def _with_files(
     """Seal the files that the rows named, and put into each bag what leads to those of its rows."""
     expires_on = bucket_of(now.date())
     bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
-    found = seal.collect(bags, now=now, expires_on=expires_on, using=using)
-    for own, pointers in zip(records, found, strict=False):
+    pointers_by_bag = seal.collect(bags, now=now, expires_on=expires_on, using=using)
+    for own, pointers in zip(records, pointers_by_bag, strict=False):
         own.diffs += pointers
     return [
         replace(each, batches=(*each.batches, *pointers))
-        for each, pointers in zip(shared, found[len(records) :], strict=True)
+        for each, pointers in zip(shared, pointers_by_bag[len(records) :], strict=True)
     ]
 
 

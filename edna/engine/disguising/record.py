@@ -91,9 +91,9 @@ def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedR
         shared += [SharedRows(locator, batches, (*owners[who].others, *voices[who])), *notes]
         for target in owners[who].targets:
             pointers.setdefault(target, []).append((locator.expose(), len(rows)))
-    for target, found in pointers.items():
+    for target, leading in pointers.items():
         label = step.table.label
-        records[target].diffs.append(Shares.of(label, found))
+        records[target].diffs.append(Shares.of(label, leading))
     return shared
 
 

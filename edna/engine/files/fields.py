@@ -80,13 +80,13 @@ def _file_fields_of(label: str) -> tuple[FileField, ...]:
 def names_in(batches: Iterable[RowBatch]) -> set[Name]:
     """The files that the rows of these records named."""
     keys: dict[FileField, Hashable] = {}
-    found = set()
+    named = set()
     for batch in batches:
         for field, name, _ in mentions(batch):
             if field not in keys:
                 keys[field] = storage_key(field.storage)
-            found.add((keys[field], name))
-    return found
+            named.add((keys[field], name))
+    return named
 
 
 def still_named(names: Iterable[Name], *, using: str) -> set[Name]:
@@ -94,13 +94,13 @@ def still_named(names: Iterable[Name], *, using: str) -> set[Name]:
     wanted: dict[Hashable, set[str]] = {}
     for key, name in names:
         wanted.setdefault(key, set()).add(name)
-    found: set[Name] = set()
+    named: set[Name] = set()
     for field in _all_file_fields() if wanted else ():
         key = storage_key(field.storage)
         if key in wanted:
             # Compared here too: to some collations two names are one.
-            found |= {(key, name) for name in _held_by(field, sorted(wanted[key]), using=using) if name in wanted[key]}
-    return found
+            named |= {(key, name) for name in _held_by(field, sorted(wanted[key]), using=using) if name in wanted[key]}
+    return named
 
 
 @functools.cache
@@ -118,8 +118,8 @@ def _held_by(field: FileField, names: Sequence[str], *, using: str) -> set[str]:
     database = router.db_for_write(table.model) or using
 
     def read() -> set[str]:
-        found = raw.read_where(table, (field.name,), field.name, names, lock=False, using=database)
-        return {name for (name,) in found}
+        rows = raw.read_where(table, (field.name,), field.name, names, lock=False, using=database)
+        return {name for (name,) in rows}
 
     if table.model._meta.managed:
         return read()
@@ -133,7 +133,7 @@ def _held_by(field: FileField, names: Sequence[str], *, using: str) -> set[str]:
 
 def project_names() -> Mapping[FileField, set[str]]:
     """Names that the project itself writes into a column: of a picture for everybody without one, say. Nobody's own."""
-    found: dict[FileField, set[str]] = {
+    written_names: dict[FileField, set[str]] = {
         field: {str(field.get_default())} for field in _all_file_fields() if field.has_default()
     }
     steps = [step for cls in registry.disguises().values() for step in cls.steps() if isinstance(step, Modify)]
@@ -143,5 +143,5 @@ def project_names() -> Mapping[FileField, set[str]]:
     for model, name, placeholder in written:
         field = field_of(f"{model._meta.label}.{name}")
         if field is not None and placeholder.name == "constant":
-            found.setdefault(field, set()).add(str(placeholder.make(field, None)))
-    return found
+            written_names.setdefault(field, set()).add(str(placeholder.make(field, None)))
+    return written_names

@@ -106,12 +106,12 @@ def finish(ids: Iterable[int] | None = None, *, using: str) -> FinishedFiles:
 
 def _finish(ids: Sequence[int], *, using: str) -> FinishedFiles:
     # Looked at before anything is locked: reading files takes its time.
-    found = {
+    presences = {
         task.id: _try(lambda task=task: _presence(task))
         for task in store.file_tasks(ids, using=using)
         if task.locator is None and is_ours(task)
     }
-    return transactions.run(lambda: _Batch(ids, found, using=using).run(), using=using)
+    return transactions.run(lambda: _Batch(ids, presences, using=using).run(), using=using)
 
 
 def waited_for(*, using: str) -> set[bytes]:
@@ -155,10 +155,10 @@ class _Unknown(Exception):
 
 
 def _field(task: PendingFile) -> FileField:
-    found = field_of(task.field)
-    if found is None:
+    field = field_of(task.field)
+    if field is None:
         raise _Unknown
-    return found
+    return field
 
 
 def _storage(task: PendingFile) -> Storage:
@@ -194,16 +194,16 @@ def _try(work: Any) -> Any:
 class _Batch:
     """Some tasks in one transaction, which holds their rows from the first statement to the last."""
 
-    def __init__(self, ids: Sequence[int], found: dict[int, Presence | str], *, using: str) -> None:
-        self._ids, self._found, self._using = ids, found, using
+    def __init__(self, ids: Sequence[int], presences: dict[int, Presence | str], *, using: str) -> None:
+        self._ids, self._presences, self._using = ids, presences, using
         self._done: list[PendingFile] = []
         self._result = FinishedFiles()
 
     def run(self) -> FinishedFiles:
-        found = list(store.file_tasks(self._ids, using=self._using, lock=True))
-        ours = {task.id for task in found if is_ours(task)}
-        tasks = [task for task in found if task.id in ours]
-        forged = [task for task in found if task.id not in ours]
+        stored = list(store.file_tasks(self._ids, using=self._using, lock=True))
+        ours = {task.id for task in stored if is_ours(task)}
+        tasks = [task for task in stored if task.id in ours]
+        forged = [task for task in stored if task.id not in ours]
         self._result.left += [Left(task.field, "write" if task.locator else "delete", "forged") for task in forged]
         writes = [task for task in tasks if task.locator is not None]
         named = still_named({_name(task) for task in tasks if _known(task)}, using=self._using)
@@ -223,8 +223,8 @@ class _Batch:
         """Deletions of files that are back. Whoever is at one now is waited for: what they delete is written again."""
         if not writes:
             return []
-        found = store.file_tasks_by_name({task.name for task in writes}, using=self._using)
-        deletions = [task for task in found if task.locator is None and task not in but]
+        tasks = store.file_tasks_by_name({task.name for task in writes}, using=self._using)
+        deletions = [task for task in tasks if task.locator is None and task not in but]
         return [task for task in deletions if is_ours(task) and _known(task) and _name(task) in named]
 
     def _settle(self, task: PendingFile, action: str, work: Any) -> None:
@@ -235,10 +235,10 @@ class _Batch:
             self._result.left.append(Left(task.field, action, failure))
 
     def _delete(self, task: PendingFile, named: set[Name]) -> str | None:
-        found = self._found[task.id]
-        if isinstance(found, str):
-            return found
-        if found is Presence.SAME and _name(task) not in named:
+        presence = self._presences[task.id]
+        if isinstance(presence, str):
+            return presence
+        if presence is Presence.SAME and _name(task) not in named:
             _storage(task).delete(task.name)
             self._result.deleted += 1
         else:
@@ -261,12 +261,12 @@ class _Batch:
 
     def _write(self, task: PendingFile, sealed: SealedFile) -> str | None:
         storage = _storage(task)
-        found = _presence(task)
-        if found is Presence.OTHER:
+        presence = _presence(task)
+        if presence is Presence.OTHER:
             if not (task.free and sealed_content.holds_beginning(storage, task.name, sealed, what=task.field)):
                 return "name_taken"
             storage.delete(task.name)
-        if found is not Presence.SAME:
+        if presence is not Presence.SAME:
             sealed_content.save(storage, task.name, sealed)
         self._result.written += 1
         return None

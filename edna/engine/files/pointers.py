@@ -51,7 +51,7 @@ def pointers_in(batches: Iterable[RowBatch]) -> Iterator[Pointer]:
             column = field_of(f"{batch.model}.{label}")
             if column is None or column not in file_fields(column.model):
                 if by_name is None:
-                    by_name = {other: found for each in batches for found, other, _ in mentions(each)}
+                    by_name = {other: field for each in batches for field, other, _ in mentions(each)}
                 column = by_name.get(name)
             yield Pointer(column, name, Content(Locator(locator), size, digest), (batch.model, label))
 
@@ -63,7 +63,7 @@ def batches_of(pointers: Iterable[Pointer]) -> list[RowBatch]:
         model, label = each.label
         content = each.content
         rows.setdefault(model, []).append([content.locator.expose(), label, each.name, content.size, content.digest])
-    return [Files.of(model, found) for model, found in rows.items()]
+    return [Files.of(model, own) for model, own in rows.items()]
 
 
 def without_pointers(batches: Iterable[RowBatch]) -> list[RowBatch]:

@@ -65,25 +65,25 @@ def collect(
 
 def _files_of(batches: Iterable[RowBatch]) -> dict[Name, tuple[FileField, str]]:
     """The files that these records name, each once, with a field that names it and words for an error."""
-    found: dict[Name, tuple[FileField, str]] = {}
+    files: dict[Name, tuple[FileField, str]] = {}
     everybodys = None
     for batch in batches:
         for column, name, key in mentions(batch):
             everybodys = project_names() if everybodys is None else everybodys
             if name not in everybodys.get(column, ()):
                 what = f"{batch.model} {key[0] if len(key) == 1 else key}, field {column.name},"
-                found.setdefault(name_of(column, name), (column, what))
-    return found
+                files.setdefault(name_of(column, name), (column, what))
+    return files
 
 
 def _unwritten(names: set[Name], *, using: str) -> dict[Name, PendingFile]:
     """Files of rows that came back, and that a crash has kept from being written: their content is still sealed."""
-    found = {}
+    unwritten = {}
     for task in store.file_tasks_by_name({name for _, name in names}, using=using):
         column = field_of(task.field)
         if task.locator is not None and column is not None and name_of(column, task.name) in names:
-            found[name_of(column, task.name)] = task
-    return found
+            unwritten[name_of(column, task.name)] = task
+    return unwritten
 
 
 def _sealed(

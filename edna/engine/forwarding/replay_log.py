@@ -92,7 +92,7 @@ def _perform(
         raise InvalidParameters(f"replay({table.label}) needs where= and set= with at least one column each.")
     if set(assignments) & set(table.key_names):
         raise InvalidParameters(f"replay({table.label}): a primary key cannot be set; records are found by it.")
-    kept = {name: [_raw(table, name, each, using=using) for each in found] for name, found in conditions.items()}
+    kept = {name: [_raw(table, name, each, using=using) for each in wanted] for name, wanted in conditions.items()}
     made = {name: _raw(table, name, value, using=using) for name, value in assignments.items()}
     updated: int = table.model._base_manager.using(using).filter(_query(conditions)).update(**assignments)
     recipient = _key(serverkeys.signing_key(using=using)).public_key
@@ -109,14 +109,14 @@ def _perform(
 
 def _column(table: Table, name: str) -> str:
     try:
-        found = "" if "__" in name else str(getattr(table.model._meta.get_field(name), "name", ""))
+        column = "" if "__" in name else str(getattr(table.model._meta.get_field(name), "name", ""))
     except FieldDoesNotExist:
-        found = table.key_names[0] if name == "pk" and len(table.key) == 1 else ""
-    if found not in table.names:
+        column = table.key_names[0] if name == "pk" and len(table.key) == 1 else ""
+    if column not in table.names:
         raise InvalidParameters(
             f"replay({table.label}): {name!r} is no column of this model; name its own fields only."
         )
-    return found
+    return column
 
 
 def _listed(value: Any) -> list[Any]:
@@ -126,10 +126,10 @@ def _listed(value: Any) -> list[Any]:
 def _raw(table: Table, name: str, value: Any, *, using: str) -> Any:
     column = table.field(name)
     try:
-        found = raw_value(column, value, using=using)
-        values.encode(found)
-        if found is not None or column.null:
-            return found
+        stored = raw_value(column, value, using=using)
+        values.encode(stored)
+        if stored is not None or column.null:
+            return stored
     except (ValidationError, ValueError, TypeError, AttributeError):
         pass
     raise InvalidParameters(f"replay({table.label}): {name} cannot have this value; give a plain value of its type.")
@@ -137,10 +137,10 @@ def _raw(table: Table, name: str, value: Any, *, using: str) -> Any:
 
 def _query(conditions: Mapping[str, Sequence[Any]]) -> Q:
     query = Q()
-    for name, found in conditions.items():
-        present = [value for value in found if value is not None]
+    for name, wanted in conditions.items():
+        present = [value for value in wanted if value is not None]
         one = Q(**{f"{name}__in": present}) if len(present) != 1 else Q(**{name: present[0]})
-        query &= one | Q(**{f"{name}__isnull": True}) if len(present) < len(found) else one
+        query &= one | Q(**{f"{name}__isnull": True}) if len(present) < len(wanted) else one
     return query
 
 
@@ -163,8 +163,8 @@ def logged_since(moment: datetime.datetime, *, using: str) -> list[Update]:
     """
     sealed = store.replays_since(moment.date(), using=using)
     keys = _keys() if sealed else []
-    found = [_here(_opened(each, keys), using=using) for each in sealed]
-    return sorted([each for each in found if each.made_at >= moment], key=lambda each: each.made_at)
+    updates = [_here(_opened(each, keys), using=using) for each in sealed]
+    return sorted([each for each in updates if each.made_at >= moment], key=lambda each: each.made_at)
 
 
 def verifies(sealed: bytes) -> bool:
@@ -217,8 +217,8 @@ class Replays(Follower):
         for update in updates:
             if update.made_at >= applied_at:
                 self._by_application.setdefault(update.app_label, []).append(update)
-        for found in self._by_application.values():
-            found.sort(key=lambda update: (update.position, update.made_at))
+        for own in self._by_application.values():
+            own.sort(key=lambda update: (update.position, update.made_at))
 
     def concerns(self, batch: RowBatch) -> bool:
         return batch.model.partition(".")[0] in self._by_application
@@ -241,7 +241,7 @@ class Replays(Follower):
         if moving.removed and unknown:
             yield from ((source, unknown[0]) for source in moving.sources)
         elif moving.removed:
-            where = {names.index(name): _set(found) for name, found in update.where.items()}
+            where = {names.index(name): _set(wanted) for name, wanted in update.where.items()}
             new = {names.index(name): update.set[name] for name in touched}
             moving.settle([_redone(row, where, new) for row in moving.rows()])
         else:
@@ -267,7 +267,7 @@ class Replays(Follower):
                 places |= {name: offset + position for position, name in enumerate(names)}
                 places |= {name: len(row) + position for position, name in enumerate(unknown)}
                 if all(places[name] < len(values_of) for name in update.where):
-                    where = {places[name]: _set(found) for name, found in update.where.items()}
+                    where = {places[name]: _set(wanted) for name, wanted in update.where.items()}
                     values_of = list(_redone(values_of, where, {places[name]: update.set[name] for name in touched}))
             redone.append(values_of[: len(row)])
         moving.settle(redone)
@@ -279,25 +279,25 @@ class Replays(Follower):
         table = table_by_label(moving.model)
         if table is None or moving.key != table.key_names or not set(names) <= set(table.names):
             return None
-        found = raw.read(table, (*moving.key, *names), keys, lock=False, using=self._using)
-        return {row[: len(moving.key)]: row[len(moving.key) :] for row in found}
+        rows = raw.read(table, (*moving.key, *names), keys, lock=False, using=self._using)
+        return {row[: len(moving.key)]: row[len(moving.key) :] for row in rows}
 
 
-def _set(found: Sequence[Any]) -> Collection[Any]:
+def _set(wanted: Sequence[Any]) -> Collection[Any]:
     try:
-        return frozenset(found)
+        return frozenset(wanted)
     except TypeError:
-        return found
+        return wanted
 
 
 def _redone(row: Sequence[Any], where: Mapping[int, Collection[Any]], new: Mapping[int, Any]) -> Sequence[Any]:
-    if not all(_among(row[position], found) for position, found in where.items()):
+    if not all(_among(row[position], wanted) for position, wanted in where.items()):
         return row
     return [new.get(position, value) for position, value in enumerate(row)]
 
 
-def _among(value: Any, found: Collection[Any]) -> bool:
+def _among(value: Any, wanted: Collection[Any]) -> bool:
     try:
-        return value in found
+        return value in wanted
     except TypeError:
-        return value in list(found)
+        return value in list(wanted)

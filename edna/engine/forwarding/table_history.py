@@ -180,9 +180,13 @@ def _named_models(code: CodeType | None) -> frozenset[str]:
     words = {word.lower() for word in _texts(code)}
     labels = {config.label for config in apps.get_app_configs()} & {word.partition(".")[0] for word in words}
     names = {word.rpartition(".")[2] for word in words}
-    found = {f"{label}.{name}" for label in labels for name in names if name.isidentifier()}
+    labels_named = {f"{label}.{name}" for label in labels for name in names if name.isidentifier()}
     # Of names that are nowhere in it (a loop over a list, a helper) nothing can be told: then it may mean every model.
-    return frozenset(found) if found & {model._meta.label_lower for model in apps.get_models()} else frozenset()
+    return (
+        frozenset(labels_named)
+        if labels_named & {model._meta.label_lower for model in apps.get_models()}
+        else frozenset()
+    )
 
 
 def _texts(code: CodeType) -> Iterator[str]:

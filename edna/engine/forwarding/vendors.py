@@ -109,8 +109,8 @@ def columns_here(label: str, stamp: str, names: Iterable[str], *, using: str) ->
         LookupError: there is no such model or column.
     """
     fields = table_history.fields_at(label, stamp) or _fields_now(label)
-    found = {name: converter(fields[name], using=using) for name in dict.fromkeys(names)}
-    return {name: convert for name, convert in found.items() if convert is not None}
+    converters = {name: converter(fields[name], using=using) for name in dict.fromkeys(names)}
+    return {name: convert for name, convert in converters.items() if convert is not None}
 
 
 def _fields_now(label: str) -> Mapping[str, Field[Any, Any]]:

@@ -141,9 +141,9 @@ class _Walk:
                 rules = recordmigrations.rules_for(step.app_label, step.name)
                 if any(rule.concerns(moving.model) for rule in rules):
                     moving.passed[step.app_label] = position + 1
-                    found = self._apply(rules, moving)
+                    made = self._apply(rules, moving)
                     # In their order: what comes first is taken first from the end of the list.
-                    for each in reversed(found):
+                    for each in reversed(made):
                         pending.append((each, self._after(each, step, position, bool(rules))))
                     break
                 self._take(step, moving, ruled=bool(rules))
@@ -222,8 +222,8 @@ class _Walk:
             records = [record]
             try:
                 for rule in rules:
-                    found = [(rule.apply(each) if rule.concerns(each.model) else [each]) for each in records]
-                    records = [each for part in found for each in part]
+                    returned = [(rule.apply(each) if rule.concerns(each.model) else [each]) for each in records]
+                    records = [each for part in returned for each in part]
                 rows = [Moving.place(each, moving) for each in records]
             except Exception as error:  # a rule is the application's code; where it fails, its record waits
                 self._failed(moving.model, source, error)
@@ -309,9 +309,9 @@ class _Walk:
         """A change of a row that the rule names by another column than the primary key: which row that is now."""
         name = batch.key[0]
         wanted = list({row[0] for row in batch.rows})
-        found = raw.read_where(table, (name, *table.key_names), name, wanted, lock=False, using=self.using)
-        keys = {row[0]: row[1:] for row in found}
-        several = {row[0] for row in found if keys[row[0]] != row[1:]}
+        there = raw.read_where(table, (name, *table.key_names), name, wanted, lock=False, using=self.using)
+        keys = {row[0]: row[1:] for row in there}
+        several = {row[0] for row in there if keys[row[0]] != row[1:]}
         rows: list[list[Any]] = []
         sources = []
         for source, row in zip(moving.sources, batch.rows, strict=True):

@@ -43,15 +43,15 @@ def links_of(model: type[Model]) -> tuple[_Link, ...]:
     return (*up, *down)
 
 
-def complete(found: Found, *, lock: bool, using: str) -> None:
+def complete(parts: Found, *, lock: bool, using: str) -> None:
     """Add the rows of other tables that are the same objects, each with what belongs to the row that led to it."""
-    waiting = {model: dict(rows) for model, rows in found.items()}
+    waiting = {model: dict(rows) for model, rows in parts.items()}
     while waiting:
         model, rows = waiting.popitem()
         table = table_of(model)
         for link in links_of(model) if rows else ():
             own, theirs = table.names.index(link.column), link.other.names.index(link.other_column)
-            known = found.setdefault(link.other.model, {})
+            known = parts.setdefault(link.other.model, {})
             have = {row[theirs] for row, _ in known.values()}
             wanted = {row[own]: tag for row, tag in rows.values() if row[own] not in have}
             keys = [link.other.names.index(name) for name in link.other.key_names]

@@ -52,9 +52,9 @@ def against_order(models: Sequence[type[Model]]) -> dict[type[Model], tuple[cove
 
     Relations within one table are not among them (`Table.links_within`).
     """
-    found: dict[type[Model], tuple[coverage.Relation, ...]] = {}
+    against: dict[type[Model], tuple[coverage.Relation, ...]] = {}
     for position, target in enumerate(models):
         for relation in relations_to(target):
             if relation.is_enforced and relation.model in models[position + 1 :]:
-                found[relation.model] = (*found.get(relation.model, ()), relation)
-    return found
+                against[relation.model] = (*against.get(relation.model, ()), relation)
+    return against

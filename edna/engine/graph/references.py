@@ -31,5 +31,5 @@ def without_row(model: type[Model], references: Sequence[str], *, using: str) ->
     """Those of ``references`` that no row of the principal model has."""
     table = table_of(model)
     keys = [(key_of(model, reference, using=using),) for reference in references]
-    found = {reference_of(model, key) for (key,) in raw.read(table, table.key_names, keys, lock=False, using=using)}
-    return [reference for reference in references if reference not in found]
+    there = {reference_of(model, key) for (key,) in raw.read(table, table.key_names, keys, lock=False, using=using)}
+    return [reference for reference in references if reference not in there]

@@ -41,10 +41,10 @@ def references(model: type[Model], *, using: str) -> set[str]:
     if not lookups:
         return set()
     try:
-        found = model._base_manager.using(using).filter(**lookups)
+        members = model._base_manager.using(using).filter(**lookups)
     except (FieldError, ValidationError, ValueError, TypeError):
         raise ConfigurationError(
             f'EDNA["STAFF"] says who of {model._meta.label} is of the staff by what that model cannot be filtered by: '
             f"{', '.join(sorted(lookups))}."
         ) from None
-    return {reference_of(model, key) for key in found.values_list("pk", flat=True)}
+    return {reference_of(model, key) for key in members.values_list("pk", flat=True)}

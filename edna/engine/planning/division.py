@@ -18,28 +18,28 @@ from edna.records.diff import Decorrelated
 from edna.spec import ALL, Decorrelate, Remove
 
 
-def divide(compiled: CompiledStep, found: Sequence[Row], scope: Scope) -> list[PlannedStep]:
+def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[PlannedStep]:
     """The step with its rows; of rows that others own too, also the steps that re-point the owners who leave."""
     step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
     several_owners = len(compiled.transformation.owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
-        return [step, *_shared(step, found, compiled.inherited, scope)]
-    _fill(step, found, scope)
+        return [step, *_shared(step, rows, compiled.inherited, scope)]
+    _fill(step, rows, scope)
     return [step]
 
 
-def _once(step: PlannedStep, found: Sequence[Row]) -> list[Row]:
+def _once(step: PlannedStep, rows: Sequence[Row]) -> list[Row]:
     """A join, or several owners, may find a row twice: once is enough."""
-    if not found:
+    if not rows:
         return []
     key_of_row = operator.itemgetter(*[step.columns.index(name) for name in step.table.key_names])
-    return list({key_of_row(row): row for row in reversed(found)}.values())[::-1]
+    return list({key_of_row(row): row for row in reversed(rows)}.values())[::-1]
 
 
-def _fill(step: PlannedStep, found: Sequence[Row], scope: Scope) -> None:
+def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
     """Split each row into its columns, its owner and its group."""
     width = len(step.columns)
-    rows = _once(step, found)
+    rows = _once(step, selected)
     paths = step.transformation.owner_paths if step.transformation else ()
     several = len(set(scope.owners.values())) > 1
     if not several and not (scope.first_owner_only and len(paths) > 1):
@@ -72,12 +72,12 @@ def _first_owner(holders: Row, scope: Scope) -> int | None:
 
 
 def _shared(
-    step: PlannedStep, found: Sequence[Row], inherited: Sequence[tuple[str, Table]], scope: Scope
+    step: PlannedStep, selected: Sequence[Row], inherited: Sequence[tuple[str, Table]], scope: Scope
 ) -> list[PlannedStep]:
     """Divide rows with several owners: fill the removal ``step``, and return the steps that re-point owners who leave."""
     paths = step.transformation.owners if step.transformation else ()
     width, end = len(step.columns), len(step.columns) + len(paths)
-    rows = _once(step, found)
+    rows = _once(step, selected)
     shares = decide(
         [row[width:end] for row in rows], owners=scope.owners, model=scope.model, lock=scope.lock, using=scope.using
     )

@@ -36,21 +36,21 @@ def mentioned_by(
 
     ``owners`` are the references that the disguise is for, with their targets.
     """
-    found: dict[Name, Entry] = {}
+    mentioned: dict[Name, Entry] = {}
     for principals in map(table_of, registry.principal_models()):
         own = owners if principals.model is table_of(model).model else {}
         strangers = _strangers(steps, own, principals.model)
         if strangers:
             entries = shares.pseudoprincipals_among(strangers, model=principals.model, lock=lock, using=using)
-            found |= {(principals.label, key): entry for key, entry in entries.items()}
-    return found
+            mentioned |= {(principals.label, key): entry for key, entry in entries.items()}
+    return mentioned
 
 
 def _strangers(steps: Sequence[PlannedStep], owners: Mapping[str, int], model: type[Model]) -> set[Any]:
     """Values of rows that name principals of this model, each in a row of another target than theirs."""
     columns = _columns_of(model)
     whose: dict[Any, int | None] = {None: None}
-    found: set[Any] = set()
+    strangers: set[Any] = set()
     for step in steps:
         names = columns.get(step.table.label, ()) if step.operation is not Decorrelated else ()
         for position in (step.columns.index(name) for name in names if name in step.columns):
@@ -59,8 +59,8 @@ def _strangers(steps: Sequence[PlannedStep], owners: Mapping[str, int], model: t
                 if value not in whose:
                     whose[value] = owners.get(reference_of(model, value))
                 if value is not None and whose[value] != target:
-                    found.add(value)
-    return found
+                    strangers.add(value)
+    return strangers
 
 
 def principal_columns() -> dict[str, dict[str, str]]:
@@ -103,8 +103,8 @@ def note(
 ) -> Iterator[tuple[Locator, Mentions, Entry]]:
     """A mention for each of the pseudoprincipals in ``rows``: where it lies, what it says, and for whom it is listed. None for those
     whose entries' ids are in ``own``: the owners of the rows."""
-    found = {(label, row[position]) for row in rows for position, label in places}
-    for name in sorted((name for name in found if name in mentioned and mentioned[name].id not in own), key=str):
+    named = {(label, row[position]) for row in rows for position, label in places}
+    for name in sorted((name for name in named if name in mentioned and mentioned[name].id not in own), key=str):
         label, key = name
         yield (
             Locator.new(),

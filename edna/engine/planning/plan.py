@@ -36,7 +36,7 @@ from edna.store import Entry
 
 def owners_with_rows(disguise: type[Disguise], params: Mapping[str, Any], *, using: str) -> set[str]:
     """References of everybody, registered or not, who owns a row that the disguise means."""
-    found: set[str] = set()
+    references: set[str] = set()
     model = registry.principal_model_for(disguise)
     for step in disguise.steps():
         paths = owner_keys(step, model)
@@ -46,8 +46,8 @@ def owners_with_rows(disguise: type[Disguise], params: Mapping[str, Any], *, usi
         if selection is not None:
             owners = selection.run(owners=None, params=params, using=using)
             keys = {key for row in owners for key in row if key is not None}
-            found |= {reference_of(model, key) for key in keys}
-    return found
+            references |= {reference_of(model, key) for key in keys}
+    return references
 
 
 def lock_principals(model: type[Model], targets: Sequence[Target], *, using: str) -> None:
@@ -77,9 +77,9 @@ def build(scope: Scope, *, part: Part | None = None, finished: Finished | None =
         chosen = _of_part(prepared.steps, part, scope)
     elif finished:
         chosen = _of_what_is_left(prepared.steps, finished)
-    found = _found(_finding(scope), chosen, scope, most=None)
-    assert found is not None
-    return _planned(found, prepared, scope, finished or {})
+    steps = _found(_finding(scope), chosen, scope, most=None)
+    assert steps is not None
+    return _planned(steps, prepared, scope, finished or {})
 
 
 def build_within(scope: Scope, *, most: int | None, lock_principals_first: bool = False) -> Plan | None:
@@ -93,8 +93,8 @@ def build_within(scope: Scope, *, most: int | None, lock_principals_first: bool 
     prepared, finding = _prepared(scope), _finding(scope)
     if lock_principals_first:
         _lock_principals_first(prepared, finding, scope)
-    found = _found(finding, prepared.steps, scope, most=most)
-    return None if found is None else _planned(found, prepared, scope, {})
+    steps = _found(finding, prepared.steps, scope, most=most)
+    return None if steps is None else _planned(steps, prepared, scope, {})
 
 
 def build_for_everybody(
@@ -159,11 +159,11 @@ def _found(
     steps: list[PlannedStep] = []
     count = 0
     for compiled in chosen:
-        found = finding.find(compiled)
-        count += len(found)
+        rows = finding.find(compiled)
+        count += len(rows)
         if most is not None and count > most:
             return None
-        steps += divide(compiled, finding.lock(compiled, found), scope)
+        steps += divide(compiled, finding.lock(compiled, rows), scope)
     return steps
 
 

@@ -66,7 +66,7 @@ def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
 
 def with_families(removed: Removals, *, lock: bool, using: str) -> Removals:
     """With the rows of parents' and children's tables that are the same objects as rows to be removed."""
-    found: families.Found = {
+    parts: families.Found = {
         model: {
             key: (row, (target, step.shares.get(key)))
             for key, row, target in zip(step.primary_keys(), step.rows, step.targets, strict=True)
@@ -74,10 +74,10 @@ def with_families(removed: Removals, *, lock: bool, using: str) -> Removals:
         for model, step in removed.items()
         if families.links_of(model)
     }
-    if not found:
+    if not parts:
         return removed
-    families.complete(found, lock=lock, using=using)
-    for model, rows in found.items():
+    families.complete(parts, lock=lock, using=using)
+    for model, rows in parts.items():
         table = table_of(model)
         step = PlannedStep(Removed, table, table.names, None)
         step.rows = [row for row, _ in rows.values()]

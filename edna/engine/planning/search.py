@@ -33,16 +33,16 @@ class Finding:
     params: Mapping[str, Any]
     using: str
     #: What selections have found, of which some serve several steps, by their identity, with those whose it is.
-    _found: dict[int, tuple[Selection, list[Row]]] = field(default_factory=dict)
+    _selected: dict[int, tuple[Selection, list[Row]]] = field(default_factory=dict)
 
     def find(self, step: CompiledStep) -> list[Row]:
         """The rows that the step means, each with what its selection reads."""
         if step.selection is None or (self.keys is not None and not self.keys):
             return []
-        if id(step.selection) not in self._found:
-            found = step.selection.run(owners=self.keys, params=self.params, using=self.using)
-            self._found[id(step.selection)] = step.selection, found
-        _, rows = self._found[id(step.selection)]
+        if id(step.selection) not in self._selected:
+            selected = step.selection.run(owners=self.keys, params=self.params, using=self.using)
+            self._selected[id(step.selection)] = step.selection, selected
+        _, rows = self._selected[id(step.selection)]
         if step.picks is None:
             return rows
         rows = list(map(operator.itemgetter(*step.picks), rows))
@@ -64,7 +64,7 @@ class Finding:
         (answers,) = probe.asking.run(owners=self.keys, params=self.params, using=self.using)
         for selection, has_any in zip(probe.selections, answers, strict=True):
             if not has_any:
-                self._found[id(selection)] = selection, []
+                self._selected[id(selection)] = selection, []
 
     def _owned(self, rows: Sequence[Row], step: CompiledStep) -> list[Row]:
         """The rows of which one of the step's own owners is meant: the selection asked for those of other steps, too."""
@@ -74,12 +74,12 @@ class Finding:
         meant = {owner for owner in owners if reference_of(self.model, owner) in self.references}
         return [row for row in rows if not meant.isdisjoint(row[start:end])]
 
-    def lock(self, step: CompiledStep, found: list[Row]) -> list[Row]:
+    def lock(self, step: CompiledStep, rows: list[Row]) -> list[Row]:
         """Lock by primary key what a joining statement found; rows that changed hands meanwhile are left out."""
         if not step.keys_only:
-            return found
+            return rows
         width = len(step.table.key)
-        extras = {row[:width]: row[width:] for row in reversed(found)}
+        extras = {row[:width]: row[width:] for row in reversed(rows)}
         names = (*step.table.key_names, *step.columns, *(name for name, _ in step.watched))
         first = width + len(step.columns)
         locked = []

@@ -56,8 +56,8 @@ def decide(
     nobody: set[str] = set()
     if strangers:
         label = model._meta.label_lower
-        found = store.entries_by_reference(label, strangers, using=using, lock=lock)
-        entries = {str(entry.reference): entry for entry in found}
+        known = store.entries_by_reference(label, strangers, using=using, lock=lock)
+        entries = {str(entry.reference): entry for entry in known}
         unknown = [reference for reference in sorted(strangers) if reference not in entries]
         nobody = set(without_row(model, unknown, using=using)) if unknown else set()
     return [_decide([references.get(value) for value in row], owners, entries, nobody) for row in holders]
@@ -66,8 +66,8 @@ def decide(
 def pseudoprincipals_among(values: Set[Any], *, model: type[Model], lock: bool, using: str) -> dict[Any, Entry]:
     """Of raw primary keys of principals, those that are pseudoprincipals, with their entries."""
     references = {reference_of(model, value): value for value in values}
-    found = store.entries_by_reference(model._meta.label_lower, references, using=using, lock=lock)
-    return {references[str(entry.reference)]: entry for entry in found if not entry.natural}
+    entries = store.entries_by_reference(model._meta.label_lower, references, using=using, lock=lock)
+    return {references[str(entry.reference)]: entry for entry in entries if not entry.natural}
 
 
 def _decide(

@@ -76,15 +76,15 @@ class Probe:
     @classmethod
     def of(cls, steps: Sequence[CompiledStep], *, using: str) -> Probe:
         """About those that read a table of their own each: along an index, and there may be many."""
-        found: dict[int, Selection] = {}
+        asked: dict[int, Selection] = {}
         waiting: set[int] = set()
         for step in steps:
             if step.names is not None and not step.finds_principals and step.selection is not None:
-                found[id(step.selection)] = step.selection
+                asked[id(step.selection)] = step.selection
                 # As the selection would wait for somebody who is writing a row just now, and has not committed.
                 waiting |= set() if step.guarded else {id(step.selection)}
-        selections = tuple(found.values())
-        waits = [key in waiting for key in found]
+        selections = tuple(asked.values())
+        waits = [key in waiting for key in asked]
         return cls(selections, Selection.any_of_each(selections, waiting=waits, using=using))
 
 
@@ -128,10 +128,10 @@ def _read_together(
         if step.names is not None and not everyone:
             together.setdefault(step.table, []).append(step)
     selections: dict[Table, tuple[list[str], frozenset[str], Selection | None]] = {}
-    for table, found in together.items():
-        if len(found) > 1:
-            names = list(dict.fromkeys(name for step in found for name in step.names or ()))
-            owners = list(dict.fromkeys(key for step in found for key in owner_keys(step.transformation, principal)))
+    for table, own in together.items():
+        if len(own) > 1:
+            names = list(dict.fromkeys(name for step in own for name in step.names or ()))
+            owners = list(dict.fromkeys(key for step in own for key in owner_keys(step.transformation, principal)))
             selection = Selection.compile(
                 table.model,
                 names,

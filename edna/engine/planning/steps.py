@@ -146,14 +146,14 @@ class Plan:
 
         In a line each row counts once. A row that is changed in two ways is in two lines; `counts` has it once.
         """
-        found: dict[Operation, Tally] = {}
+        tallies: dict[Operation, Tally] = {}
         for step in self.steps:
-            found.setdefault(step.operation, Tally()).add(step.table.label, self._counted(step))
+            tallies.setdefault(step.operation, Tally()).add(step.table.label, self._counted(step))
         return [
             PlannedTable(
                 table.label,
                 operation.word,
-                len(found[operation].of(table.label)),
+                len(tallies[operation].of(table.label)),
                 terms.in_words(self.disguise, table.model) if operation is Removed else "",
             )
             for table, operation in dict.fromkeys((step.table, step.operation) for step in self.steps)

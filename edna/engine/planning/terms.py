@@ -67,7 +67,7 @@ def _tables(model: type[Model]) -> list[type[Model]]:
 
 def _terms(steps: Iterable[Remove]) -> dict[str, Term]:
     """Rows stay away only if all steps say so; of columns, the first that gives a value does."""
-    found: dict[str, Term] = {}
+    terms: dict[str, Term] = {}
     dropping: dict[str, list[bool]] = {}
     for step in steps:
         label = table_of(step.model).label
@@ -79,8 +79,8 @@ def _terms(steps: Iterable[Remove]) -> dict[str, Term]:
                     f"Remove({step.model.__name__}, returning=...) names {name!r}, which is no column of {step.model._meta.label}. "
                     "Nothing was changed; correct it."
                 )
-            found.setdefault(table_of(column.model).label, Term()).columns.setdefault(column.name, placeholder)
+            terms.setdefault(table_of(column.model).label, Term()).columns.setdefault(column.name, placeholder)
     for label, said in dropping.items():
         if all(said):
-            found.setdefault(label, Term()).comes_back = False
-    return found
+            terms.setdefault(label, Term()).comes_back = False
+    return terms
