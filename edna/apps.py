@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
 
@@ -27,7 +27,7 @@ def _connect_tasks() -> None:
     from edna.errors import ConfigurationError
 
     try:
-        wanted = conf.job_runner() == "celery" and apps.is_installed("edna.operations")
+        wanted = conf.job_runner() == "celery" and conf.has_operations()
     except ConfigurationError:
         return  # edna.E002 says so
     if wanted and find_spec("celery"):  # edna.E004 says so if it is not there

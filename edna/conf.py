@@ -11,7 +11,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from django.apps import apps as django_apps
 from django.conf import settings
+from django.db.models import Model
 
 from edna.errors import ConfigurationError
 
@@ -45,6 +47,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 }
 
 _ARGON2_LEAST_BYTES: Final = 8192
+#: The applications of the library, by their labels; the second may not be installed.
+_OWN_LABELS: Final = ("edna", "edna_operations")
 
 
 def _read(name: str) -> Any:
@@ -236,3 +240,15 @@ def metrics_token() -> str | None:
     if token is not None and (not isinstance(token, str) or len(token) < 16):
         raise ConfigurationError('EDNA["METRICS_TOKEN"] must be a text of at least 16 characters, or None.')
     return token
+
+
+def own_models(apps: Any = django_apps) -> list[type[Model]]:
+    """Those with a table, of the library's applications that are installed."""
+    labels = [label for label in _OWN_LABELS if label in apps.app_configs]
+    models = (model for label in labels for model in apps.get_app_config(label).get_models())
+    return [model for model in models if not model._meta.proxy]
+
+
+def has_operations() -> bool:
+    """Whether `edna.operations` is installed."""
+    return django_apps.is_installed("edna.operations")

@@ -83,8 +83,9 @@ def _migrated(*, using: str, apps: Any = django_apps, stdout: Any = None, **_: A
 
 def _columns(apps: Any) -> set[tuple[str, str]]:
     """Of edna's tables; none before their migrations."""
-    models = apps.get_app_config("edna").get_models() if apps.is_installed("edna") else ()
-    return {(model._meta.db_table, field.column) for model in models for field in model._meta.local_fields}
+    return {
+        (model._meta.db_table, field.column) for model in conf.own_models(apps) for field in model._meta.local_fields
+    }
 
 
 def _deleted(*, instance: Any, **_: Any) -> None:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections, router
 from django.db.models import Model
 
-from edna import registry, serverkeys
+from edna import conf, registry, serverkeys
 from edna.checks.settings import principal_models
 from edna.checks.steps import usable_steps
 from edna.spec import Decorrelate, Modify
@@ -34,7 +33,7 @@ def _one_database() -> Iterator[CheckMessage]:
     for model in principals[1:]:
         if (using := router.db_for_write(model)) != home:
             yield _apart(model, using, principals[0], home, "edna.E050")
-    for model in apps.get_app_config("edna").get_models():
+    for model in conf.own_models():
         if (using := router.db_for_write(model)) != home:
             yield _apart(model, using, principals[0], home, "edna.E051")
     for model in _touched_models():
@@ -187,7 +186,7 @@ def _server_keys(alias: str) -> Iterator[CheckMessage]:
 
 
 def _mysql_engines(alias: str, principals: Sequence[type[Model]]) -> Iterator[CheckMessage]:
-    models = [*principals, *_touched_models(), *apps.get_app_config("edna").get_models()]
+    models = [*principals, *_touched_models(), *conf.own_models()]
     tables = {model._meta.db_table: model for model in models}
     sql = (
         "SELECT t.table_name, t.engine FROM information_schema.tables t JOIN information_schema.engines e ON e.engine "

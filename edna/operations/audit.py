@@ -23,10 +23,10 @@ from django.utils import timezone
 from edna import conf, logs, registry
 from edna.crypto.keys import derive, fingerprint
 from edna.engine.books import noted
+from edna.operations.store import audit as store
+from edna.operations.store.audit import AuditRow, Counted
 from edna.records import values
-from edna.store import audit as store
 from edna.store import serverkeys
-from edna.store.audit import AuditRow, Counted
 
 _LONGEST_OPERATOR = 255
 #: What the MAC of the count is personalised with.

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import BinaryField, Count, Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import BinaryField, Count, Model, Q, QuerySet
 from django.db.models.functions import Length, Substr
 
 from edna.db import rows
 from edna.db.rows import table_of
-from edna.models import Bag, Job, JobItem, JobRunner, KeySlot, LegalHold, PrincipalEntry, Replay, SessionLink
+from edna.models import Bag, KeySlot, PrincipalEntry, Replay, SessionLink
 from edna.store import PendingFile, file_task_ids, file_tasks
 from edna.store.tags import entry_data, entry_tags
 
@@ -125,17 +125,3 @@ def bag_ids(indexes: Collection[bytes], *, using: str) -> list[int]:
     """Those that are there."""
     found = rows.read_where(_BAGS, ("id",), "index", list(indexes), lock=False, using=using)
     return [pk for (pk,) in found]
-
-
-def without_job(*, using: str) -> int:
-    """How many rows there are of jobs that are not there."""
-    models: tuple[type[Model], ...] = (JobItem, JobRunner)
-    return sum(
-        model._base_manager.using(using).filter(~Exists(Job.objects.filter(pk=OuterRef("job")))).count()
-        for model in models
-    )
-
-
-def misplaced_holds(*, using: str) -> list[int]:
-    """Holds on days on which nothing expires."""
-    return list(LegalHold.objects.using(using).exclude(expires_on__day=1).order_by("id").values_list("id", flat=True))

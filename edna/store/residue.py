@@ -6,13 +6,12 @@ Decides nothing: whether something is residue depends on the application's rows,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from django.db import connections
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 
-from edna.models import Job, JobItem, JobRunner, PrincipalEntry, SessionLink
+from edna.models import PrincipalEntry, SessionLink
 from edna.store import ENTRY_COLUMNS, Entry, entries_of
 from edna.store.tags import entry_data, entry_tags
 
@@ -60,20 +59,5 @@ def session_links(*, after: int, most: int, using: str) -> list[tuple[int, str]]
 
 
 def delete_session_links(ids: Iterable[int], *, using: str) -> None:
-    _delete(SessionLink.objects.using(using).filter(id__in=list(ids)))
-
-
-def delete_without_job(*, most: int, using: str) -> int:
-    """Delete some of the rows of jobs that are not there any more: their lists and their runners."""
-    deleted = 0
-    models: tuple[type[Model], ...] = (JobItem, JobRunner)
-    for model in models:
-        left: QuerySet[Any] = model._base_manager.using(using).filter(~Exists(Job.objects.filter(pk=OuterRef("job"))))
-        ids = list(left.order_by("id").values_list("id", flat=True)[:most])
-        if ids:
-            deleted += _delete(left.filter(id__in=ids))
-    return deleted
-
-
-def _delete(query: QuerySet[Any]) -> int:
-    return query._raw_delete(query.db)  # nothing refers to them: no collecting, no signals
+    # Nothing refers to them: no collecting, no signals.
+    SessionLink.objects.using(using).filter(id__in=list(ids))._raw_delete(using)

@@ -126,7 +126,7 @@ def test_the_format_names_every_personalisation() -> None:
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 #: Where modules and classes are named after what the glossary explains.
-NAMED_ROOMS = ("engine", "records", "store", "custody", "spec.py", "keypool.py", "schedules.py")
+NAMED_ROOMS = ("engine", "records", "store", "operations/store", "custody", "spec.py", "keypool.py", "schedules.py")
 #: Words that Django's own models, fields, users and sessions are named with need no explanation.
 OF_DJANGO = ("db", "apps", "contrib/auth", "contrib/contenttypes", "contrib/sessions")
 #: English that means here what it means everywhere. Whatever could be mistaken for something else belongs into the glossary.

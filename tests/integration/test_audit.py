@@ -19,7 +19,7 @@ from edna.db import transactions
 from edna.errors import AppendOnly, DatabaseBusy
 from edna.models import UNREADABLE, AuditCount, AuditEntry
 from edna.operations import audit
-from edna.store.audit import AuditRow
+from edna.operations.store.audit import AuditRow
 from tests.support import with_server_keys
 from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 

@@ -17,9 +17,9 @@ from edna.engine.books import beside
 from edna.models import Bag, LegalHold, PrincipalEntry
 from edna.operations import audit
 from edna.operations.retention import expiry, holds
+from edna.operations.store import retention
 from edna.operations.upkeep import residue
 from edna.records.bag import BagKind
-from edna.store import retention
 from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_LECTURE,

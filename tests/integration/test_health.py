@@ -13,9 +13,9 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from edna.models import Bag, FileTask, Job, JobItem, JobRunner, LastRun, LegalHold, ServerKey
+from edna.operations.store import runs
 from edna.operations.upkeep import figures, health
 from edna.operations.upkeep.health import RECURRING, Health, Line, Verdict
-from edna.store import runs
 from edna.testing.search import finds
 from tests.support import (
     DELETE,

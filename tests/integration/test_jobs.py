@@ -28,8 +28,8 @@ from edna.models import Job, JobItem, JobRunner
 from edna.operations import audit, jobs
 from edna.operations.jobs import JobReport, JobState, batches, runner
 from edna.operations.jobs.runner import MOST_ATTEMPTS
-from edna.store import jobrunners
-from edna.store import jobs as store_jobs
+from edna.operations.store import jobrunners
+from edna.operations.store import jobs as store_jobs
 from edna.testing import application_dump
 from edna.testing.search import finds
 from tests.installed import registering

@@ -21,8 +21,8 @@ from edna import logs
 from edna.errors import BagCorrupt, PrincipalNotRegistered, ReceiptUnknown, WrongCredentials
 from edna.models import Bag
 from edna.operations import jobs
+from edna.operations.store import runs
 from edna.records.locator import Locator
-from edna.store import runs
 from edna.testing.search import finds
 from tests.support import (
     ANONYMISE_ALL,

@@ -28,8 +28,8 @@ import edna
 from apps.websubmit.models import Question, User
 from edna import conf, keypool, metrics, views
 from edna.models import Bag, FileTask, Job, JobItem, JobRunner
+from edna.operations.store import runs
 from edna.records.locator import Locator
-from edna.store import runs
 from edna.testing.search import finds
 from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, secrets_of, statements
 

@@ -19,8 +19,8 @@ from edna import keypool, signals, tasks
 from edna.operations import jobs
 from edna.operations.jobs import JobState
 from edna.operations.retention import expiry
+from edna.operations.store.runs import last_runs
 from edna.operations.upkeep import residue, scrubbing
-from edna.store.runs import last_runs
 from tests.support import ANONYMISE_ALL, answer_everything, enrol, enrol_many, make_course
 
 # Slow for the sake of `make test-quick`, which has no Redis.

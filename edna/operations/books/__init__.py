@@ -15,8 +15,9 @@ from edna.engine.planning.steps import Plan
 from edna.models import AuditEntry, LedgerEntry, LegalHold
 from edna.operations import audit
 from edna.operations.books import job_lists, ledger, notices
-from edna.store import Entry, dormancy, jobs, retention
-from edna.store import ledger as ledger_store
+from edna.operations.store import dormancy, jobs, retention
+from edna.operations.store import ledger as ledger_store
+from edna.store import Entry
 from edna.store.vouching import Tagged
 
 __all__ = ["connect"]

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from edna import registry
 from edna.errors import SpecError
-from edna.store import Entry, jobs
+from edna.operations.store import jobs
+from edna.store import Entry
 
 
 def forget(entries: Sequence[Entry], *, using: str) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from edna import conf
 from edna.engine.planning.steps import Plan
 from edna.errors import BagError
+from edna.operations.store import ledger as store
 from edna.records.ledgernote import LedgerNote, ledger_index, open_note, seal_note, what
 from edna.records.locator import SEALED_LOCATOR_BYTES
 from edna.registry import ByHand
-from edna.store import ledger as store
 from edna.store import serverkeys
 
 

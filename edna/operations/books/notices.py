@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from edna import registry, schedules
 from edna.engine.books.expiry_dates import today
 from edna.errors import SpecError
-from edna.store import Entry, dormancy
+from edna.operations.store import dormancy
+from edna.store import Entry
 
 
 def forget(entries: Sequence[Entry], *, using: str) -> None:

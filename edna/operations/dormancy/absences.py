@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from edna import store
 from edna.engine.graph.references import reference_of
+from edna.operations.store import dormancy as stored
+from edna.operations.store.dormancy import Told
 from edna.schedules import Schedule
-from edna.store import dormancy as stored
-from edna.store.dormancy import Told
 
 
 @dataclass(frozen=True, slots=True)

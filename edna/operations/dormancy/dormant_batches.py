@@ -19,9 +19,9 @@ from edna.engine.books.expiry_dates import today as utc_day
 from edna.errors import UnknownSchedule
 from edna.operations.dormancy import absences
 from edna.operations.dormancy.mailer import Mailer
+from edna.operations.store import dormancy as stored
+from edna.operations.store.dormancy import Told
 from edna.schedules import Notice
-from edna.store import dormancy as stored
-from edna.store.dormancy import Told
 
 
 def still_dormant(

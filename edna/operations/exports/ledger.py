@@ -26,10 +26,10 @@ from edna.operations import audit, jobs
 from edna.operations.books.ledger import candidates
 from edna.operations.exports import bundle
 from edna.operations.jobs import JobReport, JobState
+from edna.operations.store import ledger as store
 from edna.records.ledgernote import LedgerNote, open_note, what
 from edna.records.values import Value
 from edna.spec import Disguise, Remove, validated_params
-from edna.store import ledger as store
 from edna.store import serverkeys
 
 KIND: Final = "ledger"

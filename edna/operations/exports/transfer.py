@@ -20,8 +20,8 @@ from edna.db.rows import Table
 from edna.errors import FileRefused, TablesNotEmpty
 from edna.operations import audit
 from edna.operations.exports import bundle
+from edna.operations.store import transfer as store
 from edna.store import serverkeys
-from edna.store import transfer as store
 
 KIND: Final = "tables"
 
@@ -56,21 +56,21 @@ def export(path: str, *, using: str | None = None, progress: Progress | None = N
                 "kind": KIND,
                 "written_on": timezone.now().date(),
                 "database": connections[alias].vendor,
-                "tables": [[table.label, list(table.names), number] for table, number in counts],
+                "tables": [[store.label_of(table), list(table.names), number] for table, number in counts],
             }
         )
         total = sum(number for _, number in counts)
         for table, number in counts:
             written = 0
             for page in store.pages(table, using=alias):
-                writer.add([table.label, [list(row) for row in page]])
+                writer.add([store.label_of(table), [list(row) for row in page]])
                 written += len(page)
                 if progress is not None:
                     progress(done.rows + written, total)
             if written != number:
                 # Without a snapshot (MyISAM, say): the application was at work.
-                raise FileRefused(f"{table.label} changed while it was written; stop the site and try again.")
-            done.tables[table.label] = written
+                raise FileRefused(f"{store.label_of(table)} changed while it was written; stop the site and try again.")
+            done.tables[store.label_of(table)] = written
     return done
 
 
@@ -112,7 +112,7 @@ def _expected(header: Any, path: str) -> dict[str, int]:
     match header:
         case {"kind": kind, "tables": list(listed)} if kind == KIND:
             described = [(label, names) for label, names, _ in listed]
-            if described != [(table.label, list(table.names)) for table in store.tables()]:
+            if described != [(store.label_of(table), list(table.names)) for table in store.tables()]:
                 raise FileRefused(
                     f"{path} was written by a release of edna with other tables. Nothing was changed; import it with that release, "
                     "then upgrade and migrate."
@@ -124,7 +124,7 @@ def _expected(header: Any, path: str) -> dict[str, int]:
 def _fill(
     pieces: Iterator[Any], expected: dict[str, int], path: str, *, using: str, progress: Progress | None
 ) -> Transferred:
-    tables = {table.label: table for table in store.tables()}
+    tables = {store.label_of(table): table for table in store.tables()}
     _require_empty([table for table in tables.values() if table.model is not serverkeys.MODEL], using=using)
     done, total = Transferred(dict.fromkeys(expected, 0)), sum(expected.values())
     # What migrating took for this site's keys gives way to those that the sealed things were made under, but for configured ones.
@@ -146,7 +146,7 @@ def _fill(
 
 
 def _require_empty(tables: list[Table], *, using: str) -> None:
-    taken = [table.label for table in tables if not store.is_empty(table, using=using)]
+    taken = [store.label_of(table) for table in tables if not store.is_empty(table, using=using)]
     if taken:
         raise TablesNotEmpty(
             f"There are rows in {', '.join(taken)} already. Nothing was changed; import into a database that was just migrated, "

@@ -21,8 +21,8 @@ from edna.operations.jobs.control import cancel, clear_up_after_runners, pause, 
 from edna.operations.jobs.launch import refuse_client_mode, start
 from edna.operations.jobs.runner import Runner, alive_since
 from edna.operations.jobs.standing import JobReport, JobState, forged, report, reports, waiting
+from edna.operations.store import jobs as store_jobs
 from edna.spec import parsed_params
-from edna.store import jobs as store_jobs
 from edna.store import serverkeys
 
 __all__ = [

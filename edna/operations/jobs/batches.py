@@ -26,10 +26,10 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
 from edna.operations import audit
 from edna.operations.dormancy import dormant_batches
+from edna.operations.store import jobs as store_jobs
+from edna.operations.store.jobs import Item
 from edna.records.locator import Receipt
 from edna.spec import Disguise
-from edna.store import jobs as store_jobs
-from edna.store.jobs import Item
 
 logger = logging.getLogger("edna")
 

@@ -15,8 +15,8 @@ from edna.operations.books import job_lists
 from edna.operations.jobs.launch import tell_runners
 from edna.operations.jobs.runner import bury
 from edna.operations.jobs.standing import JobReport, JobState, report
-from edna.store import jobrunners
-from edna.store import jobs as store_jobs
+from edna.operations.store import jobrunners
+from edna.operations.store import jobs as store_jobs
 
 #: Rows that are looked at in one statement.
 _AT_ONCE: Final = 5_000

@@ -18,8 +18,8 @@ from edna.engine.principals import identity, require_registered
 from edna.errors import InvalidParameters, JobRefused
 from edna.operations import audit
 from edna.operations.jobs.standing import JobReport, report, reports_of
+from edna.operations.store import jobs as store_jobs
 from edna.spec import Disguise, parsed_params, validated_params
-from edna.store import jobs as store_jobs
 from edna.store import serverkeys
 
 #: Rows that are looked at in one statement.

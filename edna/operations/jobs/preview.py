@@ -22,8 +22,8 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.steps import Plan, Target
 from edna.operations import jobs
+from edna.operations.store import jobs as store_jobs
 from edna.spec import Disguise, validated_params
-from edna.store import jobs as store_jobs
 from edna.store import serverkeys
 
 #: What is read for one preview at most: about 200 megabytes, and some seconds.

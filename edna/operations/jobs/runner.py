@@ -26,10 +26,10 @@ from edna.db import transactions
 from edna.errors import ConstraintRefused, DatabaseBusy
 from edna.operations.jobs import batches
 from edna.operations.jobs.batches import Work
-from edna.store import jobrunners
-from edna.store import jobs as store_jobs
-from edna.store.jobrunners import RunnerRow
-from edna.store.jobs import Item, JobRow
+from edna.operations.store import jobrunners
+from edna.operations.store import jobs as store_jobs
+from edna.operations.store.jobrunners import RunnerRow
+from edna.operations.store.jobs import Item, JobRow
 
 #: How often a principal whose rows others keep locked is tried, each time after everybody else.
 MOST_ATTEMPTS: Final = 5

@@ -11,9 +11,9 @@ from typing import Any
 from edna import registry
 from edna.errors import JobUnknown
 from edna.operations.jobs.runner import alive_since, is_alive
-from edna.store import jobrunners
-from edna.store import jobs as store_jobs
-from edna.store.jobs import JobRow
+from edna.operations.store import jobrunners
+from edna.operations.store import jobs as store_jobs
+from edna.operations.store.jobs import JobRow
 
 
 class JobState(StrEnum):

@@ -20,8 +20,9 @@ from edna.db import transactions
 from edna.engine.books import expiry_dates
 from edna.engine.files import file_tasks
 from edna.operations import audit
-from edna.store import retention, serverkeys
-from edna.store.runs import note_run
+from edna.operations.store import retention
+from edna.operations.store.runs import note_run
+from edna.store import serverkeys
 
 #: Of one transaction.
 _ROWS_AT_ONCE: Final = 500

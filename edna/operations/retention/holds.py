@@ -15,7 +15,7 @@ from edna.db import transactions
 from edna.engine.books import expiry_dates
 from edna.errors import HoldRefused
 from edna.operations import audit
-from edna.store import retention
+from edna.operations.store import retention
 
 _LONGEST_REASON = 200
 

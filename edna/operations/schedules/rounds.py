@@ -28,11 +28,11 @@ from edna.operations.dormancy import absences
 from edna.operations.dormancy.absences import Absence
 from edna.operations.dormancy.mailer import Mailer
 from edna.operations.schedules.turns import Turn
+from edna.operations.store import dormancy as stored
+from edna.operations.store.dormancy import Told
+from edna.operations.store.runs import note_run
 from edna.schedules import Notice, Schedule
-from edna.store import dormancy as stored
 from edna.store import serverkeys
-from edna.store.dormancy import Told
-from edna.store.runs import note_run
 
 RUN: Final = "schedules"
 _PAGE: Final = 1_000

@@ -10,7 +10,7 @@ import datetime
 from django.utils import timezone
 
 from edna.db import transactions
-from edna.store import runs
+from edna.operations.store import runs
 
 
 class Turn:

@@ -11,10 +11,10 @@ from edna import keypool, registry
 from edna.operations.jobs import runner
 from edna.operations.retention import expiry
 from edna.operations.retention.expiry import Bucket
-from edna.store import runs as store_runs
-from edna.store import statistics
-from edna.store.runs import Run
-from edna.store.statistics import Queue
+from edna.operations.store import runs as store_runs
+from edna.operations.store import statistics
+from edna.operations.store.runs import Run
+from edna.operations.store.statistics import Queue
 
 __all__ = ["Bucket", "KeyPool", "Queue", "Run", "key_pool", "pending_files", "queue", "recurring", "storage"]
 

@@ -22,8 +22,9 @@ from edna.engine.books import departure, expiry_dates, sessions
 from edna.engine.graph.references import without_row
 from edna.engine.pseudoprincipals import orphans
 from edna.operations import audit, jobs
+from edna.operations.store import residue as of_jobs
+from edna.operations.store.runs import note_run
 from edna.store import residue, serverkeys
-from edna.store.runs import note_run
 
 _AT_ONCE: Final = 500
 
@@ -81,7 +82,7 @@ def sweep(*, made_by_hand: bool = False, progress: Progress | None = None, opera
             done.pseudoprincipals += _each(entries, let_go, progress, "pseudoprincipals")
     links = partial(residue.session_links, most=_AT_ONCE, using=using)
     done.session_links = _each(links, partial(_unlink, using=using), progress, "session_links")
-    while count := transactions.run(lambda: residue.delete_without_job(most=_AT_ONCE, using=using), using=using):
+    while count := transactions.run(lambda: of_jobs.delete_without_job(most=_AT_ONCE, using=using), using=using):
         done.job_rows += count
     done.job_rows += jobs.tidy()
     done.forged = len(forged)

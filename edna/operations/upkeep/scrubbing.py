@@ -27,12 +27,13 @@ from edna.db.rows import Row, Table, table_of
 from edna.engine.graph.references import key_of
 from edna.errors import DatabaseBusy, ScrubRefused
 from edna.operations import audit
-from edna.store import runs, serverkeys
-from edna.store import scrub as store
+from edna.operations.store import runs
+from edna.operations.store import scrub as store
+from edna.store import serverkeys
 
 __all__ = ["NAME", "Left", "Scrubbed", "scrub"]
 
-#: As `edna.store.runs` and the audit trail know it.
+#: As `edna.operations.store.runs` and the audit trail know it.
 NAME: Final = "scrub"
 
 BUSY: Final = "busy"

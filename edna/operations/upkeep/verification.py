@@ -28,13 +28,15 @@ from edna.engine.revealing.files import contents_of
 from edna.errors import BagError, EntryForged, KeyMalformed, WrongKey
 from edna.operations import audit, jobs
 from edna.operations.retention import expiry
+from edna.operations.store import jobs as store_jobs
+from edna.operations.store import residue as left_over
+from edna.operations.store import retention
+from edna.operations.store.runs import last_runs, note_run
 from edna.operations.upkeep import residue
 from edna.operations.upkeep.findings import MOST_NAMED, Severity, Verified
 from edna.records.locator import SEALED_LOCATOR_BYTES, BagKind
 from edna.store import inspection, vouching
-from edna.store import jobs as store_jobs
 from edna.store.inspection import SeenBag, SeenEntry
-from edna.store.runs import last_runs, note_run
 
 #: When files that wait were first seen waiting: the tasks themselves have no time.
 _FILES: Final = "verify: files that wait"
@@ -64,9 +66,9 @@ def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = N
     found.find("audit", list(audit.verify()))
     forged = walker.jobs()
     found.find("job_waiting", [job for job in jobs.waiting() if job not in forged])
-    left = inspection.without_job(using=using)
+    left = left_over.without_job(using=using)
     found.find("residue", [], count=left)
-    found.find("hold_misplaced", inspection.misplaced_holds(using=using))
+    found.find("hold_misplaced", retention.misplaced_holds(using=using))
     # By a day: what is due today, tonight's run will erase.
     yesterday = expiry_dates.today() - datetime.timedelta(days=1)
     for bucket in expiry.due(today=yesterday):

@@ -23,7 +23,7 @@ from edna.db import rows
 from edna.db.rows import table_of
 from edna.errors import JobForged
 from edna.models import Job, JobItem, JobRunner, PrincipalEntry, random_primary_key
-from edna.store.tags import item_data, item_tags, job_data, job_tags
+from edna.operations.store.tags import item_data, item_tags, job_data, job_tags
 from edna.store.vouching import Tagged
 
 RUNNING: Final = Job.State.RUNNING.value

@@ -13,11 +13,11 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from django.apps import apps
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BinaryField
 
+from edna import conf
 from edna.db.rows import GIVEN, Row, Table, marks_for, plain, table_of
 from edna.models import Bag, KeySlot, LedgerEntry, PrincipalEntry, Replay, SessionLink
 
@@ -31,7 +31,7 @@ _LOCK_SECONDS: Final = 2
 
 def own_tables() -> list[Table]:
     """All of edna's."""
-    return [table_of(model) for model in apps.get_app_config("edna").get_models() if not model._meta.proxy]
+    return [table_of(model) for model in conf.own_models()]
 
 
 def unlabelled_tables() -> list[Table]:
@@ -108,7 +108,7 @@ def rewrite(table: Table, wanted: Sequence[Row], *, using: str) -> list[Row]:
             f"{name}.{column} = {GIVEN}.{alias}" for column, alias in zip(columns, aliases, strict=True)
         )
         same = [f"{columns[0]} = {name}.{columns[0]}"]
-        if table.model._meta.app_label == "edna":
+        if table.model in conf.own_models():
             binary = [quote(field.column) for field in table.fields if isinstance(field, BinaryField)]
             same += [f"{column} = {name}.{column} || ''::bytea" for column in binary]
         cursor.execute(

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from django.apps import apps
 from django.core.management.color import no_style
 from django.db import connections, transaction
 from django.db.models import BinaryField, Model, QuerySet, Value
 from django.db.models.functions import Length
 
+from edna import conf
 from edna.db.rows import Row, Table, table_of
 from edna.models import FixedBinaryField
 
@@ -26,10 +26,12 @@ _BYTES_AT_ONCE: Final = 2 * 1024 * 1024
 
 
 def tables() -> list[Table]:
-    return sorted(
-        (table_of(model) for model in apps.get_app_config("edna").get_models() if not model._meta.proxy),
-        key=lambda table: table.label,
-    )
+    return sorted((table_of(model) for model in conf.own_models()), key=label_of)
+
+
+def label_of(table: Table) -> str:
+    """What files call it: as they did when all tables were of one application."""
+    return f"edna.{table.model._meta.model_name}"
 
 
 @contextmanager
