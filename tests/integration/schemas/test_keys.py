@@ -187,6 +187,21 @@ def test_a_membership_given_to_somebody_else_is_held(league: Any, ada: Student, 
     assert league.Membership.objects.get(note="0 of Blues").player == ada.user
 
 
+def test_what_is_held_comes_back_in_the_order_in_which_it_was_done(league: Any, ada: Student, spec: Any) -> None:
+    """The note was changed under the key that the second step has changed."""
+    before = application_dump()
+    note = Modify(league.Membership, owner="player", set={"note": "[gone]"})
+    receipt = ada.disguise(spec("both", note, Decorrelate(league.Membership, owner="player", group_by=edna.ALL)))
+    somebody = league.Membership.objects.filter(note="[gone]").first().player
+    cat = league.Player.objects.create(name="Cat")
+    league.Membership.objects.filter(player=somebody).update(player=cat)
+    assert {held.reason for held in ada.reveal(receipt).held} == {Reason.ROW_MISSING}
+    league.Membership.objects.filter(player=cat).update(player=somebody)
+    cat.delete()
+    assert ada.reveal(receipt).complete
+    assert application_dump() == before
+
+
 @pytest.mark.parametrize("policy", ["restore", "delete", "retain"])
 def test_what_came_to_a_pseudoprincipal_meanwhile(league: Any, ada: Student, spec: Any, policy: str) -> None:
     """A membership of a third club, whose key holds the pseudoprincipal, and a profile."""
