@@ -22,7 +22,7 @@ from edna.engine import applying, key_slots, registration
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
-from edna.engine.books import beside, sessions
+from edna.engine.books import beside, noted, sessions
 from edna.engine.books.measurements import measured
 from edna.engine.by_hand.handmade import Session
 from edna.engine.files import file_tasks
@@ -65,6 +65,7 @@ __all__ = [
     "is_registered",
     "migrations_without_rule",
     "new_recovery_code",
+    "note_act",
     "note_activity",
     "plan",
     "plan_all",
@@ -79,6 +80,7 @@ __all__ = [
     "session_epoch",
     "speak_as",
     "speaks_for",
+    "staff_among_everybody",
     "unlock",
     "unregistered",
 ]
@@ -255,6 +257,11 @@ def plan(
 def plan_all(name: str, *, params: Mapping[str, Any] | None = None, staff: bool = True) -> Plan:
     """What ``disguise_all`` would do, for everybody together. Reads only."""
     return applying.plan_all(registry.get(name), params=params, staff=staff)
+
+
+def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None) -> int:
+    """How many of those who run the site own a row that ``name`` means. Reads only."""
+    return applying.staff_among_everybody(registry.get(name), params=params)
 
 
 @measured("disguise")
@@ -475,6 +482,11 @@ def forget_principal(principal: Model) -> None:
     One that this site did not write stays as it is, as evidence; nothing is sealed to it, whoever has that key next.
     """
     people.forget(principal)
+
+
+def note_act(action: str, *, operator: str, disguise: str = "", **details: int | str) -> None:
+    """Have the audit trail note what an operator did, in the caller's transaction: last in it. None is there without `edna.operations`."""
+    noted.act(action, operator=operator, disguise=disguise, **details)
 
 
 def note_activity(principal: Model, *, today: datetime.date) -> None:

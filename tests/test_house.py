@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EDGES = {
     "apps",
-    "admin",
     "checks",
     "forms",
     "management",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.core.checks import Tags, register
 
-from edna.checks import databases, migrations, schedules, settings, specs
+from edna.checks import databases, migrations, settings, specs
 
 TAG = "edna"
 
@@ -20,7 +20,6 @@ def connect() -> None:
         register(check, TAG)
     register(databases.check_lists, TAG)
     register(specs.check_disguises, TAG)
-    register(schedules.check_schedules, TAG)
     register(migrations.check_rules, TAG)
     register(databases.check_stored, Tags.database)
     register(migrations.check_applied, Tags.database)

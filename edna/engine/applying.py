@@ -71,6 +71,14 @@ def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan
     return planning.build_for_everybody(cls, params=given, using=using, but=but)
 
 
+def staff_among_everybody(cls: type[Disguise], *, params: Params | None) -> int:
+    given = validated_params(cls, params)
+    model = registry.principal_model_for(cls)
+    using = router.db_for_write(model)
+    found = the_staff.references(model, using=using)
+    return len(found & planning.owners_with_rows(cls, given, using=using)) if found else 0
+
+
 # One principal
 
 

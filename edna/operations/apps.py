@@ -10,9 +10,10 @@ class OperationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from edna.operations import audit, books
+        from edna.operations import audit, books, checks
         from edna.operations.jobs import eager
 
         audit.connect()
         books.connect()
+        checks.connect()
         eager.connect()

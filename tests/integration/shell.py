@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.core.management import load_command_class
+from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandError
 
 
@@ -29,7 +29,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     """Runs a command line in this process, and so in the test's transaction, with exit codes as a shell would see them."""
 
     def run(name: str, *argv: object, stdin: str = "") -> Ran:
-        command = load_command_class("edna", name)
+        command = load_command_class(get_commands()[name], name)
         command._called_from_command_line = True
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         out, err = io.StringIO(), io.StringIO()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.models import Session
-from django.core.management import call_command, load_command_class
+from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError, SystemCheckError
 from django.db import DatabaseError, DataError, IntegrityError, OperationalError
 
@@ -82,7 +82,7 @@ def test_help_for_newcomers(name: str, typed: Any) -> None:
     assert ran.code == 0
     assert f"examples:\n  manage.py {name} " in ran.out
     assert "exit status: 0 done, 1 refused, 2 wrong usage, 3 done in part" in ran.out
-    parser = load_command_class("edna", name).create_parser("manage.py", name)
+    parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
     for action in parser._actions:
         assert action.help, action
         assert action.help is argparse.SUPPRESS or action.help.strip()
@@ -97,7 +97,7 @@ def test_wrong_usage(name: str, typed: Any) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_documented(name: str) -> None:
-    parser = load_command_class("edna", name).create_parser("manage.py", name)
+    parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
     text = (ROOT / "docs/commands.md").read_text()
     section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
     django = BaseCommand().create_parser("manage.py", name)

@@ -6,7 +6,7 @@ from django.urls import path
 from apps.lobsters_sim.models import User as Member
 from apps.showcase.accounts_admin import AccountAdmin
 from apps.websubmit.models import User
-from edna.admin import install
+from edna.operations.admin import install
 
 
 class NoActions(AccountAdmin):

@@ -19,8 +19,8 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import Answer, Lecture, User
 from edna import Disguise, Keep, Remove
-from edna.admin.forms import MOST_CHOSEN, MOST_LISTED
 from edna.operations import audit, jobs
+from edna.operations.admin.forms import MOST_CHOSEN, MOST_LISTED
 from edna.operations.jobs import preview
 from edna.testing.search import finds
 from tests.installed import registering
@@ -572,7 +572,7 @@ def test_nothing_of_a_removed_person_is_left_on_any_page_or_in_any_table(operato
 
 
 def test_no_page_leads_to_a_reveal(operator: Operator, bea: Student) -> None:
-    from edna import admin as pages
+    from edna.operations import admin as pages
 
     operator.run(operator.apply(DELETE, bea))
     addresses = {str(pattern.pattern) for pattern in admin.site.get_urls()}
@@ -630,7 +630,7 @@ def test_the_action_leads_to_the_previews_of_those_chosen(operator: Operator, be
 
 
 def test_too_many_are_not_carried_about(operator: Operator, bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edna.admin.selection.MOST_CHOSEN", 1)
+    monkeypatch.setattr("edna.operations.admin.selection.MOST_CHOSEN", 1)
     answer = choose(operator, "websubmit_user", bea.user, operator.user)
     assert answer.status_code == 302
     assert "at most 1 can be chosen at once" in operator.client.get(answer.url).content.decode()

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
-from edna.admin import words
 from edna.models import Job
 from edna.operations import audit, jobs
+from edna.operations.admin import words
 from edna.operations.jobs import JobState
 from edna.testing.search import finds
 from tests.operator.conftest import Operator, Refusal, Stubborn, address
@@ -247,7 +247,7 @@ def test_health_does_not_read_a_trail_without_end(
     operator: Operator, students: list[Student], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun(students)
-    monkeypatch.setattr("edna.admin.health._MOST_VERIFIED", 0)
+    monkeypatch.setattr("edna.operations.admin.health._MOST_VERIFIED", 0)
     assert "1 entry: too many to verify while you wait" in text_of(operator.get("sitehealth_changelist"))
 
 

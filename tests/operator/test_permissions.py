@@ -15,10 +15,10 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.websubmit.models import User
 from edna import Disguise, Remove
-from edna.admin import permissions
-from edna.admin.permissions import codename
 from edna.models import AuditEntry, Bag
 from edna.operations import jobs
+from edna.operations.admin import permissions
+from edna.operations.admin.permissions import codename
 from tests.installed import registering
 from tests.operator.conftest import (
     APPLY,

@@ -11,9 +11,8 @@ from django.db.models import Q
 from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, User
 from edna import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove, placeholders
-from edna.admin import words
 from edna.errors import UnknownDisguise
-from edna.operations import catalogue
+from edna.operations.admin import catalogue, words
 from tests.installed import registering
 
 

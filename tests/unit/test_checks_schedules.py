@@ -16,7 +16,7 @@ import edna
 from apps.websubmit.disguises import DeleteAccount
 from apps.websubmit.models import Answer, User
 from edna import schedules
-from edna.checks.schedules import check_schedules
+from edna.operations.checks import check_schedules
 from edna.spec import Disguise, Modify, Param, Remove
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
 from django.db import router, transaction
 
@@ -23,8 +24,6 @@ from edna.management.base import (
     write_through,
 )
 from edna.management.commands.edna_plan import describe, make_plan, staff_left_out
-from edna.management.working import Stop, sum_up, work_on
-from edna.operations import jobs
 
 Result = TypeVar("Result")
 
@@ -64,6 +63,8 @@ class Command(EdnaCommand):
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
         if options["job"] and (not options["everyone"] or options["receipts"]):
             raise usage("--job goes with --all, and without --receipts: a job hands out none.")
+        if options["job"] and not apps.is_installed("edna.operations"):
+            raise usage('--job needs "edna.operations" in INSTALLED_APPS, and its tables (manage.py migrate).')
         if options["include_staff"] and not options["everyone"]:
             raise usage("--include-staff goes with --all; one person is disguised whoever they are.")
         name = options["name"]
@@ -142,6 +143,9 @@ class Command(EdnaCommand):
             self.stdout.write(f"{name}: disguised {len(receipts)} principals." + (f" Receipts: {path}" if path else ""))
 
     def _job(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
+        from edna.operations import jobs
+        from edna.operations.management.working import Stop, sum_up, work_on
+
         job = jobs.start(name, params=params, operator=operator_of(options), staff=options["include_staff"])
         self.say(f"Job {job.id}. If this is interrupted, manage.py edna_run {job.id} goes on.")
         with Stop() as stop:

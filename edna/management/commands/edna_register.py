@@ -28,7 +28,6 @@ from edna.management.base import (
     usage,
     write_through,
 )
-from edna.operations import audit
 
 _BATCH: Final = 500
 
@@ -79,7 +78,7 @@ class Command(EdnaCommand):
         # Shown before the commit: a key that was registered and not seen by anybody would be lost.
         with transaction.atomic(using=router.db_for_write(model)):
             made = api.register_principal(principal)
-            audit.note("register", operator=operator_of(options), principals=1)
+            api.note_act("register", operator=operator_of(options), principals=1)
             assert made.secret_key is not None
             document = {
                 "model": model._meta.label_lower,
@@ -146,7 +145,7 @@ class Command(EdnaCommand):
                 lines.append(json.dumps(document) + "\n")
             write_through(file, "".join(lines))
             if made:
-                audit.note("register", operator=operator, principals=len(made))
+                api.note_act("register", operator=operator, principals=len(made))
         return len(made)
 
 

@@ -13,7 +13,6 @@ from django.core.management.base import CommandError, CommandParser
 from edna import api
 from edna.errors import RevealRefused
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
-from edna.operations import audit
 from edna.spec import model_field
 from edna.wording import count
 
@@ -105,7 +104,7 @@ class Command(EdnaCommand):
                     # What was restored until then has been undone.
                     self._report(receipt, api.Outcome(held=refused.outcome.held), options)
                 raise
-        audit.note("reveal", operator=operator_of(options), disguise=receipt.disguise)
+        api.note_act("reveal", operator=operator_of(options), disguise=receipt.disguise)
         self._report(receipt, outcome, options)
         if not outcome.complete:
             raise CommandError(

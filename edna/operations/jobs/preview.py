@@ -120,16 +120,6 @@ def preview(
     return _estimated(disguise, plan, len(targets))
 
 
-def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None) -> int:
-    """How many of those who run the site own a row that ``name`` means."""
-    disguise = registry.get(name)
-    model = registry.principal_model_for(disguise)
-    using = router.db_for_write(model)
-    found = staff_of(model, using=using)
-    given = validated_params(disguise, params)
-    return len(found & planning.owners_with_rows(disguise, given, using=using)) if found else 0
-
-
 def _of_everybody(
     disguise: type[Disguise], params: Mapping[str, Any], *, own: set[str], staff: bool, using: str
 ) -> Preview:

@@ -6,17 +6,23 @@ from collections.abc import Iterator
 from typing import Final
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import DateField, Model
 
 from edna import conf, registry, schedules
+from edna.checks import TAG
 from edna.checks.settings import principal_models
 from edna.errors import ConfigurationError, InvalidParameters, SpecError
 from edna.schedules import Schedule
 from edna.spec import validated_params
 
 _MIDDLEWARE: Final = "edna.middleware.EdnaMiddleware"
+
+
+def connect() -> None:
+    """Make the checks known to Django. Calling it again changes nothing."""
+    register(check_schedules, TAG)
 
 
 def check_schedules(**_: object) -> list[CheckMessage]:

@@ -14,12 +14,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from edna import conf
-from edna.admin import words
-from edna.admin.pages import PagesAdmin
-from edna.admin.permissions import CONTROL, VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.errors import EdnaError, JobUnknown
 from edna.management.base import sentence
 from edna.operations import jobs
+from edna.operations.admin import words
+from edna.operations.admin.pages import PagesAdmin
+from edna.operations.admin.permissions import CONTROL, VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.operations.jobs import JobReport, JobState
 
 MOST_SHOWN: Final = 100

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from edna.admin.pages import ReadOnlyAdmin
-from edna.admin.permissions import VIEW_TRAIL
 from edna.models import AuditEntry
+from edna.operations.admin.pages import ReadOnlyAdmin
+from edna.operations.admin.permissions import VIEW_TRAIL
 
 
 class TrailAdmin(ReadOnlyAdmin):

@@ -8,9 +8,9 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from edna.management.base import EdnaCommand, operator_of, table, usage
-from edna.management.working import duration, pace, sum_up
 from edna.operations import jobs
 from edna.operations.jobs import JobReport
+from edna.operations.management.working import duration, pace, sum_up
 from edna.wording import count
 
 _STEERING: Final[dict[str, Callable[..., JobReport]]] = {

@@ -20,16 +20,16 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from edna import registry
-from edna.admin import words
-from edna.admin.forms import CHOSEN, ONE, ConfirmForm, WhomForm, carried, chosen_field, in_words
-from edna.admin.jobs import Shown
-from edna.admin.pages import PagesAdmin
-from edna.admin.permissions import VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.api import PlannedTable
 from edna.errors import EdnaError, JobUnknown, UnknownDisguise
 from edna.management.base import sentence
-from edna.operations import catalogue, jobs
-from edna.operations.catalogue import CatalogueEntry
+from edna.operations import jobs
+from edna.operations.admin import catalogue, words
+from edna.operations.admin.catalogue import CatalogueEntry
+from edna.operations.admin.forms import CHOSEN, ONE, ConfirmForm, WhomForm, carried, chosen_field, in_words
+from edna.operations.admin.jobs import Shown
+from edna.operations.admin.pages import PagesAdmin
+from edna.operations.admin.permissions import VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.operations.jobs import preview
 from edna.operations.jobs.preview import Chosen, Preview
 from edna.wording import count

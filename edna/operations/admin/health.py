@@ -13,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from edna import conf
-from edna.admin import words
-from edna.admin.pages import PagesAdmin
-from edna.admin.permissions import VIEW_HEALTH
 from edna.operations import audit
+from edna.operations.admin import words
+from edna.operations.admin.pages import PagesAdmin
+from edna.operations.admin.permissions import VIEW_HEALTH
 from edna.operations.upkeep import health
 from edna.operations.upkeep.figures import Bucket, KeyPool
 from edna.operations.upkeep.health import Line

@@ -23,7 +23,7 @@ from django.db.models import Model
 from edna import registry
 from edna.errors import InvalidParameters
 from edna.management.base import find_principal
-from edna.operations.catalogue import CatalogueEntry, ChosenFrom
+from edna.operations.admin.catalogue import CatalogueEntry, ChosenFrom
 from edna.spec import parsed_params
 
 #: People in one selection. They are all fields of a page; for more there is everybody, or the command line.
@@ -181,7 +181,7 @@ class ConfirmForm(WhomForm):
 
     def __init__(self, *args: Any, operator: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._signer = TimestampSigner(salt=f"edna.admin.submission {operator} {self.entry.name}")
+        self._signer = TimestampSigner(salt=f"edna.operations.admin.submission {operator} {self.entry.name}")
         self.fields["confirmation"].help_text = f"Type {self.entry.name}"
         self.fields["confirmation"].widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from edna.admin.permissions import may
+from edna.operations.admin.permissions import may
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]

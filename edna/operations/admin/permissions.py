@@ -58,7 +58,7 @@ def applicable(request: HttpRequest) -> list[str]:
 
 def connect() -> None:
     """Have `migrate` make the permissions of single disguises, and drop those that mean nothing. Calling it again changes nothing."""
-    post_migrate.connect(_make, sender=apps.get_app_config("edna"), dispatch_uid="edna.admin.permissions")
+    post_migrate.connect(_make, sender=apps.get_app_config("edna"), dispatch_uid="edna.operations.admin.permissions")
 
 
 def _make(*, using: str, apps: Any = apps, **_: Any) -> None:

@@ -1,8 +1,8 @@
 """The operator's pages in Django's own admin site: disguises, jobs, storage and health, the audit trail.
 
-They are there as soon as `edna` and the admin are installed. A project with an admin site of its own calls `install(site)` in one of its
-``admin`` modules. The pages show counts and names of disguises; nothing here can reveal, and no page has content, a locator or a
-receipt. Each page and action asks for its own permission (`edna.admin.permissions`).
+They are there as soon as `edna.operations` and the admin are installed. A project with an admin site of its own calls `install(site)`
+in one of its ``admin`` modules. The pages show counts and names of disguises; nothing here can reveal, and no page has content, a
+locator or a receipt. Each page and action asks for its own permission (`edna.operations.admin.permissions`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern
 
-from edna.admin import permissions, selection
-from edna.admin.disguises import DisguisesAdmin
-from edna.admin.health import HealthAdmin
-from edna.admin.jobs import JobsAdmin
-from edna.admin.trail import TrailAdmin
 from edna.models import AuditEntry, DisguiseCatalogue, Job, SiteHealth
+from edna.operations.admin import permissions, selection
+from edna.operations.admin.disguises import DisguisesAdmin
+from edna.operations.admin.health import HealthAdmin
+from edna.operations.admin.jobs import JobsAdmin
+from edna.operations.admin.trail import TrailAdmin
 
 __all__ = ["install"]
 
