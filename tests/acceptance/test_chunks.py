@@ -552,6 +552,24 @@ def test_somebody_adds_what_refers_to_a_row_between_two_chunks(
     assert community.is_as_before()
 
 
+def test_a_chunk_that_the_database_refuses_once_is_done_the_next_time(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, refused = disguising._Disguising.do, []
+
+    def do(self: Any, part: Part) -> None:
+        if self.number == 3 and not refused:
+            refused.append(part)
+            raise IntegrityError("somebody has just referred to a row of it")
+        real(self, part)
+
+    monkeypatch.setattr(disguising._Disguising, "do", do)
+    receipt = community.ann.disguise(ANON)
+    assert refused
+    assert community.ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
 def test_it_is_revealed_while_it_is_still_being_disguised(
     community: Community, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -324,6 +324,20 @@ def test_a_bucket_that_is_held_stays_until_the_hold_is_lifted(bea: Student) -> N
     ]
 
 
+def test_a_hold_that_is_placed_between_two_transactions_stops_the_next(
+    bea: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expiry, "_ROWS_AT_ONCE", 1)
+    bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
+    there = Bag.objects.count()
+
+    def place(done: int, total: int) -> None:
+        holds.place(bucket(3), reason="case 12", operator="olga")
+
+    assert expiry.expire(today=FAR, progress=place).bags == 1
+    assert Bag.objects.count() == there - 1 > 0
+
+
 class PostponesOne(set[bytes]):
     """Indexes that nobody has; who asks for the first time is told so after a bag was put into a later bucket, as a reveal does it."""
 
@@ -364,6 +378,7 @@ def test_a_hold_is_placed_once_and_lifted_once(db: None) -> None:
     holds.place(bucket(3), reason="case 12", operator="olga")
     with pytest.raises(errors.HoldRefused, match="held already"):
         holds.place(bucket(3), reason="another", operator="olga")
+    assert [hold.reason for hold in holds.listing()] == ["case 12"]
     holds.lift(bucket(3), operator="olga")
     with pytest.raises(errors.HoldRefused, match="no legal hold"):
         holds.lift(bucket(3), operator="olga")

@@ -11,6 +11,7 @@ from django.test import override_settings
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
+from edna.engine.chunks import reveal as chunks
 from edna.models import LedgerEntry
 from edna.testing.search import spellings
 from tests.support import (
@@ -127,15 +128,34 @@ def test_pseudoprincipals_are_not_in_it() -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_a_disguise_in_chunks_is_one_row_until_the_first_chunk_is_back() -> None:
+def test_a_disguise_in_chunks_is_one_row_until_the_first_chunk_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     make_course(lectures=3, questions=4)
     bea = enrol()
     answer_everything(bea)
     with cut_into_chunks(3), with_ledger(CHUNK_ROWS=3):
         receipt = bea.disguise()
         assert rows() == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(chunks, "_reveal_chunk", one_chunk_and_no_more())
+            with pytest.raises(InterruptedError):
+                bea.reveal(receipt)
+        assert Answer.objects.exists() or User.objects.filter(pk=bea.user.pk).exists()
+        assert rows() == 1
         assert bea.reveal(receipt).complete
         assert rows() == 0
+
+
+def one_chunk_and_no_more() -> Any:
+    """What reveals a chunk, and dies instead of revealing a second one."""
+    real, done = chunks._reveal_chunk, []
+
+    def reveal_chunk(*args: Any, **kwargs: Any) -> Any:
+        if done:
+            raise InterruptedError
+        done.append(real(*args, **kwargs))
+        return done[0]
+
+    return reveal_chunk
 
 
 @pytest.mark.usefixtures("ledger")

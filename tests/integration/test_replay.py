@@ -91,6 +91,15 @@ class TestRemovedRows:
         assert bea.reveal(receipt).complete
         assert set(texts(bea)) == {"written again"}
 
+    def test_nor_if_an_earlier_disguise_has_missed_it(self, bea: Student) -> None:
+        """Each bag misses what came after it."""
+        bea.disguise("test.anonymise")
+        edna.replay(Answer, where={"text": "written"}, set={"text": "[moderated]"})
+        Answer.objects.create(author=bea.user, question=Answer.objects.earliest("pk").question, text="written")
+        receipt = bea.disguise("test.withdraw")
+        assert bea.reveal(receipt).complete
+        assert texts(bea) == ["written"]
+
     def test_it_holds_however_often_the_row_goes_and_comes(self, bea: Student) -> None:
         receipt = bea.disguise(DELETE)
         edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "[moderated]"})

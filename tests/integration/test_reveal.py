@@ -125,6 +125,15 @@ class TestRemovedRows:
         bea.reveal(bea.disguise(DELETE))
         assert User.objects.get(pk=bea.user.pk).email == "bea2@example.org"
 
+    def test_an_override_gives_nobody_what_they_did_not_have(self, bea: Student) -> None:
+        """Only columns that must be unique take other values: it is a way round a collision, and no way to come back as somebody else."""
+        receipt = bea.disguise(DELETE)
+        User.objects.create_user(bea.email)
+        overrides = {"websubmit.user.email": "bea2@example.org", "websubmit.user.is_anon": True}
+        assert bea.reveal(receipt, overrides=overrides).complete
+        back = User.objects.get(pk=bea.user.pk)
+        assert (back.email, back.is_anon) == ("bea2@example.org", False)
+
     def test_an_override_that_is_taken_too_changes_nothing(self, bea: Student, carl: Student) -> None:
         receipt = bea.disguise(DELETE)
         User.objects.create_user(bea.email)
