@@ -48,7 +48,7 @@ DEFAULTS: Final[dict[str, Any]] = {
 
 _ARGON2_LEAST_BYTES: Final = 8192
 #: The applications of the library, by their labels; the second may not be installed.
-_OWN_LABELS: Final = ("edna", "edna_operations")
+OWN_LABELS: Final = ("edna", "edna_operations")
 
 
 def _read(name: str) -> Any:
@@ -244,7 +244,7 @@ def metrics_token() -> str | None:
 
 def own_models(apps: Any = django_apps) -> list[type[Model]]:
     """Those with a table, of the library's applications that are installed."""
-    labels = [label for label in _OWN_LABELS if label in apps.app_configs]
+    labels = [label for label in OWN_LABELS if label in apps.app_configs]
     models = (model for label in labels for model in apps.get_app_config(label).get_models())
     return [model for model in models if not model._meta.proxy]
 

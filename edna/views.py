@@ -72,4 +72,4 @@ def _has_token(request: HttpRequest, token: str) -> bool:
 
 def _is_operator(request: HttpRequest) -> bool:
     user = getattr(request, "user", None)
-    return bool(user is not None and user.is_active and user.is_staff and user.has_perm("edna.view_health"))
+    return bool(user is not None and user.is_active and user.is_staff and user.has_perm("edna_operations.view_health"))

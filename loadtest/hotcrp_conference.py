@@ -23,7 +23,7 @@ from loadtest.people import Account
 from loadtest.samples import AROUND, DISGUISE, REVEAL, Sample
 
 ANONYMISE = "hotcrp.anonymize-conference"
-_CATALOGUE = f"/admin/edna/disguisecatalogue/{ANONYMISE}"
+_CATALOGUE = f"/admin/edna_operations/disguisecatalogue/{ANONYMISE}"
 #: How long a job may take that nobody works on, or that is too slow.
 PATIENCE_SECONDS = 1200
 #: A page that was asked for while the conference was anonymised may still be under way this long after it.
@@ -78,7 +78,7 @@ class ConferenceAnonymised(Disguiser):
         rows = int(preview.find(r"<div><b>([\d,]+)</b> rows?</div>").replace(",", ""))
         began, clock = time.time(), time.perf_counter()
         page = self.post(f"{_CATALOGUE}/apply/", fields, token=preview.token, name="start the job", kind=AROUND)
-        address = page.find(r'data-live="(/admin/edna/job/\d+/progress/)"')
+        address = page.find(r'data-live="(/admin/edna_operations/job/\d+/progress/)"')
         found = self._watched(address)
         ms = (time.perf_counter() - clock) * 1000
         self.load.samples.append(Sample(began, DISGUISE, "anonymise the conference (whole job)", ms, 200, rows))

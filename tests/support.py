@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from django.apps import apps
 from django.conf import settings
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext, override_settings
@@ -24,9 +23,9 @@ from django.test.utils import CaptureQueriesContext, override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from config.database import from_url
-from edna import vouching
+from edna import conf, vouching
 from edna.engine import applying
-from edna.models import AuditCount, AuditEntry
+from edna.operations.models import AuditCount, AuditEntry
 from edna.store import serverkeys
 from edna.testing import Person
 from edna.testing.dumps import Dump, application_dump, rows
@@ -38,9 +37,7 @@ DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
     "websubmit.anonymize-lecture",
     "websubmit.anonymize-all",
 )
-EDNA_TABLES = tuple(
-    sorted(model._meta.db_table for model in apps.get_app_config("edna").get_models() if not model._meta.proxy)
-)
+EDNA_TABLES = tuple(sorted(model._meta.db_table for model in conf.own_models()))
 AUDIT_TABLES = {model._meta.db_table for model in (AuditEntry, AuditCount)}
 BINARY = bytes(range(256))
 

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 class OperationsConfig(AppConfig):
     name = "edna.operations"
     label = "edna_operations"
-    verbose_name = "Operations of disguises"
+    verbose_name = "Disguises"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

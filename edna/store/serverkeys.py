@@ -22,15 +22,7 @@ from django.db.models import Model, QuerySet
 from edna import conf
 from edna.crypto.keys import derive, fingerprint
 from edna.errors import ServerKeyUnknown
-from edna.models import (
-    Bag,
-    FileTask,
-    KeySlot,
-    PrincipalEntry,
-    Replay,
-    ServerKey,
-    SessionLink,
-)
+from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay, ServerKey, SessionLink
 
 #: How many digits of a check value name a key to people.
 DIGITS: Final = 8

@@ -26,7 +26,11 @@ PAGES = [
 ]
 SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "edna").rglob("*.py")))
 
-MODELS = {model._meta.model_name: model for model in apps.get_app_config("edna").get_models()}
+MODELS = {
+    model._meta.model_name: model
+    for label in ("edna", "edna_operations")
+    for model in apps.get_app_config(label).get_models()
+}
 CODENAMES = {
     codename
     for name, model in MODELS.items()

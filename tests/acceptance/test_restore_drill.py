@@ -18,9 +18,10 @@ from django.test import override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, User
 from edna import errors
-from edna.models import LedgerEntry, PrincipalEntry
+from edna.models import PrincipalEntry
 from edna.operations import audit, jobs
 from edna.operations.exports import bundle, ledger, transfer
+from edna.operations.models import LedgerEntry
 from edna.records.locator import SEALED_LOCATOR_BYTES
 from edna.testing import application_dump
 from edna.testing.search import finds

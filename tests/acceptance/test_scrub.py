@@ -548,7 +548,7 @@ def test_it_says_how_far_it_is(course: Any) -> None:
 
 def test_when_it_was_done_last_is_noted_and_by_whom(course: Any) -> None:
     from edna.operations import audit
-    from edna.store import runs
+    from edna.operations.store import runs
 
     scrub()
     [run] = [each for each in runs.last_runs(using="default") if each.name == "scrub"]

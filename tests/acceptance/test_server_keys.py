@@ -17,8 +17,9 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import Answer, User
 from edna import errors
-from edna.models import AuditEntry, LedgerEntry, Replay
+from edna.models import Replay
 from edna.operations import audit
+from edna.operations.models import AuditEntry, LedgerEntry
 from edna.testing import application_dump
 from tests.faults import operations as scenes
 from tests.faults.states import State

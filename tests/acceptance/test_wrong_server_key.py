@@ -26,10 +26,11 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import Answer, User
 from edna import errors, serverkeys
-from edna.models import AuditEntry, PrincipalEntry, ServerKey, SessionLink
+from edna.models import PrincipalEntry, ServerKey, SessionLink
 from edna.operations import audit, jobs
 from edna.operations.exports import ledger, transfer
 from edna.operations.jobs import preview
+from edna.operations.models import AuditEntry
 from edna.operations.retention import expiry, holds
 from edna.operations.schedules import rounds
 from edna.operations.upkeep import residue, scrubbing, verification
@@ -199,7 +200,7 @@ def test_the_page_of_storage_and_health_says_it(site: Student, admin_client: Cli
     with configured(WRONG):
         assert (
             "The server&#x27;s key is wrong"
-            in admin_client.get(reverse("admin:edna_sitehealth_changelist")).content.decode()
+            in admin_client.get(reverse("admin:edna_operations_sitehealth_changelist")).content.decode()
         )
 
 

@@ -16,9 +16,9 @@ from django.test.utils import override_settings
 
 import edna
 from apps.websubmit.models import User
-from edna.models import JobItem
 from edna.operations import jobs
 from edna.operations.jobs import JobReport, JobState, eager
+from edna.operations.models import JobItem
 from edna.testing import Person
 from edna.testing.dumps import check_foreign_keys
 from tests.faults.operations import DEEP

@@ -12,7 +12,8 @@ from django.db import connections
 import edna
 from apps.websubmit.models import Answer
 from edna import errors
-from edna.models import Bag, LastRun, PrincipalEntry
+from edna.models import Bag, PrincipalEntry
+from edna.operations.models import LastRun
 from edna.operations.retention import expiry, holds
 from edna.operations.upkeep import residue, verification
 from edna.records.bag import BagKind

@@ -20,8 +20,9 @@ import edna
 from apps.websubmit.models import User
 from edna import api
 from edna.db import transactions
-from edna.models import Bag, DormancyNotice, LastRun, PrincipalEntry
+from edna.models import Bag, PrincipalEntry
 from edna.operations import jobs
+from edna.operations.models import DormancyNotice, LastRun
 from edna.operations.schedules import rounds
 from edna.operations.schedules.rounds import ScheduleReport
 from tests.schedules import NAME, Clock, days, run, running_clock, scheduled, was_here

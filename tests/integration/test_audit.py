@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from edna.db import transactions
 from edna.errors import AppendOnly, DatabaseBusy
-from edna.models import UNREADABLE, AuditCount, AuditEntry
 from edna.operations import audit
+from edna.operations.models import UNREADABLE, AuditCount, AuditEntry
 from edna.operations.store.audit import AuditRow
 from tests.support import with_server_keys
 from tests.waiting import WAIT_SECONDS, at_once, until_waiting

@@ -14,8 +14,9 @@ import edna
 from apps.websubmit.models import Lecture
 from edna import errors, store
 from edna.engine.books import beside
-from edna.models import Bag, LegalHold, PrincipalEntry
+from edna.models import Bag, PrincipalEntry
 from edna.operations import audit
+from edna.operations.models import LegalHold
 from edna.operations.retention import expiry, holds
 from edna.operations.store import retention
 from edna.operations.upkeep import residue

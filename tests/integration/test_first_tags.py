@@ -15,8 +15,9 @@ from django.test import override_settings
 import edna
 from apps.websubmit.models import Lecture, User
 from edna.errors import EntryForged, JobForged
-from edna.models import AuditEntry, Job, JobItem, PrincipalEntry
+from edna.models import PrincipalEntry
 from edna.operations import audit, jobs
+from edna.operations.models import AuditEntry, Job, JobItem
 from edna.operations.upkeep import verification
 from edna.store import vouching
 from edna.testing import application_dump

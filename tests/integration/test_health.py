@@ -12,7 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from edna.models import Bag, FileTask, Job, JobItem, JobRunner, LastRun, LegalHold, ServerKey
+from edna.models import Bag, FileTask, ServerKey
+from edna.operations.models import Job, JobItem, JobRunner, LastRun, LegalHold
 from edna.operations.store import runs
 from edna.operations.upkeep import figures, health
 from edna.operations.upkeep.health import RECURRING, Health, Line, Verdict

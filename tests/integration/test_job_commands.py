@@ -13,9 +13,9 @@ import pytest
 from django.db import connections
 
 from apps.websubmit.models import Answer, User
-from edna.models import JobItem
 from edna.operations import audit, jobs
 from edna.operations.jobs import JobState, batches
+from edna.operations.models import JobItem
 from tests.installed import registering
 from tests.integration.shell import refused
 from tests.integration.test_jobs import Stubborn

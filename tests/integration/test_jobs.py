@@ -24,10 +24,10 @@ from edna.errors import (
     UnknownDisguise,
     UnregisteredOwners,
 )
-from edna.models import Job, JobItem, JobRunner
 from edna.operations import audit, jobs
 from edna.operations.jobs import JobReport, JobState, batches, runner
 from edna.operations.jobs.runner import MOST_ATTEMPTS
+from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.store import jobrunners
 from edna.operations.store import jobs as store_jobs
 from edna.testing import application_dump

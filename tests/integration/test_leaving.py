@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from edna.models import DormancyNotice, JobItem
 from edna.operations import jobs
+from edna.operations.models import DormancyNotice, JobItem
 from tests.support import DELETE, enrol, enrol_in_course, statements
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from django.test import override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna.engine.chunks import reveal as chunks
-from edna.models import LedgerEntry
+from edna.operations.models import LedgerEntry
 from edna.testing.search import spellings
 from tests.support import (
     ANONYMISE_ALL,

@@ -27,7 +27,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import edna
 from apps.websubmit.models import Question, User
 from edna import conf, keypool, metrics, views
-from edna.models import Bag, FileTask, Job, JobItem, JobRunner
+from edna.models import Bag, FileTask
+from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.store import runs
 from edna.records.locator import Locator
 from edna.testing.search import finds
@@ -271,14 +272,14 @@ class TestAccess:
         client.force_login(User.objects.create_superuser("admin@example.org"))
         assert client.get(URL).status_code == 200
 
-    @pytest.mark.parametrize("lacks", [None, "is_active", "is_staff", "edna.view_health"])
+    @pytest.mark.parametrize("lacks", [None, "is_active", "is_staff", "edna_operations.view_health"])
     def test_staff_need_the_permission(self, rf: RequestFactory, wanted: None, lacks: str | None) -> None:
         """The permission's name, whatever the project's user model makes of it."""
         request = rf.get(URL)
         request.user = SimpleNamespace(  # type: ignore[assignment]
             is_active=lacks != "is_active",
             is_staff=lacks != "is_staff",
-            has_perm=lambda permission: permission == "edna.view_health" != lacks,
+            has_perm=lambda permission: permission == "edna_operations.view_health" != lacks,
         )
         if lacks is None:
             assert views.metrics(request).status_code == 200

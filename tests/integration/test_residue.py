@@ -13,7 +13,8 @@ from django.db import connection
 
 import edna
 from edna import api, signals
-from edna.models import Bag, Job, JobItem, JobRunner, PrincipalEntry, SessionLink
+from edna.models import Bag, PrincipalEntry, SessionLink
+from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
 from tests.support import execute, statements

@@ -19,8 +19,9 @@ from django.test.utils import override_settings
 
 import edna
 from apps.websubmit.models import Answer, User
-from edna.models import DormancyNotice, LastRun, PrincipalEntry
+from edna.models import PrincipalEntry
 from edna.operations import jobs
+from edna.operations.models import DormancyNotice, LastRun
 from edna.operations.schedules import rounds
 from edna.operations.schedules.turns import Turn
 from edna.spec import Disguise, Modify

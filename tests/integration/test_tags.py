@@ -21,9 +21,10 @@ from edna import api, errors, store, vouching
 from edna.crypto.keys import SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.errors import EntryForged, JobForged
-from edna.models import AuditEntry, Job, JobItem, KeySlot, PrincipalEntry, SessionLink
+from edna.models import KeySlot, PrincipalEntry, SessionLink
 from edna.operations import audit, jobs
 from edna.operations.jobs import JobReport, JobState
+from edna.operations.models import AuditEntry, Job, JobItem
 from edna.operations.retention import expiry
 from edna.operations.upkeep import residue, verification
 from edna.testing import application_dump

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connections
@@ -23,26 +22,11 @@ from django.test import override_settings
 
 import edna
 from apps.websubmit.models import Answer
-from edna import errors
-from edna.models import (
-    AuditEntry,
-    Bag,
-    DormancyNotice,
-    FileTask,
-    Job,
-    JobItem,
-    JobRunner,
-    KeySlot,
-    LastRun,
-    LedgerEntry,
-    LegalHold,
-    PrincipalEntry,
-    ServerKey,
-    SessionLink,
-    random_primary_key,
-)
+from edna import conf, errors
+from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, ServerKey, SessionLink, random_primary_key
 from edna.operations import audit
 from edna.operations.exports import bundle, transfer
+from edna.operations.models import AuditEntry, DormancyNotice, Job, JobItem, JobRunner, LastRun, LedgerEntry, LegalHold
 from edna.testing import Dump, application_dump
 from tests.support import (
     ANONYMISE_ALL,
@@ -60,7 +44,7 @@ from tests.support import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = [model for model in apps.get_app_config("edna").get_models() if not model._meta.proxy]
+MODELS = conf.own_models()
 
 
 @pytest.fixture

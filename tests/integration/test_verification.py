@@ -17,8 +17,9 @@ import edna
 from apps.websubmit.models import Answer, Lecture
 from edna import errors
 from edna.crypto.keys import SecretKey
-from edna.models import AuditEntry, Bag, FileTask, Job, JobItem, KeySlot, LegalHold, PrincipalEntry, Replay
+from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay
 from edna.operations import audit
+from edna.operations.models import AuditEntry, Job, JobItem, LegalHold
 from edna.operations.upkeep import verification
 from edna.operations.upkeep.findings import KINDS, Severity, Verified
 from edna.records.bag import BagKind

@@ -21,17 +21,17 @@ from tests.thorough import thorough
 pytest_collection_modifyitems = thorough(__file__)
 
 APPLY, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL = (
-    "edna.apply_disguise",
-    "edna.control_job",
-    "edna.view_job",
-    "edna.view_health",
-    "edna.view_auditentry",
+    "edna_operations.apply_disguise",
+    "edna_operations.control_job",
+    "edna_operations.view_job",
+    "edna_operations.view_health",
+    "edna_operations.view_auditentry",
 )
 EVERYTHING = {APPLY, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL}
 
 
 def address(name: str, *args: Any) -> str:
-    return reverse(f"admin:edna_{name}", args=args)
+    return reverse(f"admin:edna_operations_{name}", args=args)
 
 
 def without_tokens(html: str) -> str:
@@ -113,7 +113,7 @@ def granted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         User,
         "has_perm",
         lambda self, permission, obj=None: (
-            self.is_admin and (permission in permissions or not permission.startswith("edna."))
+            self.is_admin and (permission in permissions or not permission.startswith("edna_operations."))
         ),
     )
     return permissions

@@ -638,13 +638,13 @@ def test_too_many_are_not_carried_about(operator: Operator, bea: Student, monkey
 
 def test_another_admin_site_can_have_the_pages(operator: Operator, bea: Student) -> None:
     with override_settings(ROOT_URLCONF="tests.operator.othersite"):
-        html = operator.client.get("/desk/edna/disguisecatalogue/").content.decode()
-        assert f'href="/desk/edna/disguisecatalogue/{DELETE}/"' in html
+        html = operator.client.get("/desk/edna_operations/disguisecatalogue/").content.decode()
+        assert f'href="/desk/edna_operations/disguisecatalogue/{DELETE}/"' in html
         assert 'href="/admin/' not in html
         answer = operator.client.post(
             "/desk/websubmit/user/", {"action": "apply_disguise", "_selected_action": [bea.user.pk]}
         )
-        assert f'action="/desk/edna/disguisecatalogue/{DELETE}/preview/"' in answer.content.decode()
+        assert f'action="/desk/edna_operations/disguisecatalogue/{DELETE}/preview/"' in answer.content.decode()
         # Whoever wants no actions in a list has none.
         assert "Apply a disguise…" not in operator.client.get("/desk/lobsters_sim/user/").content.decode()
 

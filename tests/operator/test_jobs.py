@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
-from edna.models import Job
 from edna.operations import audit, jobs
 from edna.operations.admin import words
 from edna.operations.jobs import JobState
+from edna.operations.models import Job
 from edna.testing.search import finds
 from tests.operator.conftest import Operator, Refusal, Stubborn, address
 from tests.operator.test_disguises import text_of

@@ -15,10 +15,11 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.websubmit.models import User
 from edna import Disguise, Remove
-from edna.models import AuditEntry, Bag
+from edna.models import Bag
 from edna.operations import jobs
 from edna.operations.admin import permissions
 from edna.operations.admin.permissions import codename
+from edna.operations.models import AuditEntry
 from tests.installed import registering
 from tests.operator.conftest import (
     APPLY,
@@ -69,21 +70,21 @@ def test_the_list_of_doors_is_complete() -> None:
 
     names = {
         pattern.name
-        for model in (*(model for model in admin.site._registry if model._meta.app_label == "edna"),)
+        for model in (*(model for model in admin.site._registry if model._meta.app_label == "edna_operations"),)
         for pattern in admin.site.get_model_admin(model).get_urls()
-        if pattern.name and not pattern.name.startswith("edna_auditentry")
+        if pattern.name and not pattern.name.startswith("edna_operations_auditentry")
     }
     assert names == {
-        "edna_disguisecatalogue_changelist",
-        "edna_disguisecatalogue_disguise",
-        "edna_disguisecatalogue_preview",
-        "edna_disguisecatalogue_apply",
-        "edna_job_changelist",
-        "edna_job_progress_of_all",
-        "edna_job_job",
-        "edna_job_progress",
-        "edna_job_action",
-        "edna_sitehealth_changelist",
+        "edna_operations_disguisecatalogue_changelist",
+        "edna_operations_disguisecatalogue_disguise",
+        "edna_operations_disguisecatalogue_preview",
+        "edna_operations_disguisecatalogue_apply",
+        "edna_operations_job_changelist",
+        "edna_operations_job_progress_of_all",
+        "edna_operations_job_job",
+        "edna_operations_job_progress",
+        "edna_operations_job_action",
+        "edna_operations_sitehealth_changelist",
     }
 
 
@@ -157,7 +158,7 @@ def test_the_index_shows_what_may_be_seen(operator: Operator, permission: str, e
 
 def test_without_any_permission_the_index_is_silent(operator: Operator) -> None:
     operator.granted.clear()
-    assert "/admin/edna/" not in operator.client.get("/admin/").content.decode()
+    assert "/admin/edna_operations/" not in operator.client.get("/admin/").content.decode()
 
 
 def test_who_may_control_and_not_look_comes_back_to_the_index(operator: Operator, job: int) -> None:
@@ -179,7 +180,7 @@ def test_who_may_look_and_not_control_sees_no_buttons(operator: Operator, job: i
 
 def test_the_permission_for_one_disguise_opens_that_one_alone(operator: Operator) -> None:
     operator.granted.clear()
-    operator.granted.add(f"edna.{codename(ANONYMISE_ALL)}")
+    operator.granted.add(f"edna_operations.{codename(ANONYMISE_ALL)}")
     html = operator.html("disguisecatalogue_changelist")
     assert ANONYMISE_ALL in html
     assert DELETE not in html
@@ -199,7 +200,7 @@ def test_migrate_makes_a_permission_for_each_disguise() -> None:
     with registering(Leave):
         for _ in range(2):
             call_command("migrate", verbosity=0)
-            made = Permission.objects.filter(content_type__app_label="edna", codename__startswith="apply:")
+            made = Permission.objects.filter(content_type__app_label="edna_operations", codename__startswith="apply:")
             names = {found.codename: found.name for found in made}
         assert names["apply:websubmit:delete-account"] == f"Can apply {DELETE}"
         assert names[codename(Leave.name)] == f"Can apply {Leave.name}"
@@ -208,8 +209,8 @@ def test_migrate_makes_a_permission_for_each_disguise() -> None:
 
 def test_the_permissions_are_those_that_the_documentation_names() -> None:
     call_command("migrate", verbosity=0)
-    made = Permission.objects.filter(content_type__app_label="edna").exclude(codename__startswith="apply:")
-    assert {f"edna.{found.codename}" for found in made} == EVERYTHING
+    made = Permission.objects.filter(content_type__app_label__startswith="edna").exclude(codename__startswith="apply:")
+    assert {f"{found.content_type.app_label}.{found.codename}" for found in made} == EVERYTHING
 
 
 def test_a_site_from_before_loses_the_permissions_that_mean_nothing_and_keeps_the_others() -> None:
@@ -219,12 +220,14 @@ def test_a_site_from_before_loses_the_permissions_that_mean_nothing_and_keeps_th
     group.permissions.add(
         *(Permission.objects.create(codename=f"{verb}_bag", name=verb, content_type=bags) for verb in ("add", "view")),
         Permission.objects.create(codename="audit_bag", name="the site's own", content_type=bags),
-        Permission.objects.get(content_type__app_label="edna", codename="view_job"),
+        Permission.objects.get(content_type__app_label="edna_operations", codename="view_job"),
     )
     call_command("migrate", verbosity=0)
     assert set(group.permissions.values_list("codename", flat=True)) == {"audit_bag", "view_job"}
-    made = Permission.objects.filter(content_type__app_label="edna")
-    assert {found.codename for found in made} >= {permission.removeprefix("edna.") for permission in EVERYTHING}
+    made = Permission.objects.filter(content_type__app_label="edna_operations")
+    assert {found.codename for found in made} >= {
+        permission.removeprefix("edna_operations.") for permission in EVERYTHING
+    }
     with CaptureQueriesContext(connection) as captured:
         permissions._make(using="default")
     assert not [query for query in captured if query["sql"].startswith("DELETE")]
@@ -241,7 +244,7 @@ def test_a_job_may_be_started_by_who_may_not_look_at_jobs(operator: Operator) ->
 
 def test_who_may_apply_one_disguise_sees_the_jobs_that_they_started_and_no_others(operator: Operator, job: int) -> None:
     operator.granted.clear()
-    operator.granted.add(f"edna.{codename(ANONYMISE_ALL)}")
+    operator.granted.add(f"edna_operations.{codename(ANONYMISE_ALL)}")
     own = jobs.start(ANONYMISE_ALL, principals=[], operator=operator.user.get_username()).id
     assert "Jobs" not in operator.html("job_job", own).partition('id="edna"')[0].rpartition("breadcrumbs")[2]
     assert operator.get("job_progress", own).json()["jobs"][0]["id"] == str(own)

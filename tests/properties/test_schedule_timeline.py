@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import edna
 from apps.websubmit.models import User
-from edna.models import DormancyNotice
 from edna.operations import jobs
+from edna.operations.models import DormancyNotice
 from edna.operations.schedules import rounds
 from tests.schedules import FIRST, NAME, Clock, days, running_clock, scheduled, was_here
 from tests.support import Student, enrol

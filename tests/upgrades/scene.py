@@ -187,7 +187,8 @@ def check(source: str) -> None:
     for table in TABLES:
         assert found[table] == document["expected"][table], table
     assert files() == document["expected_files"]
-    from edna.models import Bag, LedgerEntry, PrincipalEntry
+    from edna.models import Bag, PrincipalEntry
+    from edna.operations.models import LedgerEntry
 
     assert not Bag.objects.exists()
     assert not LedgerEntry.objects.exists()

@@ -24,7 +24,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import edna
 from edna.crypto.keys import SecretKey
 from edna.errors import NotYours, PrincipalNotRegistered, UnregisteredOwners
-from edna.models import KeySlot, LastRun, PrincipalEntry
+from edna.models import KeySlot, PrincipalEntry
+from edna.operations.models import LastRun
 from edna.operations.upkeep import residue
 from edna.spec import Disguise
 from edna.testing.dumps import check_foreign_keys, dump_query

@@ -15,6 +15,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, TimeField
 
+from edna import conf
 from edna.db.packed import packed
 from edna.db.rows.tables import Row, Table
 
@@ -71,7 +72,7 @@ def along_index(table: Table, match: Sequence[Field[Any, Any]], connection: Base
     if tuple(match) == tuple(table.key):
         return f"{name} FORCE INDEX (PRIMARY)"
     # The database names the index of a unique column after it, if the column was made so, as ours are.
-    own = len(match) == 1 and match[0].unique and table.model._meta.app_label == "edna"
+    own = len(match) == 1 and match[0].unique and table.model._meta.app_label in conf.OWN_LABELS
     return f"{name} FORCE INDEX ({connection.ops.quote_name(str(match[0].column))})" if own else name
 
 

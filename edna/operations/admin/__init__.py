@@ -11,12 +11,12 @@ from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern
 
-from edna.models import AuditEntry, DisguiseCatalogue, Job, SiteHealth
 from edna.operations.admin import permissions, selection
 from edna.operations.admin.disguises import DisguisesAdmin
 from edna.operations.admin.health import HealthAdmin
 from edna.operations.admin.jobs import JobsAdmin
 from edna.operations.admin.trail import TrailAdmin
+from edna.operations.models import AuditEntry, DisguiseCatalogue, Job, SiteHealth
 
 __all__ = ["install"]
 

@@ -64,7 +64,7 @@ class PagesAdmin(ReadOnlyAdmin):
 
     def address(self, name: str, *args: Any) -> str:
         """Of one of edna's pages in this admin site."""
-        return reverse(f"admin:edna_{name}", args=args, current_app=self.admin_site.name)
+        return reverse(f"admin:edna_operations_{name}", args=args, current_app=self.admin_site.name)
 
     def show(
         self, request: HttpRequest, template: str, *, title: str, status: int = 200, **context: Any

@@ -1,6 +1,6 @@
 """Who may do what: a permission for each page and action, and one for each disguise.
 
-`edna.apply_disguise` is for all disguises; a group that may apply only some of them gets those disguises' own permissions, which
+`edna_operations.apply_disguise` is for all disguises; a group that may apply only some of them gets those disguises' own permissions, which
 appear among the others in Django's pages on users and groups after `migrate`. Permissions of disguises whose code is gone stay; they
 allow nothing. Those that Django once made for tables without a page (`add_bag` and its like) are taken back: nothing asks for them.
 """
@@ -15,15 +15,16 @@ from django.db import router
 from django.db.models.signals import post_migrate
 from django.http import HttpRequest
 
-from edna import registry
-from edna.models import Job
+from edna import conf, registry
+from edna.operations.models import Job
 
-VIEW_JOBS: Final = "edna.view_job"
-APPLY: Final = "edna.apply_disguise"
-CONTROL: Final = "edna.control_job"
-VIEW_HEALTH: Final = "edna.view_health"
-VIEW_TRAIL: Final = "edna.view_auditentry"
+VIEW_JOBS: Final = "edna_operations.view_job"
+APPLY: Final = "edna_operations.apply_disguise"
+CONTROL: Final = "edna_operations.control_job"
+VIEW_HEALTH: Final = "edna_operations.view_health"
+VIEW_TRAIL: Final = "edna_operations.view_auditentry"
 
+_VERBS: Final = ("add", "change", "delete", "view")
 _LONGEST_CODENAME: Final = 100
 _LONGEST_NAME: Final = 255
 
@@ -48,7 +49,7 @@ def operator_of(request: HttpRequest) -> str:
 
 
 def may_apply(request: HttpRequest, disguise: str) -> bool:
-    return may(request, APPLY) or may(request, f"edna.{codename(disguise)}")
+    return may(request, APPLY) or may(request, f"edna_operations.{codename(disguise)}")
 
 
 def applicable(request: HttpRequest) -> list[str]:
@@ -58,13 +59,15 @@ def applicable(request: HttpRequest) -> list[str]:
 
 def connect() -> None:
     """Have `migrate` make the permissions of single disguises, and drop those that mean nothing. Calling it again changes nothing."""
-    post_migrate.connect(_make, sender=apps.get_app_config("edna"), dispatch_uid="edna.operations.admin.permissions")
+    post_migrate.connect(
+        _make, sender=apps.get_app_config("edna_operations"), dispatch_uid="edna.operations.admin.permissions"
+    )
 
 
 def _make(*, using: str, apps: Any = apps, **_: Any) -> None:
     try:
         permissions, content_types = apps.get_model("auth", "Permission"), apps.get_model("contenttypes", "ContentType")
-        apps.get_model("edna", "Job")
+        apps.get_model("edna_operations", "Job")
     except LookupError:
         return  # in the middle of the migrations, or without them
     if not router.allow_migrate_model(using, permissions):
@@ -89,16 +92,14 @@ def _make(*, using: str, apps: Any = apps, **_: Any) -> None:
 
 def _drop_meaningless(permissions: Any, content_types: Any, *, using: str) -> None:
     """What Django made of itself for our tables before they said that they have none; a site's own permissions on them stay."""
-    ours = [model._meta.model_name for model in _edna_models() if not model._meta.default_permissions]
-    codenames = [f"{verb}_{name}" for verb in ("add", "change", "delete", "view") for name in ours]
+    ours = [model for model in conf.own_models() if not model._meta.default_permissions]
+    wanted = {(model._meta.app_label, f"{verb}_{model._meta.model_name}") for verb in _VERBS for model in ours}
     found = permissions.objects.using(using).filter(
-        content_type__in=content_types.objects.using(using).filter(app_label="edna", model__in=ours),
-        codename__in=codenames,
+        content_type__in=content_types.objects.using(using).filter(
+            app_label__in={label for label, _ in wanted}, model__in=[model._meta.model_name for model in ours]
+        ),
+        codename__in={code for _, code in wanted},
     )
     keys = list(found.values_list("pk", flat=True))
     if keys:
         permissions.objects.using(using).filter(pk__in=keys).delete()
-
-
-def _edna_models() -> list[Any]:
-    return [model for model in apps.get_app_config("edna").get_models() if not model._meta.proxy]

@@ -14,11 +14,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from edna import registry
-from edna.models import DisguiseCatalogue
 from edna.operations.admin import catalogue
 from edna.operations.admin.forms import CHOSEN, MOST_CHOSEN, ParamsForm, chosen_field
 from edna.operations.admin.permissions import applicable
 from edna.operations.jobs import preview
+from edna.operations.models import DisguiseCatalogue
 
 _NAME: Final = "edna_apply_disguise"
 

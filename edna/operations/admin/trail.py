@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from edna.models import AuditEntry
 from edna.operations.admin.pages import ReadOnlyAdmin
 from edna.operations.admin.permissions import VIEW_TRAIL
+from edna.operations.models import AuditEntry
 
 
 class TrailAdmin(ReadOnlyAdmin):
@@ -51,7 +51,7 @@ class TrailAdmin(ReadOnlyAdmin):
         job = str(entry.details.get("job", ""))
         if not job.isdecimal():
             return details
-        address = reverse("admin:edna_job_job", args=[job], current_app=self.admin_site.name)
+        address = reverse("admin:edna_operations_job_job", args=[job], current_app=self.admin_site.name)
         return format_html('{} <a href="{}">job …{}</a>', details, address, job[-4:])
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:

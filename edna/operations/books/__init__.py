@@ -12,9 +12,9 @@ from edna import conf
 from edna.engine.books import beside
 from edna.engine.books.beside import Beside, Trace
 from edna.engine.planning.steps import Plan
-from edna.models import AuditEntry, LedgerEntry, LegalHold
 from edna.operations import audit
 from edna.operations.books import job_lists, ledger, notices
+from edna.operations.models import AuditEntry, LedgerEntry, LegalHold
 from edna.operations.store import dormancy, jobs, retention
 from edna.operations.store import ledger as ledger_store
 from edna.store import Entry

@@ -16,7 +16,7 @@ from django.db import IntegrityError, OperationalError, connections, transaction
 from django.db.models import QuerySet
 
 from edna.errors import DatabaseBusy
-from edna.models import AuditCount, AuditEntry
+from edna.operations.models import AuditCount, AuditEntry
 
 _ROWS_AT_ONCE: Final = 1_000
 _ONE: Final = 1

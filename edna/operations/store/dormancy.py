@@ -14,7 +14,8 @@ from django.db.models import Q, QuerySet
 
 from edna.db import rows
 from edna.db.rows import table_of
-from edna.models import DormancyNotice, PrincipalEntry, random_primary_key
+from edna.models import PrincipalEntry, random_primary_key
+from edna.operations.models import DormancyNotice
 
 _NOTICES: Final = table_of(DormancyNotice)
 #: Where notices name principals.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.db import connections
 from django.db.models import F
 
-from edna.models import Job, JobRunner
+from edna.operations.models import Job, JobRunner
 
 
 @dataclass(frozen=True, slots=True)

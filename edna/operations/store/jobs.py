@@ -22,7 +22,8 @@ from django.db.models.functions import Coalesce
 from edna.db import rows
 from edna.db.rows import table_of
 from edna.errors import JobForged
-from edna.models import Job, JobItem, JobRunner, PrincipalEntry, random_primary_key
+from edna.models import PrincipalEntry, random_primary_key
+from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.store.tags import item_data, item_tags, job_data, job_tags
 from edna.store.vouching import Tagged
 

@@ -12,7 +12,8 @@ from django.db import connections
 
 from edna.db import rows
 from edna.db.rows import table_of
-from edna.models import LedgerEntry, random_primary_key
+from edna.models import random_primary_key
+from edna.operations.models import LedgerEntry
 
 _LEDGER: Final = table_of(LedgerEntry)
 _ROWS_AT_ONCE: Final = 1_000

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from edna.models import Job, JobItem, JobRunner
+from edna.operations.models import Job, JobItem, JobRunner
 
 _OF_JOBS: Final = (JobItem, JobRunner)
 

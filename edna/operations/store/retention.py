@@ -16,7 +16,8 @@ from django.db.models.functions import Length
 
 from edna.db import rows
 from edna.db.rows import table_of
-from edna.models import Bag, LegalHold, PrincipalEntry
+from edna.models import Bag, PrincipalEntry
+from edna.operations.models import LegalHold
 
 _ENTRIES: Final = table_of(PrincipalEntry)
 

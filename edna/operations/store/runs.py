@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from edna import logs
-from edna.models import LastRun
+from edna.operations.models import LastRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from django.db.models import BinaryField
 
 from edna import conf
 from edna.db.rows import GIVEN, Row, Table, marks_for, plain, table_of
-from edna.models import Bag, KeySlot, LedgerEntry, PrincipalEntry, Replay, SessionLink
+from edna.models import Bag, KeySlot, PrincipalEntry, Replay, SessionLink
+from edna.operations.models import LedgerEntry
 
 #: What keeps a table from being rewritten; see `obstacle`.
 NOT_A_TABLE: Final = "not_a_table"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from edna.models import FileTask, Job, JobItem, JobRunner
+from edna.models import FileTask
+from edna.operations.models import Job, JobItem, JobRunner
 
 
 @dataclass(frozen=True, slots=True)
