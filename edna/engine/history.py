@@ -13,7 +13,6 @@ from typing import Any
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.graph.tally import Recorded
-from edna.records.bag import BagKind
 from edna.records.diff import RowBatch
 from edna.records.locator import Locator, Receipt
 
@@ -43,10 +42,10 @@ class HistoryEntry:
 
 def of(unlocked: Unlocked) -> list[HistoryEntry]:
     """Newest first. Of a disguise in chunks there is one entry, with the receipt that leads to all of them."""
-    wanted = unlocked.keys_by_locator()
-    chunked = {locator.chunk(number): locator for locator in wanted for number in chunks_of(locator, wanted.keys())[1:]}
+    listed = unlocked.listed()
+    chunked = {locator.chunk(number): locator for locator in listed for number in chunks_of(locator, listed.keys())[1:]}
     entries_by_first: dict[Locator, HistoryEntry] = {}
-    for locator, bag in unlocked.open_all(wanted, BagKind.DIFF):
+    for locator, bag in unlocked.disguises():
         first = chunked.get(locator, locator)
         known = entries_by_first.get(first)
         if known is None or bag.applied_at < known.applied_at:
@@ -57,6 +56,6 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
         entries_by_first[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, RowBatch))
     for entry in entries_by_first.values():
         entry.counts.update(entry._recorded.counts())
-    damaged = {chunked.get(locator, locator) for locator in wanted if unlocked.is_damaged(locator)}
+    damaged = {chunked.get(locator, locator) for locator in listed if unlocked.is_damaged(locator)}
     entries = [entry for first, entry in entries_by_first.items() if first not in damaged]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)

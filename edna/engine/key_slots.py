@@ -19,7 +19,8 @@ from edna.custody import recovery as recovery_slots
 from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
-from edna.engine.bags.capability import Unlocked, listed_locators
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.key_graph import listed_items
 from edna.engine.principals import identity, row_of
 from edna.errors import PrincipalError, WrongCredentials
 from edna.records.locator import Locator
@@ -107,7 +108,7 @@ def _meant(
             return 4
         if wanted is not None and (entry.model, entry.reference) == (wanted[0]._meta.label_lower, wanted[1]):
             return 0
-        if locators and any(locator in locators for _, locator in listed_locators(entry, key)):
+        if locators and not listed_items(entry, key).keys().isdisjoint(locators):
             return 1
         return 3 if entry.attached else 2
 

@@ -276,8 +276,8 @@ def test_inside_a_transaction_of_the_caller_nothing_is_cut(community: Community,
     with transaction.atomic():
         receipt = community.ann.disguise(GDPR)
     with community.ann.unlock() as unlocked:
-        assert receipt.locator in unlocked.keys_by_locator()
-        assert receipt.locator.chunk(1) not in unlocked.keys_by_locator()
+        assert receipt.locator in unlocked.listed()
+        assert receipt.locator.chunk(1) not in unlocked.listed()
 
 
 def test_in_locator_mode_client_nothing_is_cut(community: Community, counted: Transactions) -> None:

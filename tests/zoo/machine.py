@@ -371,7 +371,7 @@ class Habitat(RuleBasedStateMachine):
         for person in self.inhabitants.values():
             with person.unlock() as unlocked:
                 for voice in unlocked.voices().values():
-                    for locator in voice.locators:
+                    for locator in voice.items:
                         if locator in locators:
                             key = person.pk if voice.key is None else self.principal._meta.pk.to_python(voice.key)
                             found[key] = locators[locator]

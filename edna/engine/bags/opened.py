@@ -8,6 +8,7 @@ Knows records; reads and writes no tables, and seals nothing.
 
 from __future__ import annotations
 
+import copy
 import datetime
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -43,7 +44,7 @@ class Opened:
         self._head = bags[0]
         self._holder = holder
         self._expires_on = expires_on
-        self._diffs = [_rewritable(batch) for batch in batches if isinstance(batch, RowBatch)]
+        self._diffs = [_copied(batch) for batch in batches if isinstance(batch, RowBatch)]
         self._speaks_for = [SpeaksFor(*row) for batch in voices for row in batch.rows]
         self._unlisted = frozenset(index for batch in voices for index in batch.unlisted)
         self._stuck: tuple[Stuck, ...] = ()
@@ -204,3 +205,13 @@ def _rewritable(batch: RowBatch) -> RowBatch:
     if set(map(type, batch.rows)) <= {list}:
         return batch
     return replace(batch, rows=[list(row) for row in batch.rows])
+
+
+def _copied(batch: RowBatch) -> RowBatch:
+    """What was opened is remembered as it was sealed, whatever becomes of its records."""
+    rows = [list(row) for row in batch.rows]
+    for position, values in enumerate(zip(*rows, strict=True)):
+        if not {list, dict}.isdisjoint(map(type, values)):
+            for row in rows:
+                row[position] = copy.deepcopy(row[position])
+    return replace(batch, rows=rows)

@@ -16,8 +16,9 @@ from itertools import count
 from edna import conf, store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened import Opened
-from edna.engine.bags.reader import Everything, Holder, read_all
+from edna.engine.bags.reader import Everything, read_all
 from edna.engine.bags.seal import Sealed
 from edna.errors import PrincipalAlreadyRegistered, ReceiptsIncomplete
 from edna.keypool import pool

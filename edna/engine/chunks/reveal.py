@@ -9,13 +9,14 @@ import contextlib
 import itertools
 
 from edna.db import transactions
-from edna.engine.bags.capability import Unlocked, listed_locators, open_bags
+from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
+from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.graph.outcome import Outcome, in_rows
 from edna.engine.layers.returning import Overrides
 from edna.engine.revealing import reveal as revealing
-from edna.errors import BagError, ReceiptUnknown, RevealRefused
+from edna.errors import ReceiptUnknown, RevealRefused
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt
 
@@ -32,14 +33,15 @@ def reveal(
         BagError: a bag of one of the chunks does not open; that is looked at first, before anything is changed.
         RevealRefused: something is held and ``allow_partial`` is off.
     """
-    for number in _chunks_left(receipt, unlocked):
-        _require_openable(receipt.locator.chunk(number), unlocked)
+    graph = unlocked.key_graph()
+    for number in _chunks_left(receipt, graph):
+        _require_openable(graph, receipt.locator.chunk(number))
     outcome = Outcome()
     openable = 0
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
         again = Outcome()
-        numbers = _chunks_left(receipt, unlocked)
+        numbers = _chunks_left(receipt, unlocked.key_graph())
         for number in reversed(numbers):
             chunk = Chunk(receipt.locator, number, tell=not attempt and number == numbers[0])
             with contextlib.suppress(ReceiptUnknown):  # it has expired
@@ -71,13 +73,13 @@ def _reveal_chunk(
     return transactions.run(work, using=unlocked.using) if separately else work()
 
 
-def _chunks_left(receipt: Receipt, unlocked: Unlocked) -> list[int]:
-    listed = {locator for _, locator in listed_locators(unlocked.entry(), unlocked.secret_key)}
+def _chunks_left(receipt: Receipt, graph: KeyGraph) -> list[int]:
+    listed = graph.own.items
     return chunks_of(receipt.locator, listed) if receipt.locator in listed else []
 
 
-def _require_openable(locator: Locator, unlocked: Unlocked) -> None:
-    for kind in (BagKind.DIFF, BagKind.SPEAKS_FOR):
-        for _, bag in open_bags({locator: [unlocked.secret_key]}, kind, using=unlocked.using, due=set(), expired=set()):
-            if isinstance(bag, BagError):
-                raise bag
+def _require_openable(graph: KeyGraph, locator: Locator) -> None:
+    for _ in graph.open([locator], [BagKind.DIFF, BagKind.SPEAKS_FOR]):
+        pass
+    if (refusal := graph.seen[locator].refusal()) is not None:
+        raise refusal

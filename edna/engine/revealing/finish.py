@@ -17,8 +17,9 @@ from django.db.models import Model
 
 from edna import store
 from edna.engine.bags.chain import followed
+from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened import Opened
-from edna.engine.bags.reader import Holder, Journal
+from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_shared
 from edna.engine.bags.unlisted import indexes_of
 from edna.engine.books import announcements, beside, measurements, sessions

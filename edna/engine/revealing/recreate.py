@@ -17,8 +17,9 @@ from django.db.models import Model
 from edna import registry, store
 from edna.db import rows as raw
 from edna.db.rows import table_of
+from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened import Opened
-from edna.engine.bags.reader import Holder, Journal
+from edna.engine.bags.reader import Journal
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.pseudoprincipals import factory
