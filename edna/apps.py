@@ -42,7 +42,7 @@ def _connect_metrics() -> None:
     from edna.errors import ConfigurationError
 
     try:
-        wanted = conf.metrics_token() is not None
+        wanted = conf.metrics_token() is not None and conf.has_operations()
     except ConfigurationError:
         return  # edna.E002 says so
     if wanted and find_spec("prometheus_client"):  # edna.W003 says so if it is not there

@@ -50,10 +50,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """For Prometheus: ``Authorization: Bearer`` and ``EDNA["METRICS_TOKEN"]``; or for staff who may see edna's health.
 
     Raises:
-        Http404: neither; or there is no token, so that nothing is counted.
+        Http404: neither; or there is no token, or no `edna.operations`, so that nothing is counted.
     """
     token = conf.metrics_token()
-    if token is None or not (_has_token(request, token) or _is_operator(request)):
+    if token is None or not conf.has_operations() or not (_has_token(request, token) or _is_operator(request)):
         raise Http404
     if request.method not in ("GET", "HEAD"):
         return HttpResponseNotAllowed(["GET", "HEAD"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.core.checks import Tags, register
 
-from edna.checks import databases, migrations, settings, specs
+from edna.checks import databases, migrations, settings, specs, without_operations
 
 TAG = "edna"
 
@@ -21,5 +21,7 @@ def connect() -> None:
     register(databases.check_lists, TAG)
     register(specs.check_disguises, TAG)
     register(migrations.check_rules, TAG)
+    register(without_operations.check_wanted, TAG)
     register(databases.check_stored, Tags.database)
     register(migrations.check_applied, Tags.database)
+    register(without_operations.check_left, Tags.database)

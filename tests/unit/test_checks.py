@@ -6,12 +6,14 @@ import logging
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import django
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.core.checks import CheckMessage, Tags, run_checks
@@ -19,7 +21,21 @@ from django.db import connection, connections
 from django.db.models import Exists, Q
 
 import edna
-from edna import Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove, placeholders, registry, schedules
+from edna import (
+    Decorrelate,
+    Disguise,
+    Keep,
+    Modify,
+    Param,
+    Pseudoprincipal,
+    Remove,
+    conf,
+    placeholders,
+    registry,
+    schedules,
+)
+from edna.checks.without_operations import TABLES as TABLES_OF_OPERATIONS
+from edna.operations.models import LastRun
 from edna.spec import filler
 from tests.unit.checks_app.models import (
     Agent,
@@ -910,7 +926,7 @@ class Route:
     ("check_id", "wrong", "right"),
     [
         ("E050", Route("checks_app.Guest"), Route("checks_app")),
-        ("E051", Route("edna"), Route("edna", "edna_operations", "checks_app")),
+        ("E051", Route("edna", "checks_app"), Route("edna", "edna_operations", "checks_app")),
         ("E051", Route("checks_app"), Route("edna", "edna_operations", "checks_app")),
         ("E052", Route("checks_app.Comment"), Route("checks_app.Post")),
         ("W053", Route("checks_app.Comment", reading=True), Route("checks_app.Post", reading=True)),
@@ -1028,6 +1044,77 @@ def test_server_keys(settings: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE edna_serverkey RENAME TO edna_elsewhere")
     assert found() == set()
+
+
+# Without edna.operations
+
+
+@pytest.fixture
+def without_operations(settings: Any, run: Run) -> None:
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "edna.operations"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LEDGER", True),
+        ("METRICS_TOKEN", "a token of sixteen or more"),
+        ("JOB_RUNNER", "celery"),
+        ("JOB_RUNNER", "eager"),
+        ("JOB_BATCH", 7),
+        ("JOB_CONCURRENCY", 7),
+        ("JOB_RATE_PER_SECOND", 0.5),
+        ("JOB_SILENT_SECONDS", 7),
+    ],
+)
+def test_a_setting_that_only_operations_read(without_operations: None, settings: Any, name: str, value: Any) -> None:
+    alone = {**settings.EDNA, **{key: default for key, default in conf.DEFAULTS.items() if key.startswith("JOB_")}}
+    alone |= {"LEDGER": False, "METRICS_TOKEN": None}
+    settings.EDNA = alone
+    assert "E006" not in ids(run_checks(tags=["edna"]))
+    settings.EDNA = {**alone, name: value}
+    said = message(run_checks(tags=["edna"]), "E006")
+    assert (name in said.msg, 'INSTALLED_APPS += ["edna.operations"]' in str(said.hint)) == (True, True)
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "edna.operations"]
+    assert "E006" not in ids(run_checks(tags=["edna"]))
+
+
+def test_a_schedule_that_nothing_runs(without_operations: None, run: Run, settings: Any) -> None:
+    disguise = spec(LETTERS, READERS)
+    edna.schedule(disguise, inactive_for=timedelta(days=365))(lambda notice: None)
+    assert 'INSTALLED_APPS += ["edna.operations"]' in str(message(run(disguise), "E406").hint)
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "edna.operations"]
+    assert "E406" not in ids(run_checks(tags=["edna"]))
+
+
+def test_retention_that_nothing_ends(without_operations: None, settings: Any) -> None:
+    assert "W006" not in with_setting(settings, RETENTION_DAYS=None)
+    assert "W006" in with_setting(settings, RETENTION_DAYS=30)
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "edna.operations"]
+    assert "W006" not in with_setting(settings, RETENTION_DAYS=30)
+
+
+@pytest.mark.django_db
+def test_rows_of_operations_that_are_not_installed(settings: Any) -> None:
+    def found(databases: list[str] | None) -> list[CheckMessage]:
+        return [each for each in run_checks(tags=[Tags.database], databases=databases) if each.id == "edna.E062"]
+
+    tables = [
+        model._meta.db_table for model in apps.get_app_config("edna_operations").get_models() if not model._meta.proxy
+    ]
+    assert sorted(tables) == sorted(TABLES_OF_OPERATIONS)
+    LastRun.objects.create(name="expire")
+    assert found(["default"]) == []
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "edna.operations"]
+    [said] = found(["default"])
+    assert "edna_lastrun" in said.msg
+    assert "edna_job" not in said.msg
+    assert "migrate" in str(said.hint)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM edna_lastrun")
+        assert found(["default"]) == []
+        cursor.execute("ALTER TABLE edna_lastrun RENAME TO edna_elsewhere")
+    assert found(["default"]) == []
 
 
 # All together

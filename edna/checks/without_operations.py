@@ -1,0 +1,107 @@
+"""Checks of a project without `edna.operations`: that it asks for nothing that only this does, and that no rows of it are there.
+
+Knows the names of its tables and settings, for it cannot ask what is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import connections, router
+
+from edna import conf, schedules
+from edna.checks.settings import principal_models, settings_value
+
+TABLES: Final = (
+    "edna_job",
+    "edna_jobitem",
+    "edna_jobrunner",
+    "edna_auditentry",
+    "edna_auditcount",
+    "edna_ledgerentry",
+    "edna_legalhold",
+    "edna_dormancynotice",
+    "edna_lastrun",
+)
+#: What nobody reads without it.
+_SETTINGS: Final = (
+    "JOB_RUNNER",
+    "JOB_BATCH",
+    "JOB_CONCURRENCY",
+    "JOB_RATE_PER_SECOND",
+    "JOB_SILENT_SECONDS",
+    "LEDGER",
+    "METRICS_TOKEN",
+)
+_HINT: Final = 'INSTALLED_APPS += ["edna.operations"], then manage.py migrate.'
+
+
+def check_wanted(**_: Any) -> list[CheckMessage]:
+    """From the settings and what is registered alone."""
+    return [] if conf.has_operations() else [*_settings(), *_schedules(), *_retention()]
+
+
+def _settings() -> Iterator[CheckMessage]:
+    for name in _SETTINGS:
+        if settings_value(name) != conf.DEFAULTS[name]:
+            yield Error(
+                f'EDNA["{name}"] is set, and edna.operations, which alone reads it, is not installed: it is ignored.',
+                hint=f"{_HINT} Or leave the setting out.",
+                obj="settings.EDNA",
+                id="edna.E006",
+            )
+
+
+def _schedules() -> Iterator[CheckMessage]:
+    for name in schedules.schedules():
+        yield Error(
+            "edna.operations, which runs schedules, is not installed: nobody is warned, and nobody disguised.",
+            hint=_HINT,
+            obj=f"the schedule {name}",
+            id="edna.E406",
+        )
+
+
+def _retention() -> Iterator[CheckMessage]:
+    if settings_value("RETENTION_DAYS") is not None:
+        yield Warning(
+            'EDNA["RETENTION_DAYS"] is set, and edna.operations, which erases what has expired (manage.py edna_expire), is not installed: '
+            "data stays longer than you have promised.",
+            hint=_HINT,
+            obj="settings.EDNA",
+            id="edna.W006",
+        )
+
+
+def check_left(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Asks the databases themselves, as `edna.checks.databases.check_stored` does, whether operations have left rows in their tables."""
+    if conf.has_operations():
+        return []
+    homes = {router.db_for_write(model) for model in principal_models()}
+    return [message for alias in databases or () if alias in homes for message in _left(alias)]
+
+
+def _left(alias: str) -> Iterator[CheckMessage]:
+    if found := _with_rows(alias):
+        yield Error(
+            f"There are rows in {', '.join(found)}, and edna.operations, whose tables these are, is not installed: no job is done, no "
+            "legal hold and no entry of the ledger is heeded, and the audit trail has a gap from here on.",
+            hint=_HINT,
+            obj=f"database {alias!r}",
+            id="edna.E062",
+        )
+
+
+def _with_rows(alias: str) -> list[str]:
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        there = set(connection.introspection.table_names(cursor))
+        found = []
+        for table in TABLES:
+            if table in there:
+                cursor.execute(f"SELECT 1 FROM {table} LIMIT 1")  # noqa: S608  (one of the names above)
+                if cursor.fetchone() is not None:
+                    found.append(table)
+    return found
