@@ -1,0 +1,58 @@
+"""A site that has `edna` alone works, and knows nothing of operators; what they had, or will have, is lost on no way between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchmarks.kit.servers import private_mariadb, private_postgres
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = {"mariadb": private_mariadb, "postgres": private_postgres}
+
+every_kind = pytest.mark.parametrize(
+    "kind", ["sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS)]
+)
+
+
+def go(kind: str, scratch: Path, *stages: str) -> None:
+    """Each stage is a process of its own; of those with a plus, `edna.operations` is installed."""
+    with ExitStack() as stack:
+        url = stack.enter_context(SERVERS[kind]()).url if kind in SERVERS else f"sqlite:///{scratch / 'site.sqlite3'}"
+        for stage in stages:
+            done = subprocess.run(
+                [sys.executable, "-m", "tests.core_only.run", stage.removeprefix("+")],
+                cwd=ROOT,
+                env=os.environ
+                | {
+                    "DJANGO_SETTINGS_MODULE": "tests.core_only.settings",
+                    "CORE_ONLY_DATABASE_URL": url,
+                    "CORE_ONLY_SCRATCH": str(scratch),
+                    "CORE_ONLY_OPERATIONS": "1" if stage.startswith("+") else "",
+                },
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+            assert done.returncode == 0, f"{stage} on {kind}\n{done.stderr[-2500:]}"
+
+
+@every_kind
+def test_edna_alone_then_with_operations(kind: str, tmp_path: Path) -> None:
+    go(kind, tmp_path, "alone", "+joined")
+
+
+@every_kind
+def test_an_upgrade_keeps_what_operators_have(kind: str, tmp_path: Path) -> None:
+    go(kind, tmp_path, "+before", "+upgrade", "+back", "+upgrade")
+
+
+@every_kind
+def test_an_upgrade_without_operations_says_what_is_missing(kind: str, tmp_path: Path) -> None:
+    go(kind, tmp_path, "before", "upgrade_alone", "+upgrade")
