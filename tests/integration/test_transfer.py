@@ -312,7 +312,7 @@ def test_a_database_that_is_in_use_is_refused(path: str, model: Any) -> None:
     empty()
     assert kept
     model._base_manager.bulk_create(kept)
-    with nothing_changes(), pytest.raises(errors.TablesNotEmpty, match=model._meta.label_lower):
+    with nothing_changes(), pytest.raises(errors.TablesNotEmpty, match=f"edna.{model._meta.model_name}"):
         transfer.load(path)
 
 
