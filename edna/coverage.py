@@ -16,7 +16,7 @@ from django.db.models import SET_DEFAULT, SET_NULL, Field, ForeignKey, Model, Q,
 
 from edna import conditions
 from edna.errors import DanglingReferences
-from edna.spec import Decorrelate, Disguise, Remove
+from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,16 @@ def set_null_relations(disguise: type[Disguise]) -> list[Relation]:
     ]
 
 
+def emptied_relations(disguise: type[Disguise]) -> list[Relation]:
+    """Relations to removed rows whose own rows stay and lose them: by their model's ``SET_NULL``, or by a step."""
+    by_steps = [
+        relation
+        for relation in _relations_to_removed(disguise)
+        if any(empties(step, relation) for step in disguise.steps()) and covered_by(disguise, relation)
+    ]
+    return [*set_null_relations(disguise), *by_steps]
+
+
 def uncovered_relations(disguise: type[Disguise]) -> list[Relation]:
     """Relations that would dangle, or that the database would refuse to let dangle."""
     return [
@@ -232,6 +242,8 @@ def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
                 continue
             if isinstance(step, Remove) and any(takes_all(step, way) for way in ways):
                 break
+            if empties(step, relation) and any(takes_all(step, way) for way in ways):
+                break
             if step.where is not None:
                 continue
             # Shared rows: where another owner keeps the row, the principal's own column is re-pointed.
@@ -244,8 +256,13 @@ def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
     return True
 
 
-def takes_all(step: Remove, way: Way) -> bool:
-    """Whether a step removes every row that refers to a removed one in this way."""
+def empties(step: Transformation, relation: Relation) -> bool:
+    """Whether a step puts something else where the relation stands."""
+    return isinstance(step, Modify) and same_table(step.model, relation.model) and relation.field.name in step.set
+
+
+def takes_all(step: Transformation, way: Way) -> bool:
+    """Whether a step means every row that refers to a removed one in this way."""
     return frozenset(step.owners) == way.owners and conditions.leaves_nothing_out(step.where, of=way.where)
 
 

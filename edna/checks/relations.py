@@ -84,7 +84,7 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     """Rows that lose their link to a removed row, and keep what else says whose they were."""
     principals = {principal._meta.concrete_model for principal in principal_models()}
     modifications = [step for step in disguise.steps() if isinstance(step, Modify) and step.where is None]
-    for relation in coverage.set_null_relations(disguise):
+    for relation in coverage.emptied_relations(disguise):
         model, link = relation.model, relation.field.name
         concrete = model._meta.concrete_model
         if concrete in principals or relation.target._meta.concrete_model not in principals:
@@ -100,7 +100,7 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             names = ", ".join(field.name for field in telling)
             values = ", ".join(f'"{field.name}": {None if field.null else ""!r}' for field in telling)
             yield Warning(
-                f"Removes {relation.target._meta.label}, and {relation.label} is emptied (SET_NULL): the rows stay, and keep "
+                f"Removes {relation.target._meta.label}, and {relation.label} is emptied: the rows stay, and keep "
                 f"{names}, which may say whose they were.",
                 hint=f'Add Modify({expression(model)}, owner="{link}", set={{{values}}}), or a Remove if the rows are to go. If '
                 "nothing there is about the person, silence this check.",
@@ -215,7 +215,10 @@ def _cover(disguise: type[Disguise], relation: Relation) -> str:
         )
     )
     if all(not remove.owners for remove in removes):
-        steps += f' or Decorrelate({name}, owner="{relation.field.name}")'
+        field = relation.field.name
+        steps += f' or Decorrelate({name}, owner="{field}")'
+        if relation.field.null:
+            steps += f' or Modify({name}, owner="{field}", set={{"{field}": None}})'
     return steps
 
 

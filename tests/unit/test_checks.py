@@ -405,6 +405,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Remove(Person), Modify(Remark, owner="author", set=ANONYMOUS, where=Q(title="first"))),
         spec(Remove(Person), Modify(Remark, owner="author", set=ANONYMOUS)),
     ),
+    "rows emptied by a step that say who": (
+        "W207",
+        spec(Remove(Person), Modify(Remark, owner="author", set={"author": None, "author_email": ""})),
+        spec(Remove(Person), Modify(Remark, owner="author", set={"author": None, **ANONYMOUS})),
+    ),
     "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
     "generic key, covered for another owner": (
         "W205",
@@ -616,6 +621,22 @@ def test_covered_relations_by_either_kind_of_step(run: Run) -> None:
     assert not any("Letter.author" in text or "Post.author" in text for text in uncovered)
     assert any("Comment.author" in text for text in uncovered)
     assert not any("Person.manager" in text for text in uncovered)
+
+
+@pytest.mark.parametrize(
+    ("step", "covers"),
+    [
+        (Modify(Wallet, owner="banker", set={"banker": None, "note": "-"}), True),
+        (Modify(Wallet, owner="banker", set={"note": "-"}), False),
+        (Modify(Wallet, owner="person", set={"banker": None}), False),
+        (Modify(Wallet, owner="banker", set={"banker": None}, where=Q(note="")), False),
+    ],
+)
+def test_an_owner_that_is_emptied_is_covered(run: Run, step: Modify, covers: bool) -> None:
+    """In every row that names the one who goes; the hint says so, too."""
+    uncovered = [found for found in run(spec(Remove(Person), step)) if "Wallet.banker" in found.msg]
+    assert [found.id for found in uncovered] == ([] if covers else ["edna.E201"])
+    assert covers or 'Modify(Wallet, owner="banker", set={"banker": None})' in str(uncovered[0].hint)
 
 
 @pytest.mark.parametrize("logs", [True, False])

@@ -295,7 +295,8 @@ class Oracle:
                 if row in removals:
                     continue
                 if isinstance(step, Modify):
-                    columns = {name: as_placeholder(value) for name, value in step.set.items()}
+                    named = {name: row.model._meta.get_field(name).attname for name in step.set}
+                    columns = {named[name]: as_placeholder(value) for name, value in step.set.items()}
                     changes.append(Effect("modify", row, target, columns))
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))

@@ -49,6 +49,16 @@ class Quote(models.Model):
         app_label = "zoo"
 
 
+class Favour(models.Model):
+    """May be nobody's, and Django deletes it with its customer nevertheless."""
+
+    customer = models.ForeignKey(Customer, models.CASCADE, null=True)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
 class Voucher(models.Model):
     customer = models.ForeignKey(Customer, models.SET_DEFAULT, default=HOUSE)
     text = models.TextField()
@@ -120,4 +130,4 @@ class Slot(models.Model):
         constraints = (models.UniqueConstraint(fields=["customer", "number"], name="zoo_one_slot", **_deferred()),)
 
 
-MODELS = (Customer, Purchase, Quote, Voucher, Complaint, Invoice, Contract, Visit, Parcel, Slot)
+MODELS = (Customer, Purchase, Quote, Favour, Voucher, Complaint, Invoice, Contract, Visit, Parcel, Slot)

@@ -10,6 +10,7 @@ from tests.zoo.models.shop import (
     Complaint,
     Contract,
     Customer,
+    Favour,
     Invoice,
     Parcel,
     Purchase,
@@ -36,10 +37,32 @@ class Erase(Disguise):
         Decorrelate(Complaint, owner="customer", group_by=edna.ALL),
         Remove(Invoice, owner="customer"),
         Remove(Contract, owner="customer"),
+        Remove(Favour, owner="customer"),
         Keep(Visit, "customer"),
         Remove(Parcel, owner="customer"),
         Remove(Slot, owner="customer"),
     ]
+
+
+class Close(Disguise):
+    """Everything of a customer; quotes and favours stay, of nobody."""
+
+    name = "zoo.shop-close"
+    transformations = [
+        *(step for step in Erase.transformations if isinstance(step, Remove | Keep)),
+        Remove(Voucher, owner="customer"),
+        Remove(Complaint, owner="customer"),
+        Modify(Quote, owner="customer", set={"customer": None, "text": "[of a former customer]"}),
+        Modify(Favour, owner="customer", set={"customer": placeholders.null()}),
+    ]
+
+
+class HandOver(Disguise):
+    """Quotes and favours are nobody's."""
+
+    name = "zoo.shop-hand-over"
+    applies_to = "staff"
+    transformations = [Modify(model, owner="customer", set={"customer": None}) for model in (Quote, Favour)]
 
 
 class Detach(Disguise):
@@ -49,7 +72,7 @@ class Detach(Disguise):
     applies_to = "staff"
     transformations = [
         Decorrelate(model, owner="customer")
-        for model in (Purchase, Quote, Voucher, Complaint, Invoice, Contract, Visit, Parcel, Slot)
+        for model in (Purchase, Quote, Favour, Voucher, Complaint, Invoice, Contract, Visit, Parcel, Slot)
     ]
 
 
@@ -127,6 +150,8 @@ class RetainReferences(Disguise):
 ALL = (
     AnonymousCustomer,
     Erase,
+    Close,
+    HandOver,
     Detach,
     Clean,
     Forget,
