@@ -31,3 +31,5 @@ EDNA = {
     "ARGON2_OPSLIMIT": 1,
     "ARGON2_MEMLIMIT_BYTES": 8 * 1024 * 1024,
 }
+if os.environ.get("CORE_ONLY_METRICS"):
+    EDNA["METRICS_TOKEN"] = "what Prometheus would have to show"

@@ -34,6 +34,7 @@ def go(kind: str, scratch: Path, *stages: str) -> None:
                     "CORE_ONLY_DATABASE_URL": url,
                     "CORE_ONLY_SCRATCH": str(scratch),
                     "CORE_ONLY_OPERATIONS": "1" if stage.startswith("+") else "",
+                    "CORE_ONLY_METRICS": "1" if stage == "metrics" else "",
                 },
                 capture_output=True,
                 text=True,
@@ -50,9 +51,13 @@ def test_edna_alone_then_with_operations(kind: str, tmp_path: Path) -> None:
 
 @every_kind
 def test_an_upgrade_keeps_what_operators_have(kind: str, tmp_path: Path) -> None:
-    go(kind, tmp_path, "+before", "+upgrade", "+back", "+upgrade")
+    go(kind, tmp_path, "+before", "+upgrade", "+back", "+upgrade", "+again")
 
 
 @every_kind
 def test_an_upgrade_without_operations_says_what_is_missing(kind: str, tmp_path: Path) -> None:
     go(kind, tmp_path, "before", "upgrade_alone", "+upgrade")
+
+
+def test_metrics_without_operations(tmp_path: Path) -> None:
+    go("sqlite", tmp_path, "metrics")
