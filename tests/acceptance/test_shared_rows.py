@@ -67,6 +67,17 @@ def test_a_row_that_was_pseudonymous_already(small_community: Community, first: 
     assert community.is_as_before()
 
 
+def test_a_pseudoprincipal_whom_a_shared_row_names_stays_when_its_person_leaves(small_community: Community) -> None:
+    """Nothing is listed for it: the row that goes with this disguise names it, and bob may bring that back first."""
+    community = small_community
+    both = letters(community)
+    community.everybody()
+    named = set(Message.objects.filter(pk__in=both).values_list("author", flat=True))
+    community.ann.applies(GDPR, with_key=True)
+    assert not Message.objects.filter(pk__in=both).exists()
+    assert named <= set(User.objects.values_list("pk", flat=True))
+
+
 class AnonymiseInbox(Disguise):
     name = "shared.anonymise-inbox"
     transformations = [Decorrelate(Message, owner="recipient")]

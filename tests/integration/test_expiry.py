@@ -413,6 +413,18 @@ def test_what_moves_into_a_bag_that_expires_earlier_keeps_its_own_day(bea: Stude
     assert entry_of(bea).expires_on == bucket(8)
 
 
+def test_the_entry_that_leads_to_such_a_bag_is_kept_as_long(bea: Student, clock: Any) -> None:
+    """Whatever day it has: without it, nobody would find the bag."""
+    clock(6)
+    first = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
+    clock(1)
+    bea.disguise(DELETE, with_key=True)
+    PrincipalEntry.objects.filter(reference=None).update(expires_on=bucket(3))
+    assert bea.reveal(first).deferred
+    assert set(buckets()) == {bucket(8)}
+    assert entry_of(bea).expires_on == bucket(8)
+
+
 def test_no_hold_spreads_where_nothing_moves(bea: Student, clock: Any) -> None:
     older = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
     clock(6)

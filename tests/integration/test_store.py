@@ -138,6 +138,33 @@ def test_bags_are_found_by_index_only() -> None:
     assert store.bags_by_index([ONE, TWO, THREE], using=USING) == {TWO: BINARY * 3}
 
 
+def test_a_bag_is_due_on_its_day() -> None:
+    """As `edna.operations` erases it: what is left of a disguise from that day on counts as expired, not as damaged."""
+    day = datetime.date(2030, 3, 1)
+    eve = day - datetime.timedelta(days=1)
+    assert (store.StoredBag(b"", day).is_due(eve), store.StoredBag(b"", day).is_due(day)) == (False, True)
+    assert not store.StoredBag(b"", None).is_due(day)
+
+
+def test_a_bag_that_is_put_off_never_goes_earlier() -> None:
+    march, may, july = (datetime.date(2030, month, 1) for month in (3, 5, 7))
+    for index, day in ((ONE, march), (TWO, july), (THREE, None)):
+        store.add_bags([(index, b"sealed")], expires_on=day, using=USING)
+    kept_until = {ONE: may, TWO: july, THREE: None}
+    store.postpone_bags([ONE, TWO, THREE], expires_on=may, using=USING)
+    assert {index: bag.expires_on for index, bag in store.stored_bags(kept_until, using=USING).items()} == kept_until
+    store.postpone_bags([ONE, TWO], expires_on=None, using=USING)
+    assert {bag.expires_on for bag in store.stored_bags(kept_until, using=USING).values()} == {None}
+
+
+def test_bags_are_written_in_the_order_of_their_random_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours in the file must not be bags of one disguise in the order in which they were made."""
+    written: list[list[int]] = []
+    monkeypatch.setattr(store.rows, "insert", lambda _table, _names, new, **_: written.append([row[0] for row in new]))
+    store.add_bags([(number.to_bytes(32, "big"), b"") for number in range(20)], expires_on=None, using=USING)
+    assert written == [sorted(written[0])]
+
+
 def test_key_slots_are_found_by_any_candidate_and_replaced_by_tag() -> None:
     """Candidates: one per server key."""
     store.add_slots([(ONE, TWO, b"wrapped" + BINARY)], using=USING)
