@@ -22,7 +22,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, router
 from django.db.models import Model
 
-from edna import registry
+from edna import conf, registry
 from edna.errors import EdnaError
 from edna.spec import parsed_params
 
@@ -123,6 +123,15 @@ def sentence(error: Exception) -> str:
 
 def usage(text: str) -> CommandError:
     return CommandError(text, returncode=USAGE)
+
+
+def need_operations(option: str) -> None:
+    """
+    Raises:
+        CommandError: `edna.operations`, which alone does what the option asks for, is not installed.
+    """
+    if not conf.has_operations():
+        raise usage(f'{option} needs "edna.operations" in INSTALLED_APPS, and its tables (manage.py migrate).')
 
 
 # Arguments

@@ -123,8 +123,8 @@ def alone() -> None:
     said = io.StringIO()
     call_command("check", databases=["default"], fail_level="WARNING", tags=["database"], stdout=said, stderr=said)
     assert "edna.E062" not in said.getvalue()
-    wanted = refused("edna_disguise", "club.veil", "--all", "--yes", "--job")
-    assert '"edna.operations" in INSTALLED_APPS' in wanted
+    for command in (("edna_disguise", "club.veil", "--all", "--yes", "--job"), ("edna_vouch", "--job", "7")):
+        assert '--job needs "edna.operations" in INSTALLED_APPS' in refused(*command)
     for command in OPERATORS:
         assert "Unknown command" in refused(command)
     assert not Permission.objects.filter(content_type__app_label__startswith="edna", codename="view_job").exists()

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
 from django.db import router, transaction
 
@@ -16,6 +15,7 @@ from edna.management.base import (
     EdnaCommand,
     add_disguise_arguments,
     find_principal,
+    need_operations,
     new_private_file,
     operator_of,
     params_of,
@@ -63,8 +63,8 @@ class Command(EdnaCommand):
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
         if options["job"] and (not options["everyone"] or options["receipts"]):
             raise usage("--job goes with --all, and without --receipts: a job hands out none.")
-        if options["job"] and not apps.is_installed("edna.operations"):
-            raise usage('--job needs "edna.operations" in INSTALLED_APPS, and its tables (manage.py migrate).')
+        if options["job"]:
+            need_operations("--job")
         if options["include_staff"] and not options["everyone"]:
             raise usage("--include-staff goes with --all; one person is disguised whoever they are.")
         name = options["name"]

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from edna import vouching
-from edna.management.base import PARTIAL, EdnaCommand, operator_of, table
+from edna.management.base import PARTIAL, EdnaCommand, need_operations, operator_of, table
 
 
 class Command(EdnaCommand):
@@ -35,6 +35,8 @@ class Command(EdnaCommand):
     def run(self, options: dict[str, Any]) -> None:
         entry, job = options["entry"], options["job"]
         one = entry is not None or job is not None
+        if job is not None:
+            need_operations("--job")
         done = vouching.vouch(
             as_they_are=options["as_they_are"] or one,
             entry=entry,
