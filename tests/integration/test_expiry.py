@@ -339,6 +339,29 @@ def test_a_hold_that_is_placed_between_two_transactions_stops_the_next(
     assert Bag.objects.count() == there - 1 > 0
 
 
+def test_a_hold_that_is_placed_when_the_bags_are_gone_keeps_the_entries(bea: Student) -> None:
+    """Nothing is held any more by which the run could see it, but the hold itself."""
+    bea.disguise(DELETE)
+
+    def place(done: int, total: int) -> None:
+        holds.place(bucket(3), reason="case 12", operator="olga")
+
+    done = expiry.expire(today=FAR, progress=place)
+    assert (done.bags, done.principals, done.kept) == (1, 0, 1)
+    assert entry_of(bea).expires_on == bucket(3)
+
+
+def test_what_is_held_is_no_part_of_the_work(bea: Student, clock: Any) -> None:
+    """Or the bar would never come to its end."""
+    bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
+    clock(2)
+    bea.disguise(ANONYMISE_LECTURE, lecture=lecture(2))
+    holds.place(bucket(3), reason="case 12", operator="olga")
+    seen: list[tuple[int, int]] = []
+    expiry.expire(today=FAR, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 2)]
+
+
 class PostponesOne(set[bytes]):
     """Indexes that nobody has; who asks for the first time is told so after a bag was put into a later bucket, as a reveal does it."""
 

@@ -228,6 +228,14 @@ class TestTheLog:
             edna.replay(User, where={"pk": 1}, set={"is_admin": False})
         assert Replay.objects.count() == 1
 
+    def test_entries_stay_as_long_as_a_bag_can_be_as_old(self, bea: Student, settings: Any) -> None:
+        """One of the first of a month, kept for thirty days, is erased on the first of the month after the next."""
+        edna.replay(User, where={"pk": 1}, set={"is_admin": False})
+        Replay.objects.update(logged_on=timezone.now().date() - datetime.timedelta(days=30 + 31))
+        with override_settings(EDNA=settings.EDNA | {"RETENTION_DAYS": 30}):
+            edna.replay(User, where={"pk": 1}, set={"is_admin": False})
+        assert Replay.objects.count() == 2
+
     def test_statements_do_not_depend_on_rows(self, bea: Student) -> None:
         counted = []
         for number in (2, 20):

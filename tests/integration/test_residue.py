@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -12,12 +13,13 @@ from django.core.management import call_command
 from django.db import connection
 
 import edna
-from edna import api, signals
+from edna import api, signals, store
+from edna.engine.pseudoprincipals import orphans
 from edna.models import Bag, PrincipalEntry, SessionLink
 from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
-from tests.support import execute, statements
+from tests.support import execute, nothing_changes, statements
 
 pytestmark = pytest.mark.django_db
 
@@ -170,6 +172,28 @@ def test_a_disguise_for_which_a_bag_waits_keeps_its_pseudoprincipals(world: Any,
     assert residue.sweep().pseudoprincipals == 0
     ada.reveal_everything()
     assert application_dump() == before
+
+
+def ids_of_pseudoprincipals() -> list[int]:
+    return list(PrincipalEntry.objects.filter(natural=False).values_list("pk", flat=True))
+
+
+def test_somebody_has_listed_something_for_one_since_it_was_found(world: Any, ada: Person) -> None:
+    """It is looked at again, locked, before it goes."""
+    ada.disguise("world.anonymise")
+    world.Note.objects.all().delete()
+    ids = ids_of_pseudoprincipals()
+    key = bytes(PrincipalEntry.objects.get(pk=ids[0]).public_key)
+    [entry] = store.entries_by_public_key([key], using="default")
+    store.save_entries([replace(entry, locators=b"x" * 80)], using="default")
+    assert orphans.let_go(world.Person, ids, using="default") == len(ids) - 1
+    assert ids_of_pseudoprincipals() == [entry.id]
+
+
+def test_somebody_refers_to_one_since_it_was_found(world: Any, ada: Person) -> None:
+    ada.disguise("world.anonymise")
+    with nothing_changes():
+        assert orphans.let_go(world.Person, ids_of_pseudoprincipals(), using="default") == 0
 
 
 def test_nobody_is_swept_where_sessions_may_have_made_some(world: Any, ada: Person) -> None:

@@ -210,6 +210,14 @@ def test_nothing_is_sealed_to_a_replaced_key(bea: Student, vandal: Vandal, way: 
     assert BEA not in str(refusal.value)
 
 
+def test_nor_where_people_keep_their_receipts_themselves(bea: Student, vandal: Vandal, settings: Any) -> None:
+    """Nothing is listed then, so that the entry is not written."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    vandal.take_over(bea)
+    with nothing_changes(), pytest.raises(EntryForged):
+        bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.all()[0].pk)
+
+
 def test_a_job_of_the_site_leaves_out_whose_key_was_replaced(bea: Student, vandal: Vandal, typed: Any) -> None:
     """The others are done."""
     vandal.take_over(bea)
