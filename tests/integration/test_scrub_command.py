@@ -34,7 +34,7 @@ def test_as_json() -> None:
     assert set(document) == {"rows", "tables", "left", "seconds"}
     assert document["left"] == []
     if connection.vendor != "sqlite":
-        assert {table.partition(".")[0] for table in document["tables"]} == {"edna"}
+        assert {table.partition(".")[0] for table in document["tables"]} == {"edna", "edna_operations"}
 
 
 def test_inside_a_transaction_it_is_refused() -> None:

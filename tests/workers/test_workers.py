@@ -99,7 +99,7 @@ def test_who_stays_after_the_disguise_is_not_disguised_again(crew: Crew, sending
     before = application_dump()
     crew.hire(3)
     job = jobs.start(ANONYMISE_ALL, concurrency=4).id
-    for share, victim in ((0.1, "Redis"), (0.3, "a worker"), (0.5, "a process"), (0.7, "a worker")):
+    for share, victim in ((0.1, "Redis"), (0.2, "a worker"), (0.35, "a process"), (0.5, "a worker")):
         halfway(job, share)
         crew.strike(victim, redis)
     finished(job, within=WITHIN)
