@@ -400,7 +400,8 @@ class Habitat(RuleBasedStateMachine):
 
         def work() -> edna.Outcome:
             with person.unlock() as unlocked:
-                return edna.reveal(receipt, unlocked)
+                # In chunks, what is back when the process dies is back.
+                return edna.reveal(receipt, unlocked, atomic=crash is not None)
 
         outcome = self.survive(work, crash)
         if outcome is None:
