@@ -2,6 +2,7 @@
 
 Invariant (nothing overwritten): after a disguise nothing dangles. Every relation to a removed model must be removed or re-pointed
 along the same ownership, be ``SET_NULL``, or be declared with ``Keep``. Reads model definitions only, never rows.
+A little long: relations, and what covers each kind of them, are one question.
 """
 
 from __future__ import annotations
@@ -240,9 +241,8 @@ def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
         for step in disguise.steps():
             if not same_table(step.model, relation.model):
                 continue
-            if isinstance(step, Remove) and any(takes_all(step, way) for way in ways):
-                break
-            if empties(step, relation) and any(takes_all(step, way) for way in ways):
+            goes = isinstance(step, Remove) or empties(step, relation)
+            if goes and any(takes_all(step, way) for way in ways):
                 break
             if step.where is not None:
                 continue

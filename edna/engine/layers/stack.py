@@ -79,10 +79,9 @@ class _Table:
 
     def __init__(self, model: str, current: Opened, others: Sequence[Opened]) -> None:
         self._current = [batch for batch in current.diffs if isinstance(batch, Changed) and batch.model == model]
-        batches = [(opened, batch) for opened in others for batch in opened.diffs if batch.model == model]
-        self._changed = [(opened, batch) for opened, batch in batches if isinstance(batch, Changed)]
-        self._removed = [(opened, batch) for opened, batch in batches if isinstance(batch, Removed)]
-        self._batches = [(opened, batch) for opened, batch in batches if isinstance(batch, Removed | Changed)]
+        about = ((opened, batch) for opened in others for batch in opened.diffs if batch.model == model)
+        self._batches = [(opened, batch) for opened, batch in about if isinstance(batch, Removed | Changed)]
+        self._changed = [(opened, batch) for opened, batch in self._batches if isinstance(batch, Changed)]
         self._removed_by: dict[str, dict[Any, Opened]] = {}
 
     @cached_property
@@ -129,8 +128,8 @@ class _Table:
         if name not in self._removed_by:
             self._removed_by[name] = {
                 row[batch.columns.index(name)]: opened
-                for opened, batch in self._removed
-                if not opened.shared and name in batch.columns
+                for opened, batch in self._batches
+                if isinstance(batch, Removed) and not opened.shared and name in batch.columns
                 for row in batch.rows
             }
         return self._removed_by[name]
