@@ -101,3 +101,20 @@ def page(chromium: Any) -> Iterator[Any]:
     context.set_default_timeout(1_000 * WAIT_SECONDS)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="module")
+def nobody_beside(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """On PostgreSQL, a server that only this module uses: on the usual one another process of the suite writes in a database
+    beside, and for its transactions the server keeps what rows were, in ours, too."""
+    if _vendor() != "postgresql":
+        yield
+        return
+    from django.core.management import call_command
+
+    from benchmarks.kit.servers import private_postgres
+    from tests.support import on_server
+
+    with private_postgres() as server, django_db_blocker.unblock(), on_server(server.url):
+        call_command("migrate", verbosity=0)
+        yield

@@ -22,13 +22,18 @@ from apps.websubmit.models import Answer, Question, User
 from edna import Decorrelate, Disguise, Modify, placeholders
 from edna.errors import ScrubRefused
 from edna.models import Bag, KeySlot, PrincipalEntry
+from edna.operations.upkeep import scrubbing
 from edna.operations.upkeep.scrubbing import Left, scrub
 from edna.testing import Person, application_dump
 from edna.testing.dumps import columns
 from tests.installed import installed, registered, registering
 from tests.support import Student, answer_everything, edna_dump, enrol, enrol_many, execute, make_course
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.thorough]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("nobody_beside"),
+    pytest.mark.thorough,
+]
 
 PEOPLE, QUESTIONS = 12, 8
 #: Of neighbours drawn by lot, one in eleven pairs is of one person; a third would be ten standard deviations off.
@@ -209,7 +214,9 @@ def out_of_line(table: str) -> list[tuple[int, bytes, str]]:
 
 
 @pytest.mark.only_on("postgresql")
-def test_postgresql_keeps_former_rows_for_whoever_began_before_and_scrubbing_says_so(course: Any) -> None:
+def test_postgresql_keeps_former_rows_for_whoever_began_before_and_scrubbing_says_so(
+    course: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For a transaction that is still open the database keeps what rows were, in the new files, too."""
     students, _ = course
     for student in students:
@@ -219,10 +226,35 @@ def test_postgresql_keeps_former_rows_for_whoever_began_before_and_scrubbing_say
         with other.cursor() as cursor:
             cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("SELECT 1")
-        left = scrub().left
+        with monkeypatch.context() as impatient:
+            impatient.setattr(scrubbing, "_OLDER_SECONDS", 1.0)
+            left = scrub().left
     finally:
         other.close()
     assert {Left("edna.bag", "busy"), Left("websubmit.answer", "busy")} <= set(left)
+    assert scrub().left == []
+
+
+@pytest.mark.only_on("postgresql")
+def test_postgresql_keeps_former_rows_for_whoever_writes_in_another_database(
+    course: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every transaction of the server sees as if that one were still open."""
+    students, _ = course
+    for student in students:
+        student.disguise(Redact.name)
+    other = connection.copy()
+    other.settings_dict = {**other.settings_dict, "NAME": "postgres"}
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT pg_current_xact_id()")
+        with monkeypatch.context() as impatient:
+            impatient.setattr(scrubbing, "_OLDER_SECONDS", 1.0)
+            left = scrub().left
+    finally:
+        other.close()
+    assert Left("edna.bag", "busy") in left
     assert scrub().left == []
 
 

@@ -28,7 +28,7 @@ from tests.support import (
     whole_dump,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("applications")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_beside", "applications")]
 
 #: Of the many tables that are treated alike.
 TABLES = (User._meta.db_table, Answer._meta.db_table, "edna_bag", "edna_principalentry", "edna_lastrun")

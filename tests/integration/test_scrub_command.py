@@ -12,7 +12,7 @@ from django.db import connection, connections, transaction
 
 from tests.support import DELETE, enrol_in_course, execute
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_beside")]
 
 
 def run(*arguments: str) -> tuple[str, str]:

@@ -133,9 +133,11 @@ def older_is_open(number: str, *, using: str) -> bool:
     """
     sql = (
         "SELECT EXISTS (SELECT FROM ("
-        "SELECT unnest(ARRAY[backend_xid, backend_xmin]) AS since FROM pg_stat_activity"
+        # One that writes in another database counts, too: our own transactions see rows as if it could.
+        "SELECT backend_xid AS since FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        " UNION ALL SELECT backend_xmin FROM pg_stat_activity"
         " WHERE pid <> pg_backend_pid() AND coalesce(datname, current_database()) = current_database()"
-        " UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()"
+        " UNION ALL SELECT transaction FROM pg_prepared_xacts"
         " UNION ALL SELECT xmin FROM pg_replication_slots) AS others WHERE age(since) >= age(%s::xid))"
     )
     with connections[using].cursor() as cursor:

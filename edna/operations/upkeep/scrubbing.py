@@ -46,6 +46,8 @@ _ROWS_AT_ONCE: Final = 1_000
 #: How often rows that others hold are tried again, and how long after.
 _ROUNDS: Final = 20
 _PAUSE_SECONDS: Final = 0.1
+#: For how long transactions that began before are waited for.
+_OLDER_SECONDS: Final = 2.0
 #: How often SQLite is asked for the whole file; each time it waits as long as the connection's ``timeout`` says.
 _TRIES: Final = 3
 
@@ -198,7 +200,7 @@ class _Run:
     def _wait_for_older_transactions(self) -> None:
         """What rows were before they were rewritten leaves the files only when nobody sees it any more."""
         number = store.transaction_number(using=self.using)
-        for _ in range(_ROUNDS):
+        for _ in range(round(_OLDER_SECONDS / _PAUSE_SECONDS)):
             self.older_is_open = store.older_is_open(number, using=self.using)
             if not self.older_is_open:
                 return
