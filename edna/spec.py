@@ -165,10 +165,12 @@ class Decorrelate(_Owned):
 
 @dataclass(frozen=True, eq=False)
 class Keep:
-    """Says that ``model.field`` may go on pointing at a removed row. Changes nothing; silences the coverage check."""
+    """Says that ``model.field`` may stay as it is: go on pointing at a removed row, or hold what looks personal. Changes nothing;
+    silences the checks, and `edna_audit` reports ``why``."""
 
     model: type[Model]
     field: str
+    why: str = ""
 
 
 Transformation = Remove | Modify | Decorrelate

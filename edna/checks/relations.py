@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from django.apps import apps
+from django.contrib.contenttypes.fields import GenericRelation
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import CharField, EmailField, Field, GenericIPAddressField, Q
+from django.db.models import Model, Q
 
-from edna import coverage
+from edna import coverage, personal
 from edna.checks.settings import principal_models
 from edna.checks.steps import expression, in_key, is_table, name_of, written_owner
 from edna.checks.terms import grants
 from edna.conditions import written as written_condition
 from edna.coverage import Relation, same_table
-from edna.spec import Disguise, Modify
+from edna.spec import Disguise, Modify, Remove
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
-#: Columns that say who somebody is, in whatever table they stand.
-_SAYS_WHO: Final = {
-    *("username", "user_name", "author_name", "full_name", "real_name", "first_name", "last_name", "surname"),
-    *("email", "email_address", "ip", "ip_address", "remote_addr", "phone", "phone_number", "telephone", "mobile"),
-}
+#: What an entry of the admin's history tells about a row that is gone.
+_TELLING: Final = {"object_id", "object_repr"}
 
 
 def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
@@ -94,7 +92,11 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             name for step in modifications if same_table(step.model, model) and link in step.owners for name in step.set
         }
         telling = [
-            field for field in model._meta.concrete_fields if _says_who(field, link) and field.name not in replaced
+            field
+            for field in model._meta.concrete_fields
+            if personal.says_who(field, link=link)
+            and field.name not in replaced
+            and not coverage.kept(disguise, model, field.name)
         ]
         if telling:
             names = ", ".join(field.name for field in telling)
@@ -107,12 +109,6 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=name_of(disguise),
                 id="edna.W207",
             )
-
-
-def _says_who(field: Field[Any, Any], link: str) -> bool:
-    if isinstance(field, EmailField | GenericIPAddressField):
-        return True
-    return isinstance(field, CharField) and (field.name in _SAYS_WHO or field.name in (f"{link}_name", f"{link}_email"))
 
 
 def _enforced(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -188,17 +184,40 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         for model, admin in site._registry.items()
         if any(same_table(model, removed) for removed in coverage.removed_models(disguise))
         and any(getattr(type(admin), name, None) is getattr(ModelAdmin, name) for name in _LOG_METHODS)
+        and not _entries_covered(disguise, LogEntry, model)
     }
     if logged:
         yield Warning(
             f"The admin site writes a history about {', '.join(sorted(logged))}: entries about a removed row stay and "
             "hold its primary key and its name (str()) in the clear.",
             hint=f"Override {', '.join(_LOG_METHODS)} in its ModelAdmin so that they write nothing, and delete the old "
-            "entries; if the entries tell nothing: "
-            'Keep(LogEntry, "object_id").',
+            "entries; or give the model a GenericRelation to LogEntry with a related_query_name, and add "
+            'Remove(LogEntry, owner="...") along it; if the entries tell nothing: Keep(LogEntry, "object_id").',
             obj=name_of(disguise),
             id="edna.W206",
         )
+
+
+def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: type[Model]) -> bool:
+    """A ``GenericRelation`` of the logged model names the way to its entries, and a step takes them, or what they say, along it."""
+    steps = [
+        step
+        for step in disguise.steps()
+        if same_table(step.model, log_entry)
+        and (isinstance(step, Remove) or (isinstance(step, Modify) and step.set.keys() >= _TELLING))
+    ]
+    removed = coverage.removed_models(disguise)[model._meta.concrete_model or model]
+    names = [
+        relation.related_query_name()
+        for relation in model._meta.private_fields
+        if isinstance(relation, GenericRelation)
+        and relation.related_model is log_entry
+        and (relation.content_type_field_name, relation.object_id_field_name) == ("content_type", "object_id")
+    ]
+    return any(
+        all(any(coverage.takes_all(step, coverage.way_by(name, remove)) for step in steps) for remove in removed)
+        for name in names
+    )
 
 
 def _cover(disguise: type[Disguise], relation: Relation) -> str:

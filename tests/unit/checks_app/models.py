@@ -107,6 +107,7 @@ class Letter(Table):
     author = models.ForeignKey(Person, models.CASCADE)
     readers = models.ManyToManyField(Person, related_name="letters_read")
     text = models.TextField()
+    entries = GenericRelation("admin.LogEntry", related_query_name="letter")
 
 
 class Card(Table):

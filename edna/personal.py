@@ -1,0 +1,188 @@
+"""Which columns look as if they hold something about a person: by their type, their name, and whether their table leads to a person.
+
+One list for the checks (`edna.W207`) and for the audit. Looks at model definitions only, never into rows, so it guesses: a column may
+hold a person's name and be called anything, and what looks personal may be about nobody. It rather names one too many.
+Knows nothing of disguises: whether one of them covers a column is asked elsewhere.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.apps import apps
+from django.db.models import (
+    CharField,
+    DateField,
+    EmailField,
+    Field,
+    FileField,
+    ForeignKey,
+    GenericIPAddressField,
+    JSONField,
+    Model,
+    TextField,
+    URLField,
+)
+
+from edna import conf, registry
+
+
+class Looks(enum.Enum):
+    """What a column looks like."""
+
+    NAME = "name"
+    EMAIL = "e-mail address"
+    PHONE = "phone number"
+    ADDRESS = "address"
+    IP = "IP address"
+    BIRTH = "date of birth"
+    NUMBER = "number or handle of a person"
+    ABOUT = "trait of a person"
+    DEVICE = "device"
+    PLACE = "place"
+    WEB = "web address"
+    FILE = "file"
+    TEXT = "free text"
+    CREDENTIAL = "password or token"
+    DATA = "structured data"
+    PERSON = "reference to a person"
+
+
+#: Whoever reads one of these knows who it is, or how to reach them, in whatever table it stands.
+SAYS_WHO: Final = frozenset(
+    {Looks.NAME, Looks.EMAIL, Looks.PHONE, Looks.ADDRESS, Looks.IP, Looks.BIRTH, Looks.NUMBER, Looks.DEVICE}
+)
+
+#: Names of columns, as words in their order; a column's name has them anywhere in it.
+_WORDS: Final[dict[Looks, str]] = {
+    Looks.EMAIL: "email mail e_mail",
+    Looks.IP: "ip ipaddr ipaddress remote_addr remote_host",
+    Looks.PHONE: "phone telephone tel mobile cellphone fax phonenumber",
+    Looks.ADDRESS: "address addr address1 address2 street street1 street2 line1 line2 line3 line4 city town zip zipcode postcode "
+    "postal house_number",
+    Looks.BIRTH: "birth birthday birthdate dob born",
+    Looks.NUMBER: "ssn passport iban tax_id taxid vat_number national_id license_plate licence_plate twitter github mastodon telegram "
+    "facebook instagram linkedin skype matrix_id social_id",
+    Looks.DEVICE: "user_agent useragent device_id fingerprint",
+    Looks.NAME: "username user_name login nickname nick screen_name display_name displayname full_name fullname real_name realname "
+    "first_name firstname last_name lastname given_name family_name middle_name surname maiden_name unaccented_name legal_name",
+}
+#: As many as write "name" behind one of these mean a person's.
+_PEOPLE: Final = (
+    "author user poster sender recipient customer contact owner creator reporter submitter editor member person guest visitor client "
+    "student teacher employee patient reviewer commenter signer payer buyer billing shipping"
+)
+#: These tell about somebody only where the table leads to a person.
+_WORDS_NEAR_A_PERSON: Final[dict[Looks, str]] = {
+    Looks.ABOUT: "gender sex religion ethnicity nationality country language_code affiliation company employer occupation job_title",
+    Looks.PLACE: "latitude longitude lat lng lon geo location",
+    Looks.WEB: "homepage website avatar_url",
+    Looks.CREDENTIAL: "password token apikey api_key secret session_key",
+    Looks.TEXT: "title subject bio about signature note notes comment comments remark remarks message body text description reason "
+    "object_repr",
+}
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def looks(field: Field[Any, Any], *, link: str = "") -> Looks | None:
+    """What a column looks like; None if like nothing of a person's.
+
+    ``link`` is a reference to a person beside it: its name with ``_name`` behind it is theirs.
+    """
+    if isinstance(field, ForeignKey):
+        return Looks.PERSON if _is_principal(field.related_model) else None
+    if isinstance(field, EmailField):
+        return Looks.EMAIL
+    if isinstance(field, GenericIPAddressField):
+        return Looks.IP
+    if field.choices:
+        return None
+    words = _words(field.name)
+    if isinstance(field, DateField):
+        return Looks.BIRTH if _has_any(words, _WORDS[Looks.BIRTH]) else None
+    if _is_text(field):
+        for kind, names in _WORDS.items():
+            if _has_any(words, names):
+                return kind
+        if words[-1] == "name" and (_has_any(words[:-1], f"{_PEOPLE} {link}") or _is_of_a_person(field.model)):
+            return Looks.NAME
+    return None if way_to_a_person(field.model) is None else _near_a_person(field, words)
+
+
+def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
+    """Whether it looks like something by which somebody is known or reached."""
+    return looks(field, link=link) in SAYS_WHO
+
+
+def way_to_a_person(model: type[Model]) -> str | None:
+    """A path of foreign keys from the table to a principal, the shortest; "" if its rows are principals; None if there is none."""
+    if _is_principal(model):
+        return ""
+    seen, waiting = {model}, [(model, "")]
+    for here, path in waiting:
+        for field in here._meta.concrete_fields:
+            target = field.related_model if isinstance(field, ForeignKey) else None
+            if not isinstance(target, type):
+                continue
+            further = f"{path}__{field.name}".strip("_") if path else field.name
+            if _is_principal(target):
+                return further
+            if target not in seen:
+                seen.add(target)
+                waiting.append((target, further))
+    return None
+
+
+def tables() -> Iterator[type[Model]]:
+    """Every table that a model of the site stands for, hidden ones too; none of edna's own."""
+    for model in apps.get_models(include_auto_created=True):
+        if not model._meta.proxy and not model._meta.swapped and model._meta.app_label not in conf.OWN_LABELS:
+            yield model
+
+
+def _near_a_person(field: Field[Any, Any], words: list[str]) -> Looks | None:
+    if isinstance(field, JSONField):
+        return Looks.DATA
+    if isinstance(field, FileField):
+        return Looks.FILE
+    for kind, names in _WORDS_NEAR_A_PERSON.items():
+        if _has_any(words, names) and (kind is Looks.PLACE or _is_text(field)):
+            return kind
+    if isinstance(field, TextField):
+        return Looks.TEXT
+    return Looks.WEB if isinstance(field, URLField) else None
+
+
+def _is_text(field: Field[Any, Any]) -> bool:
+    return isinstance(field, CharField | TextField) and not isinstance(field, FileField)
+
+
+def _is_of_a_person(model: type[Model]) -> bool:
+    """Each row is about one person: theirs, or one to one with theirs."""
+    if _is_principal(model):
+        return True
+    return any(
+        isinstance(field, ForeignKey) and field.unique and _is_principal(field.related_model)
+        for field in model._meta.concrete_fields
+    )
+
+
+def _is_principal(model: object) -> bool:
+    try:
+        principals = registry.principal_models()
+    except LookupError:  # `edna.E003` speaks about it
+        return False
+    concrete = getattr(getattr(model, "_meta", None), "concrete_model", None)
+    return any(concrete is each._meta.concrete_model for each in principals)
+
+
+def _words(name: str) -> list[str]:
+    return _CAMEL.sub("_", name).lower().strip("_").split("_")
+
+
+def _has_any(words: list[str], names: str) -> bool:
+    text = f"_{'_'.join(words)}_"
+    return any(f"_{name}_" in text for name in names.split())
