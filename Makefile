@@ -15,7 +15,7 @@ PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constrain
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo serve venv test test-quick test-deep lint format bench load clean
+.PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -62,6 +62,14 @@ bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written basel
 load: $(VENV)/.mariadb ## Load on a sample site while others disguise and reveal, on private servers: SCENARIO=websubmit-paced (LOAD=--list lists them)
 	@$(BIN)/python -m loadtest $(SCENARIO) $(LOAD)
 
+docs: build/venv-docs/.made ## Build the documentation site, with search and the pages of the docstrings; a broken link is an error
+	@mkdir -p build/docs/sources
+	@build/venv-docs/bin/sphinx-build -q -W --keep-going -c docs -d build/docs/doctrees build/docs/sources build/docs/html
+	@echo "build/docs/html/index.html is the first page"
+
+pictures: $(VENV)/.dev ## Renew the pictures of pages in docs/pictures, from what the browser tests see
+	@$(BIN)/python .ci/pictures.py
+
 clean: ## Remove what the targets made: .venv, build, var (the sample site's data and keys) and caches
 	rm -rf $(VENV) build dist var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -86,4 +94,12 @@ $(VENV)/.dev: $(VENV)/.site
 $(VENV)/.mariadb: $(VENV)/.dev
 	@.ci/system-packages --build-only
 	@$(PIP_INSTALL) --editable '.[mariadb]' || $(COULD_NOT)
+	@touch $@
+
+# Tools that neither the site nor the tests need: each extra in an environment of its own.
+
+build/venv-%/.made: pyproject.toml requirements.txt .ci/tools.txt
+	@echo "Installing what the extra '$*' names into $(@D)"
+	@mkdir -p build && python=$$(.ci/find-python) && $$python -m venv $(@D)
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check -c requirements.txt -c .ci/tools.txt --editable '.[$*]' || $(COULD_NOT)
 	@touch $@

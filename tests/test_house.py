@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -51,8 +52,8 @@ def shell(*command: object, **kwargs: object) -> subprocess.CompletedProcess[str
     return subprocess.run([*map(str, command)], capture_output=True, text=True, stdin=subprocess.DEVNULL, **kwargs)
 
 
-def pins() -> dict[str, str]:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+def pins(file: str = "requirements.txt") -> dict[str, str]:
+    lines = (ROOT / file).read_text().splitlines()
     requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(entry.name): str(entry.specifier) for entry in requirements}
 
@@ -173,6 +174,25 @@ def test_requirements_pin_all_that_is_asked_for_and_what_is_installed() -> None:
             )  # not there in test-quick
             continue
         assert specifier == f"=={installed}", f"{name} {installed} is installed: run make venv"
+
+
+def test_the_tools_of_docs_and_release_are_pinned() -> None:
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    wanted = {canonicalize_name(Requirement(text).name) for extra in ("docs", "release") for text in extras[extra]}
+    assert wanted <= {*pins(), *pins(".ci/tools.txt")}
+    assert {*pins()} & {*pins(".ci/tools.txt")} == set(), "one file pins a package"
+
+
+def test_every_page_of_the_docs_is_in_the_navigation_of_the_site() -> None:
+    """`docs/sources.py` takes it from the index; a line that it cannot read would leave a page out."""
+    spec = importlib.util.spec_from_file_location("sources", ROOT / "docs" / "sources.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sources = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sources)
+    shown = sources.navigation((ROOT / "docs" / "index.md").read_text())
+    pages = [str(page.relative_to(ROOT).with_suffix("")) for page in (ROOT / "docs").rglob("*.md")]
+    assert [page for page in pages if shown.count(f"<{page}>") != 1] == []
 
 
 def test_all_of_a_thorough_folder_is_thorough() -> None:

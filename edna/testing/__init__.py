@@ -1,5 +1,7 @@
 """For an application's own tests of its disguises: everything returns exactly, nothing of a person is left, keys cost nothing.
 
+In a test case::
+
     class LeavingTests(DisguiseAssertions, TestCase):
         def test_an_account_goes_and_returns(self):
             bea = self.person(User.objects.create_user("bea", "bea@example.org"))

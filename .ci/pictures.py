@@ -1,0 +1,54 @@
+"""Renews the pictures of pages in docs/pictures, from what the browser tests see: `make pictures`.
+
+With --only-copy it takes those of their last run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parent.parent
+SEEN = ROOT / "build" / "screenshots"
+KEPT = ROOT / "docs" / "pictures"
+WIDTH = 960
+COLOURS = 64
+TESTS = [
+    *(f"apps/{app}/tests/test_browser.py" for app in ("websubmit", "lobsters_sim")),
+    "tests/operator/test_browser.py",
+]
+PICTURES = {
+    "leaving": "websubmit/10-delete",
+    "good-bye": "websubmit/12-good-bye",
+    "returning": "websubmit/14-return",
+    "returned": "websubmit/16-returned",
+    "anonymising-preview": "websubmit/25-staff-anonymise-preview",
+    "answers-of-nobody": "websubmit/27-staff-answers-anonymous",
+    "story-of-nobody": "lobsters/43-story-anonymous",
+    "still-mine": "lobsters/45-disguised-list",
+    "recovery-code": "websubmit/71-recovery-code",
+    "admin-catalogue": "edna/02-catalogue",
+    "admin-preview": "edna/05-preview",
+    "admin-job": "edna/09-failed",
+    "admin-health": "edna/12-health",
+}
+
+
+def main() -> int:
+    if "--only-copy" not in sys.argv:
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT)
+        if done.returncode:
+            return done.returncode
+    for name, page in PICTURES.items():
+        with Image.open(SEEN / f"{page}.png") as picture:
+            height = round(picture.height * WIDTH / picture.width)
+            small = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+            small.quantize(COLOURS, dither=Image.Dither.NONE).save(KEPT / f"{name}.png", optimize=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
