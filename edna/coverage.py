@@ -82,6 +82,11 @@ def generic_keys(model: type[Model]) -> list[GenericForeignKey]:
     return [key for key in keys if {key.ct_field, key.fk_field} <= columns]
 
 
+def in_key(field: Field[Any, Any]) -> bool:
+    """Whether a column is the primary key, or a part of it."""
+    return bool(field.primary_key) or field in getattr(field.model._meta, "pk_fields", ())
+
+
 def same_table(first: type[Model], second: type[Model]) -> bool:
     """Proxies count as the table they stand for."""
     return first._meta.concrete_model is second._meta.concrete_model
@@ -236,24 +241,28 @@ def covered_by(disguise: type[Disguise], relation: Relation) -> bool:
     To exactly those: with one owner more, or one less, rows would stay that have to go, or the other way round. Where the removal has a
     condition, the step may have the same one, written along the relation.
     """
-    for remove in removed_models(disguise)[relation.target]:
-        ways = ways_along(relation, remove)
-        for step in disguise.steps():
-            if not same_table(step.model, relation.model):
-                continue
-            goes = isinstance(step, Remove) or empties(step, relation)
-            if goes and any(takes_all(step, way) for way in ways):
-                break
-            if step.where is not None:
-                continue
-            # Shared rows: where another owner keeps the row, the principal's own column is re-pointed.
-            if isinstance(step, Remove) and not remove.owners and relation.field.name in step.owners:
-                break
-            if isinstance(step, Decorrelate) and not remove.owners and step.owners == (relation.field.name,):
-                break
-        else:
-            return False
-    return True
+    return not uncovered_removals(disguise, relation)
+
+
+def uncovered_removals(disguise: type[Disguise], relation: Relation) -> list[Remove]:
+    """The steps that remove what the relation points at, and that no step follows along it."""
+    steps = [step for step in disguise.steps() if same_table(step.model, relation.model)]
+    return [
+        remove
+        for remove in removed_models(disguise)[relation.target]
+        if not any(_follows(step, relation, remove, ways_along(relation, remove)) for step in steps)
+    ]
+
+
+def _follows(step: Transformation, relation: Relation, remove: Remove, ways: list[Way]) -> bool:
+    if (isinstance(step, Remove) or empties(step, relation)) and any(takes_all(step, way) for way in ways):
+        return True
+    if step.where is not None or remove.owners:
+        return False
+    # Shared rows: where another owner keeps the row, the principal's own column is re-pointed.
+    if isinstance(step, Remove):
+        return relation.field.name in step.owners
+    return isinstance(step, Decorrelate) and step.owners == (relation.field.name,)
 
 
 def empties(step: Transformation, relation: Relation) -> bool:
@@ -262,8 +271,10 @@ def empties(step: Transformation, relation: Relation) -> bool:
 
 
 def takes_all(step: Transformation, way: Way) -> bool:
-    """Whether a step means every row that refers to a removed one in this way."""
-    return frozenset(step.owners) == way.owners and conditions.leaves_nothing_out(step.where, of=way.where)
+    """Whether a step means every row that refers to a removed one in this way. What is emptied may be so for more owners."""
+    owners = frozenset(step.owners)
+    meant = owners >= way.owners if isinstance(step, Modify) else owners == way.owners
+    return meant and conditions.leaves_nothing_out(step.where, of=way.where)
 
 
 def closes_circle(disguise: type[Disguise], relation: Relation) -> bool:

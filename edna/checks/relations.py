@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericRelation
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Model, Q
+from django.db.models import Model
 
-from edna import coverage, personal
+from edna import coverage, personal, remedies
 from edna.checks.settings import principal_models
-from edna.checks.steps import expression, in_key, is_table, name_of, written_owner
-from edna.checks.terms import grants
-from edna.conditions import written as written_condition
+from edna.checks.steps import is_table, name_of
 from edna.coverage import Relation, same_table
-from edna.spec import Disguise, Modify, Remove
+from edna.naming import import_of_namesake, is_of_others, written_model, written_step
+from edna.remedies import Gap
+from edna.spec import Decorrelate, Disguise, Keep, Modify, Remove, Transformation
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
 #: What an entry of the admin's history tells about a row that is gone.
@@ -37,45 +37,29 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
 
 def _uncovered(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     obj = name_of(disguise)
-    uncovered = coverage.uncovered_relations(disguise)
-    for relation in uncovered:
-        target = relation.target._meta.label
+    for gap in remedies.gaps(disguise, principals=principal_models()):
+        relation = gap.relation
+        target = relation.target._meta.label + (" by the step of another hint" if gap.depth else "")
         if relation.changed_by_database:
             yield Error(
                 f"Removes {target}, and the database follows by itself through {relation.label} (on_delete at "
                 "database level): rows would be deleted or changed without a record, and no reveal could bring them "
                 "back.",
-                hint=f"Cover it: add {_cover(disguise, relation)}; or use models.CASCADE or SET_NULL instead of the "
-                "database's.",
+                hint=_cover(
+                    gap, otherwise=_unless_of_others(gap, "use models.CASCADE or SET_NULL instead of the database's")
+                ),
                 obj=obj,
                 id="edna.E203",
             )
         else:
             keep = "" if relation.is_enforced else f" If it may go on pointing at nothing: {_keep(relation)}."
-            keep = _of_several(disguise, relation, uncovered) + keep
             yield Error(
                 f"Removes {target}, but says nothing about {relation.label}, which points there: rows would point at "
                 "nothing, so the disguise is refused when it is applied.",
-                hint=f"Add {_cover(disguise, relation)}, or give the field on_delete=SET_NULL.{keep}",
+                hint=_cover(gap, otherwise=_unless_of_others(gap, "give the field on_delete=SET_NULL")) + keep,
                 obj=obj,
                 id="edna.E201",
             )
-
-
-def _of_several(disguise: type[Disguise], relation: Relation, uncovered: Iterable[Relation]) -> str:
-    """Where a row is of several people at once, a step for each would take it from those who stay."""
-    names = [
-        each.field.name
-        for each in uncovered
-        if each.model is relation.model and each.target is relation.target and not in_key(each.field)
-    ]
-    if len(names) < 2 or any(remove.owners for remove in coverage.removed_models(disguise)[relation.target]):
-        return ""
-    owners = ", ".join(f'"{name}"' for name in names)
-    return (
-        f" A row that is to stay until the last of its owners goes: Remove({expression(relation.model)}, owner=[{owners}]) "
-        "instead of a step for each."
-    )
 
 
 def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -100,12 +84,12 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         ]
         if telling:
             names = ", ".join(field.name for field in telling)
-            values = ", ".join(f'"{field.name}": {None if field.null else ""!r}' for field in telling)
+            step = Modify(model, link, set={field.name: None if field.null else "" for field in telling})
             yield Warning(
                 f"Removes {relation.target._meta.label}, and {relation.label} is emptied: the rows stay, and keep "
                 f"{names}, which may say whose they were.",
-                hint=f'Add Modify({expression(model)}, owner="{link}", set={{{values}}}), or a Remove if the rows are to go. If '
-                "nothing there is about the person, silence this check.",
+                hint=f"Add {written_step(step)}, or a Remove if the rows are to go. If nothing there is about the person, silence "
+                "this check.",
                 obj=name_of(disguise),
                 id="edna.W207",
             )
@@ -117,10 +101,11 @@ def _enforced(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             what = "the database follows by itself, deleting or changing rows without a record"
         else:
             what = "the database enforces it and refuses the removal"
+        gap = remedies.gap_of(disguise, relation, principals=principal_models())
+        otherwise = _unless_of_others(gap, "give the field db_constraint=False and on_delete=DO_NOTHING")
         yield Error(
             f"Keeps {relation.label} pointing at removed rows of {relation.target._meta.label}, but {what}.",
-            hint=f"Add {_cover(disguise, relation)} instead of Keep, or give the field db_constraint=False and "
-            "on_delete=DO_NOTHING.",
+            hint=f"Instead of Keep: {_cover(gap, otherwise=otherwise)}",
             obj=name_of(disguise),
             id="edna.E203" if relation.changed_by_database else "edna.E202",
         )
@@ -160,9 +145,9 @@ def _generic(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             f"{key.model._meta.label}.{key.name} can point at any row, so also at removed rows of {labels}; no "
             "constraint tells, and what points there would point at nothing and keep the removed row's primary key.",
             hint="If it never points there, or may go on pointing at nothing: "
-            f'edna.Keep({key.model.__name__}, "{key.name}"). Otherwise give '
-            f"{targets[0]._meta.label} a GenericRelation with a related_query_name and add "
-            f'Remove({key.model.__name__}, owner="...") along it.',
+            f"edna.{written_step(Keep(key.model, key.name))}. Otherwise give {labels} a GenericRelation with a "
+            f'related_query_name (to a model of others, by contribute_to_class) and add Remove({written_model(key.model)}, owner="...") '
+            "along each.",
             obj=name_of(disguise),
             id="edna.W205",
         )
@@ -220,30 +205,42 @@ def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: ty
     )
 
 
-def _cover(disguise: type[Disguise], relation: Relation) -> str:
-    """The steps that would cover the relation, as they have to be written."""
-    name, removes = expression(relation.model), coverage.removed_models(disguise)[relation.target]
-    ways = [
-        (coverage.ways_along(relation, remove) or [coverage.way_by(relation.field.name, remove)])[0]
-        for remove in removes
-    ]
-    terms = ", returning=edna.NOTHING" if grants(relation.model) else ""
-    steps = " and ".join(
-        dict.fromkeys(
-            f"Remove({name}{written_owner(sorted(way.owners))}{_condition(way.where)}{terms})" for way in ways
+def _cover(gap: Gap, *, otherwise: str) -> str:
+    """The steps that would cover the relation, as they have to be written, and what can be done instead."""
+    relation, steps = gap.relation, [written_step(step) for step in gap.steps]
+    if not steps:
+        return (
+            f"No owner path reaches all of these rows: Decorrelate {written_model(relation.target)} instead of removing it"
+            f"{otherwise}.{_where_from(relation)}"
         )
-    )
-    if all(not remove.owners for remove in removes):
-        field = relation.field.name
-        steps += f' or Decorrelate({name}, owner="{field}")'
-        if relation.field.null:
-            steps += f' or Modify({name}, owner="{field}", set={{"{field}": None}})'
-    return steps
+    text = f"Add {' and '.join(steps)}"
+    if not _nested(gap):
+        if len(gap.steps[0].owners if isinstance(gap.steps[0], Remove) else ()) > 1:
+            text += " instead of a step for each, so that a row stays until the last of its owners goes,"
+        others: list[Transformation] = [Decorrelate(relation.model, relation.field.name)]
+        if relation.field.null and not coverage.in_key(relation.field):
+            others.append(Modify(relation.model, relation.field.name, set={relation.field.name: None}))
+        text += "".join(f" or {other}" for other in map(written_step, others) if other not in steps)
+    if any(isinstance(step, Modify) for step in gap.steps) and coverage.same_table(relation.model, relation.target):
+        text += f" (what is below a removed row moves to the top), or Decorrelate {written_model(relation.model)} instead of removing it"
+    return f"{text}{otherwise}.{_where_from(relation)}"
 
 
-def _condition(where: Q | None) -> str:
-    return "" if where is None else f", where={written_condition(where)}"
+def _nested(gap: Gap) -> bool:
+    """It points at rows that go because of what they point at themselves."""
+    return any(remove.owners for remove in gap.removes)
+
+
+def _unless_of_others(gap: Gap, what: str) -> str:
+    """A remedy in the model's own code, where that is the project's."""
+    return "" if is_of_others(gap.relation.model) else f", or {what}"
+
+
+def _where_from(relation: Relation) -> str:
+    """Where two models have one name, whose is meant."""
+    lines = dict.fromkeys(import_of_namesake(model) for model in (relation.model, relation.target))
+    return "".join(f" Here, {line}." for line in lines if line)
 
 
 def _keep(relation: Relation) -> str:
-    return f'Keep({expression(relation.model)}, "{relation.field.name}")'
+    return written_step(Keep(relation.model, relation.field.name))

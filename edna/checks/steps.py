@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
-from django.db.models import Field, ForeignKey, ManyToManyField, Model, Q, QuerySet
+from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.db.models.lookups import Lookup
 from django.db.models.sql import Query
@@ -15,8 +15,9 @@ from django.utils.tree import Node
 
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.coverage import kept, relations_to, same_table, tables_of_object
+from edna.coverage import in_key, kept, relations_to, same_table
 from edna.errors import SpecError
+from edna.remedies import is_of_principals
 from edna.spec import Decorrelate, Disguise, Modify, Param, Remove, Transformation
 
 #: Lookups whose right side decides on the SQL itself: one value in one place cannot stand there.
@@ -106,7 +107,7 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
             obj=obj,
             id="edna.W106",
         )
-    if isinstance(step, Remove) and _is_of_principals(step.model):
+    if isinstance(step, Remove) and is_of_principals(step.model, principal_models()):
         yield Error(
             f"{what} removes other principals along with the one who applies it: their keys, receipts and sessions "
             "would be left without an account.",
@@ -131,12 +132,6 @@ def _key_of_several(step: Transformation, what: str, obj: str) -> Iterator[Check
             obj=obj,
             id="edna.W118",
         )
-
-
-def _is_of_principals(model: type[Model]) -> bool:
-    """Rows of the model, or their parents' or children's, are principals."""
-    tables = tables_of_object(model._meta.concrete_model or model)
-    return any(principal._meta.concrete_model in tables for principal in principal_models())
 
 
 def refers_to_principal(field: object) -> bool:
@@ -280,11 +275,6 @@ def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: s
             )
 
 
-def in_key(field: Field[Any, Any]) -> bool:
-    """Whether a column is the primary key, or a part of it."""
-    return bool(field.primary_key) or field in _composite_key(field.model)
-
-
 def _composite_key(model: type[Model]) -> Sequence[Field[Any, Any]]:
     return getattr(model._meta, "pk_fields", ())
 
@@ -313,13 +303,3 @@ def column_of(model: type[Model], name: str) -> Field[Any, Any] | None:
         if field.name == name and not getattr(field, "generated", False):
             return field
     return None
-
-
-def expression(model: type[Model]) -> str:
-    """How the model is written in Python: a hidden many-to-many table has no name of its own."""
-    owner = model._meta.auto_created
-    if isinstance(owner, type):
-        for field in owner._meta.many_to_many:
-            if isinstance(field, ManyToManyField) and field.remote_field.through is model:
-                return f"{owner.__name__}.{field.name}.through"
-    return model.__name__

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from django.contrib.auth.models import Group, Permission
 from django.core.checks import CheckMessage, Error, Warning
-from django.db.models import BooleanField, Field, FileField, ForeignKey, Model
+from django.db.models import BooleanField, Field, FileField, Model
 
 from edna import coverage
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.checks.steps import column_of, expression, in_key, is_table, name_of, refers_to_principal, written
-from edna.coverage import column_of_object, relations_to, tables_of_object
+from edna.checks.steps import column_of, is_table, name_of, written
+from edna.coverage import column_of_object, in_key, relations_to, tables_of_object
+from edna.naming import written_model
+from edna.remedies import grants
 from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
 
 #: What Django's own users have, and names that nobody gives to anything else.
@@ -141,12 +142,12 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
                 obj=name_of(disguise),
                 id="edna.W123",
             )
-        elif not said and grants(step.model):
+        elif not said and grants(step.model, principal_models()):
             owner = "".join(f', owner="{name}"' for name in step.owners)
             yield Warning(
                 f"{written(step)}: its rows of {step.model._meta.label} give people groups or permissions, and nothing says how they "
                 "come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
-                hint=f"Write Remove({expression(step.model)}{owner}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant "
+                hint=f"Write Remove({written_model(step.model)}{owner}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant "
                 "to come back.",
                 obj=name_of(disguise),
                 id="edna.W123",
@@ -166,14 +167,6 @@ def _rights_of(model: type[Model]) -> list[Field[Any, Any]]:
         )
         if (field.name in _RIGHTS and isinstance(field, BooleanField)) or field.name in _SETS_OF_RIGHTS
     ]
-
-
-def grants(model: type[Model]) -> bool:
-    """Rows that tie a principal to one of Django's groups or permissions."""
-    related = [field.related_model for field in model._meta.local_fields if isinstance(field, ForeignKey)]
-    return any(each in (Group, Permission) for each in related) and any(
-        refers_to_principal(field) for field in model._meta.local_fields
-    )
 
 
 def _without(field: Field[Any, Any]) -> Any:

@@ -608,7 +608,7 @@ def test_hint_for_the_table_of_rights_ends_them(run: Run) -> None:
 
 def test_hint_for_emptied_rows_is_the_code_that_is_missing(run: Run) -> None:
     hint = message(run(spec(Remove(Person))), "W207").hint
-    assert 'Modify(Remark, owner="author", set={"author_email": \'\', "author_name": None})' in hint
+    assert 'Modify(Remark, owner="author", set={"author_email": "", "author_name": None})' in hint
 
 
 def test_hint_writes_the_condition_along_the_relation(run: Run) -> None:

@@ -1,0 +1,140 @@
+"""A site whose first disguise is drafted: each relation to its patrons is of another kind."""
+
+from __future__ import annotations
+
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+
+
+class Table(models.Model):
+    class Meta:
+        abstract = True
+        app_label = "draft_app"
+
+
+class Book(Table):
+    title = models.CharField(max_length=40)
+
+
+class Patron(Table):
+    """The principal. Nothing but a value says how one is filled in."""
+
+    number = models.IntegerField(unique=True)
+    email = models.EmailField(unique=True)
+    is_staff = models.BooleanField(default=False)
+    warden = models.ForeignKey("self", models.CASCADE, null=True)
+    wishes = models.ManyToManyField(Book)
+
+
+class Sticker(Table):
+    """May be on any row, and some rows know which are on them."""
+
+    content_type = models.ForeignKey(ContentType, models.CASCADE)
+    object_id = models.BigIntegerField()
+    on = GenericForeignKey()
+
+
+class Dossier(Table):
+    """The profile."""
+
+    patron = models.OneToOneField(Patron, models.CASCADE)
+    about = models.TextField()
+
+
+class Answer(Table):
+    """Another application has a model of this name."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    stickers = GenericRelation(Sticker, related_query_name="answer")
+
+
+class AnswerLine(Table):
+    answer = models.ForeignKey(Answer, models.CASCADE)
+
+
+class LineMark(Table):
+    """Two tables away from the answers."""
+
+    line = models.ForeignKey(AnswerLine, models.CASCADE)
+
+
+class Branch(Table):
+    """A tree of everybody's."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    parent = models.ForeignKey("self", models.CASCADE, null=True)
+    text = models.TextField()
+
+
+class Folder(Table):
+    patron = models.ForeignKey(Patron, models.CASCADE)
+
+
+class Entry(Table):
+    """A tree inside of what goes."""
+
+    folder = models.ForeignKey(Folder, models.CASCADE)
+    parent = models.ForeignKey("self", models.CASCADE, null=True)
+
+
+class Chain(Table):
+    """Each link needs the one before it."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    previous = models.ForeignKey("self", models.CASCADE)
+
+
+class ReadingToken(Table):
+    patron = models.ForeignKey(Patron, models.CASCADE)
+
+
+class ActivityLog(Table):
+    patron = models.ForeignKey(Patron, models.DO_NOTHING, db_constraint=False)
+
+
+class Loan(Table):
+    """The library keeps these, with what happened to them."""
+
+    patron = models.ForeignKey(Patron, models.PROTECT)
+    email = models.EmailField()
+    remarks = models.TextField()
+
+
+class Fine(Table):
+    loan = models.ForeignKey(Loan, models.CASCADE)
+
+
+class Shelf(Table):
+    """Goes with its patron, if it were not for what stands on it."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+
+
+class Copy(Table):
+    shelf = models.ForeignKey(Shelf, models.PROTECT)
+
+
+class Swap(Table):
+    giver = models.ForeignKey(Patron, models.CASCADE, related_name="+")
+    taker = models.ForeignKey(Patron, models.CASCADE, related_name="+")
+
+
+class SwapNote(Table):
+    swap = models.ForeignKey(Swap, models.CASCADE)
+
+
+class Guestbook(Table):
+    patron = models.ForeignKey(Patron, models.SET_NULL, null=True)
+    author_name = models.CharField(max_length=40, null=True)
+    ip_address = models.GenericIPAddressField()
+
+
+class Counter(Table):
+    """A view that somebody else keeps."""
+
+    folder = models.ForeignKey(Folder, models.DO_NOTHING, db_constraint=False)
+
+
+class Team(Table):
+    members = models.ManyToManyField(Patron)
