@@ -7,6 +7,7 @@ A little long: relations, and what covers each kind of them, are one question.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -92,15 +93,20 @@ def same_table(first: type[Model], second: type[Model]) -> bool:
     return first._meta.concrete_model is second._meta.concrete_model
 
 
-def relations_to(target: type[Model]) -> Iterator[Relation]:
-    """Every stored foreign key to ``target``, hidden many-to-many tables included."""
-    for model in apps.get_models(include_auto_created=True):
-        if model._meta.proxy or model._meta.swapped:
-            continue
-        for field in model._meta.local_fields:
-            related = field.related_model
-            if isinstance(field, ForeignKey) and isinstance(related, type) and same_table(related, target):
-                yield Relation(model, field, target)
+@functools.cache
+def relations_to(target: type[Model]) -> tuple[Relation, ...]:
+    """Every stored foreign key to ``target``, hidden many-to-many tables included. Looked up once per process."""
+    tables = (
+        model for model in apps.get_models(include_auto_created=True) if not (model._meta.proxy or model._meta.swapped)
+    )
+    return tuple(
+        Relation(model, field, target)
+        for model in tables
+        for field in model._meta.local_fields
+        if isinstance(field, ForeignKey)
+        and isinstance(field.related_model, type)
+        and same_table(field.related_model, target)
+    )
 
 
 def parent_links(model: type[Model]) -> Iterator[Relation]:
@@ -125,7 +131,8 @@ def removed_models(disguise: type[Disguise]) -> dict[type[Model], list[Remove]]:
     return removed
 
 
-def tables_of_object(model: type[Model]) -> list[type[Model]]:
+@functools.cache
+def tables_of_object(model: type[Model]) -> tuple[type[Model], ...]:
     """The tables that hold parts of one row of ``model``: its own, its children's, and the parents' of all of these.
 
     Another child of a parent may have a part, too; it goes along, but nobody has to say what becomes of references to it.
@@ -143,7 +150,7 @@ def tables_of_object(model: type[Model]) -> list[type[Model]]:
             if link.target not in tables:
                 tables[link.target] = None
                 waiting.append(link.target)
-    return list(tables)
+    return tuple(tables)
 
 
 def column_of_object(model: type[Model], name: str) -> Field[Any, Any] | None:

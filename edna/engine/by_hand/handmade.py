@@ -18,7 +18,7 @@ from django.db.models import ForeignKey, Model
 from django.utils import timezone
 
 from edna import registry, store
-from edna.coverage import Relation
+from edna.coverage import Relation, relations_to
 from edna.db import rows as raw
 from edna.db import transactions
 from edna.db.rows import Row, Table, table_of
@@ -27,7 +27,7 @@ from edna.engine.disguising import execute as disguising
 from edna.engine.disguising import row_changes
 from edna.engine.disguising.record import Records, SharedRows, mention, record
 from edna.engine.disguising.row_changes import Moved
-from edna.engine.graph.order import deletion_order, relations_to
+from edna.engine.graph.order import deletion_order
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.mentions import mentioned_by
 from edna.engine.planning.removals import emptied, with_families

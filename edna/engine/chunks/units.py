@@ -13,9 +13,9 @@ from graphlib import TopologicalSorter
 from django.db.models import Model
 
 from edna import coverage
+from edna.coverage import relations_to
 from edna.db.rows import table_of
 from edna.engine.graph import families
-from edna.engine.graph.order import relations_to
 from edna.engine.planning.statements import CompiledStep
 from edna.spec import ALL, Decorrelate, Remove
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
-from edna.engine.graph.order import relations_to
 
 
 @dataclass

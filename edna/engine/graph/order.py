@@ -13,12 +13,6 @@ from django.db.models import Model
 from edna import coverage
 
 
-@functools.cache
-def relations_to(target: type[Model]) -> tuple[coverage.Relation, ...]:
-    """`coverage.relations_to`, looked up once per process."""
-    return tuple(coverage.relations_to(target))
-
-
 def deletion_order(models: Sequence[type[Model]]) -> list[type[Model]]:
     """Referring tables before the tables they refer to; among equals, the order given.
 
@@ -44,7 +38,7 @@ def _has_generic_keys(model: type[Model]) -> bool:
 
 def _between(models: Sequence[type[Model]], target: type[Model]) -> Iterator[coverage.Relation]:
     """The relations by which others of ``models`` refer to ``target``."""
-    return (each for each in relations_to(target) if each.model in models and each.model is not target)
+    return (each for each in coverage.relations_to(target) if each.model in models and each.model is not target)
 
 
 def against_order(models: Sequence[type[Model]]) -> dict[type[Model], tuple[coverage.Relation, ...]]:
@@ -54,7 +48,7 @@ def against_order(models: Sequence[type[Model]]) -> dict[type[Model], tuple[cove
     """
     against: dict[type[Model], tuple[coverage.Relation, ...]] = {}
     for position, target in enumerate(models):
-        for relation in relations_to(target):
+        for relation in coverage.relations_to(target):
             if relation.is_enforced and relation.model in models[position + 1 :]:
                 against[relation.model] = (*against.get(relation.model, ()), relation)
     return against

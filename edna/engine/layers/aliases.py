@@ -12,10 +12,10 @@ from typing import Any
 from django.db.models import Model
 
 from edna import coverage
+from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.bags.opened import Opened
-from edna.engine.graph.order import relations_to
 from edna.records.diff import Removed, RowBatch
 
 

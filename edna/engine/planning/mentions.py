@@ -16,8 +16,8 @@ from typing import Any
 from django.db.models import Model
 
 from edna import registry
+from edna.coverage import relations_to
 from edna.db.rows import Row, table_of
-from edna.engine.graph.order import relations_to
 from edna.engine.graph.references import reference_of
 from edna.engine.planning import shares
 from edna.engine.planning.steps import PlannedStep

@@ -61,7 +61,7 @@ def _concrete(model: type[Model]) -> type[Model]:
     return model._meta.concrete_model or model
 
 
-def _tables(model: type[Model]) -> list[type[Model]]:
+def _tables(model: type[Model]) -> tuple[type[Model], ...]:
     return tables_of_object(_concrete(model))
 
 

@@ -17,10 +17,10 @@ from django.core.exceptions import ValidationError
 from django.db.models import EmailField, IntegerField, Model
 
 from edna import conf, coverage, registry, signals, store
+from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.books.announcements import News
-from edna.engine.graph.order import relations_to
 from edna.engine.graph.references import key_of, reference_of
 from edna.store import residue, retention
 

@@ -12,10 +12,11 @@ from typing import Any
 from django.db.models import Model
 
 from edna import coverage, registry, signals
+from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.graph import families
-from edna.engine.graph.order import deletion_order, relations_to
+from edna.engine.graph.order import deletion_order
 from edna.engine.graph.outcome import Held, Reason, write_what_fits
 from edna.engine.revealing.constraints import refusal, with_references
 from edna.engine.revealing.progress import Progress, hold

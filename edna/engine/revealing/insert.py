@@ -13,10 +13,11 @@ from django.db import connections
 from django.db.models import Model
 
 from edna import signals
+from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
-from edna.engine.graph.order import against_order, deletion_order, relations_to
+from edna.engine.graph.order import against_order, deletion_order
 from edna.engine.graph.outcome import Reason, fits, write_what_fits
 from edna.engine.graph.uniqueness import deferrable_constraints, require_unique_now
 from edna.engine.layers.returning import Overrides

@@ -24,6 +24,7 @@ from edna.engine.graph.tally import Recorded, former
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.new_keys import Given
 from edna.engine.layers.returning import Altered, Overrides
+from edna.engine.planning.terms import Terms
 from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.files import Incoming
 from edna.records.diff import Changed, Removed, RowBatch
@@ -130,6 +131,8 @@ class Reveal:
     #: Which chunk of its disguise it is about, if there are several.
     chunk: Chunk | None = None
     progress: Progress = field(default_factory=Progress)
+    #: On which terms the specifications of today let rows come back.
+    terms: Terms = field(default_factory=dict)
     #: Shared bags whose rows it brings back.
     coming: Sequence[Opened] = ()
     #: The rows that the records are about.

@@ -15,11 +15,11 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import coverage, signals, store
+from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
 from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.bags.reader import Journal
-from edna.engine.graph.order import relations_to
 from edna.engine.graph.references import reference_of
 from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases

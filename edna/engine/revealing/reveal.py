@@ -79,8 +79,9 @@ def find_shared(reveal: Reveal) -> None:
 
 
 def drop_rows(reveal: Reveal) -> None:
-    """Leaves no record of a row that the specification of today does not let come back: nobody is made again for it."""
-    returning.drop(reveal.bags, terms.terms_of(reveal.current.head.disguise), reveal.outcome)
+    """Leaves the terms of return, and no record of a row that they do not let come back: nobody is made again for it."""
+    reveal.terms = terms.terms_of(reveal.current.head.disguise)
+    returning.drop(reveal.bags, reveal.terms, reveal.outcome)
 
 
 def make_again(reveal: Reveal) -> None:
@@ -96,10 +97,9 @@ def give_keys(reveal: Reveal) -> None:
 
 
 def alter_rows(reveal: Reveal) -> None:
-    """Needs the keys. Leaves the specification's values in the records, which the caller's do not overrule."""
-    meant = terms.terms_of(reveal.current.head.disguise)
-    reveal.progress.altered = returning.alter(reveal.bags, meant, using=reveal.using)
-    reveal.overrides = returning.binding(reveal.overrides, meant)
+    """Needs the keys and the terms. Leaves the specification's values in the records, which the caller's do not overrule."""
+    reveal.progress.altered = returning.alter(reveal.bags, reveal.terms, using=reveal.using)
+    reveal.overrides = returning.binding(reveal.overrides, reveal.terms)
 
 
 def hold_stuck(reveal: Reveal) -> None:
