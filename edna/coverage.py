@@ -363,6 +363,11 @@ def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: t
     return False
 
 
+def one_each(field: Field[Any, Any]) -> bool:
+    """Whether no two rows refer to the same row by this foreign key."""
+    return field.unique or (field.name,) in unique_groups(field.model)
+
+
 def unique_groups(model: type[Model]) -> list[tuple[str, ...]]:
     """Columns, alone or together, that no two rows may share; the primary key is left to others."""
     meta = model._meta

@@ -269,7 +269,7 @@ def pseudoprincipal_for(disguise: type[Disguise], model: type[Model]) -> type[Ps
 
 def generators() -> list[type[Pseudoprincipal]]:
     """Everything that says how placeholder users are filled."""
-    own = [cls.pseudoprincipal for cls in _disguises.values() if cls.pseudoprincipal is not None]
+    own = [cls.pseudoprincipal for cls in (*_disguises.values(), *_by_hand.values()) if cls.pseudoprincipal is not None]
     return [*_pseudoprincipals.values(), *own]
 
 

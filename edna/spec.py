@@ -23,6 +23,7 @@ from django.db.models import (
     DateTimeField,
     Expression,
     Field,
+    ForeignKey,
     Model,
     Q,
     TimeField,
@@ -182,20 +183,24 @@ class Pseudoprincipal:
 
     Fields that ``values`` leaves out become NULL where they may, otherwise their constant default, otherwise the empty
     value of their type; times become a fixed instant, because a row's age would tie together what was made together.
+
+    ``companions`` maps models of which the application expects a row beside every user to such ``values`` of their own:
+    ``{Profile: {"bio": ""}}``. None in their place says that a model which looks so needs none.
     """
 
     model: ClassVar[type[Model]]
     values: ClassVar[Mapping[str, Any]] = {}
+    companions: ClassVar[Mapping[type[Model], Mapping[str, Any] | None]] = {}
 
 
-def filler(generator: type[Pseudoprincipal], field: Field[Any, Any]) -> Placeholder:
-    """What fills ``field`` in the rows that ``generator`` describes.
+def filler(values: Mapping[str, Any], field: Field[Any, Any], *, said: str) -> Placeholder:
+    """What fills ``field`` in the rows that these ``values`` describe; ``said`` is how a message calls them.
 
     Raises:
-        SpecError: neither the generator nor the field says.
+        SpecError: neither they nor the field say.
     """
-    if field.name in generator.values:
-        return as_placeholder(generator.values[field.name])
+    if field.name in values:
+        return as_placeholder(values[field.name])
     if isinstance(field, (DateField, TimeField)):
         return null() if field.null else constant(_instant(field))
     if field.null:
@@ -206,10 +211,10 @@ def filler(generator: type[Pseudoprincipal], field: Field[Any, Any]) -> Placehol
         if field.default in (dict, list):
             return constant(field.default())
         # `blank` says that a form may leave it empty, not that the column has an empty value: a number has none.
-        if field.empty_strings_allowed:
+        if field.empty_strings_allowed and not isinstance(field, ForeignKey):
             return constant(b"" if isinstance(field, BinaryField) else "")
     raise SpecError(
-        f"{generator.__name__}.values does not say how to fill {field.model._meta.label}.{field.name}, "
+        f"{said} does not say how to fill {field.model._meta.label}.{field.name}, "
         "which has no default, may not be NULL, or must be unique: give it a value or a placeholder."
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -77,41 +77,47 @@ def find_generator(
 
 def check_generator(generator: type[Pseudoprincipal], model: type[Model]) -> list[CheckMessage]:
     obj = name_of(generator)
+    columns, messages = check_values(generator.values, model, said="values", obj=obj)
+    messages += check_columns(model, columns, what=f"{generator.__name__}.values", obj=obj)
+    messages += _powers(columns, model, obj)
+    return messages
+
+
+def check_values(
+    values: Mapping[str, Any], model: type[Model], *, said: str, obj: str, given: Collection[str] = ()
+) -> tuple[dict[Field[Any, Any], Placeholder], list[CheckMessage]]:
+    """What fills the columns of a new row, but for those that are ``given``; and what is wrong with it."""
     stored = {
-        field.name: field for field in model._meta.local_concrete_fields if not getattr(field, "generated", False)
+        field.name: field
+        for field in model._meta.local_concrete_fields
+        if not field.primary_key and not getattr(field, "generated", False) and field.name not in given
     }
-    messages: list[CheckMessage] = []
-    for name in generator.values:
-        if name not in stored or stored[name].primary_key:
-            messages.append(
-                Error(
-                    f"values names {name!r}, which is no column of {model._meta.label} that can be filled: the value "
-                    "is ignored.",
-                    hint=f"Columns: {', '.join(name for name, field in stored.items() if not field.primary_key)}.",
-                    obj=obj,
-                    id="edna.E317",
-                )
-            )
+    messages: list[CheckMessage] = [
+        Error(
+            f"{said} names {name!r}, which is no column of {model._meta.label} that can be filled: the value is ignored.",
+            hint=f"Columns: {', '.join(stored)}.",
+            obj=obj,
+            id="edna.E317",
+        )
+        for name in values
+        if name not in stored
+    ]
     columns: dict[Field[Any, Any], Placeholder] = {}
     for field in stored.values():
-        if field.primary_key:
-            continue
         try:
-            columns[field] = filler(generator, field)
+            columns[field] = filler(values, field, said=said)
         except SpecError:
             messages.append(
                 Error(
                     f"Nothing says how to fill {model._meta.label}.{field.name}, which has no fixed default, may not "
                     "be NULL, or must be unique: no pseudoprincipal can be made.",
-                    hint=f'Add values = {{"{field.name}": ...}} with a value or a placeholder'
+                    hint=f'Add {said} = {{"{field.name}": ...}} with a value or a placeholder'
                     + (", a unique one such as placeholders.random_string()." if field.unique else "."),
                     obj=obj,
                     id="edna.E312",
                 )
             )
-    messages += check_columns(model, columns, what=f"{generator.__name__}.values", obj=obj)
-    messages += _powers(columns, model, obj)
-    return messages
+    return columns, messages
 
 
 def _powers(columns: dict[Field[Any, Any], Placeholder], model: type[Model], obj: str) -> Iterator[CheckMessage]:

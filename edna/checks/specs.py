@@ -11,6 +11,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
 from edna import registry
+from edna.checks.companions import check_companions, check_given_away
 from edna.checks.overlaps import twice_changed
 from edna.checks.pseudoprincipals import check_generator, check_primary_key, find_generator, needs_pseudoprincipals
 from edna.checks.relations import check_relations
@@ -38,6 +39,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
             messages += problems
             if generator is not None:
                 generators[generator, principal] = None
+                messages += check_given_away(disguise, generator, principal)
     principals = principal_models()
     for disguise in registry.all_by_hand().values() if principals else ():
         messages += [*_options(disguise), *check_returning(disguise)]
@@ -49,7 +51,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
                 generators[generator, model] = None
     # A generator serves many disguises: what is wrong with it is said once.
     for pair in generators:
-        messages += check_generator(*pair)
+        messages += [*check_generator(*pair), *check_companions(*pair)]
     for model in decorrelated:
         messages += check_primary_key(model)
     return messages

@@ -83,6 +83,7 @@ Run = Callable[..., list[CheckMessage]]
 class Nobody(Pseudoprincipal):
     model = Person
     values = {"email": placeholders.random_email(), "is_active": False}
+    companions = {Card: None, Wallet: None}
 
 
 def spec(*transformations: Any, **attributes: Any) -> type[Disguise]:
@@ -775,7 +776,9 @@ def test_what_the_generator_leaves_out_is_filled_where_it_can_be(run: Run) -> No
     assert {match[1] for match in missing} == {"token", "visits"}
     somebody = generator(Guest, **GUEST)
     assert "E312" not in ids(run(somebody))
-    drawn = {field.name: filler(somebody, field).make(field, None) for field in Guest._meta.fields[2:]}
+    drawn = {
+        field.name: filler(somebody.values, field, said="values").make(field, None) for field in Guest._meta.fields[2:]
+    }
     assert drawn["ticket"] == b""
     assert drawn["nick"] == ""
     assert str(drawn["born_on"]) == "2000-01-01"

@@ -17,11 +17,13 @@ from django.core.exceptions import ValidationError
 from django.db.models import EmailField, IntegerField, Model
 
 from edna import conf, coverage, registry, signals, store
+from edna.companions import links_to
 from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.books.announcements import News
 from edna.engine.graph.references import key_of, reference_of
+from edna.engine.pseudoprincipals import companions
 from edna.store import residue, retention
 
 
@@ -52,9 +54,16 @@ def unreferenced(model: type[Model], references: Sequence[str], *, using: str, l
     would refuse them. One statement for each relation."""
     # By reference: a driver may read a key as another type than the one it takes.
     keys = {reference: key_of(model, reference, using=using) for reference in references}
+    # A companion is no reason to stay, but what refers to it is one.
+    links = links_to(model)
+    for needed in companions.held_on_to(model, list(keys.values()), lock=lock, using=using).values():
+        for key in needed:
+            keys.pop(reference_of(model, key), None)
     for relation in relations_to(model):
         if not keys:
             break
+        if relation.field in links:
+            continue
         table, unsafe = table_of(relation.model), lock and not relation.is_enforced
         for value in raw.held_values(table, relation.field.name, list(keys.values()), lock=unsafe, using=using):
             keys.pop(reference_of(model, value), None)
@@ -131,9 +140,10 @@ def let_go(model: type[Model], ids: Sequence[int], *, using: str) -> int:
     there = {reference_of(model, key): (key,) for (key,) in found}
     gone = unreferenced(model, sorted(there), using=using, lock=True)
     doomed = [key for reference, key in there.items() if reference in gone]
+    news = News()
+    companions.remove(model, [key for (key,) in doomed], news, using=using)
     raw.delete(table, doomed, using=using)
     store.delete_entries([entries[reference] for reference in sorted(gone)], using=using)
-    news = News()
     news.note(signals.rows_removed, table, table.key_names, doomed)
     news.send("", using=using)
     return len(gone)

@@ -1,13 +1,15 @@
 """Rows that came to refer to a pseudoprincipal after its disguise: what becomes of them when it is let go of.
 
-The reference policy of the disguise decides, for each relation: they go to whom it stood for, are deleted, or keep it. Invariant
-(nothing overwritten): nothing dangles, and what stands in the way keeps the pseudoprincipal. Writes the application's tables.
+The reference policy of the disguise decides, for each relation: they go to whom it stood for, are deleted, or keep it. Where it says
+nothing they go to the owner, but for those that cannot because the owner has one already and two there must not be: these are deleted,
+and what refers to them goes to the owner's. Invariant (nothing overwritten): nothing dangles, and what stands in the way keeps the
+pseudoprincipal. Writes the application's tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Model
 
@@ -22,18 +24,24 @@ from edna.engine.revealing.constraints import refusal, with_references
 from edna.engine.revealing.progress import Progress, hold
 from edna.records.diff import Modified
 
+#: Where the disguise says nothing: to the owner, unless the owner has one, of which there can be no second.
+UNSAID: Final = "unsaid"
+
 
 def reference_policy(name: str, relation: coverage.Relation) -> str:
     disguise = registry.find(name)
     policies = disguise.references if disguise else {}
-    return {label.lower(): policy for label, policy in policies.items()}.get(relation.label.lower(), "restore")
+    return {label.lower(): policy for label, policy in policies.items()}.get(relation.label.lower(), UNSAID)
 
 
 def settle(
-    relation: coverage.Relation, policy: str, owners: Mapping[Any, Any], progress: Progress, *, using: str
+    name: str, relation: coverage.Relation, owners: Mapping[Any, Any], progress: Progress, *, using: str
 ) -> set[Any]:
-    """Deal with rows that came to refer to a pseudoprincipal after the disguise; return the pseudoprincipals still needed."""
-    table = table_of(relation.model)
+    """Deal with rows that came to refer to a pseudoprincipal after the disguise; return the pseudoprincipals still needed.
+
+    ``owners`` says to whom each value of the relation's column would go; ``name`` is that of the disguise.
+    """
+    table, policy = table_of(relation.model), reference_policy(name, relation)
     width = len(table.key)
     found = raw.read_where(
         table, (*table.key_names, relation.field.name), relation.field.name, list(owners), lock=True, using=using
@@ -43,19 +51,35 @@ def settle(
     if policy == "retain":
         return {row[-1] for row in found}
     if policy == "delete":
-        objects = _objects(table, [row[:width] for row in found], using=using)
-        needed = _needed_by_others(table, objects, using=using)
-        doomed = [row[:width] for row in found if row[:width] not in needed]
-        _delete_objects(table, doomed, objects, progress, using=using)
-        for key in sorted(needed):
-            pk = key[0] if len(key) == 1 else key
-            progress.outcome.held.append(Held(table.label, pk, Reason.CONSTRAINT))
-        return {row[-1] for row in found if row[:width] in needed}
+        return _delete(table, found, progress, using=using)
+    surplus: dict[Row, Row] = {}
+    if policy == UNSAID and coverage.one_each(relation.field):
+        surplus = _surplus(relation, found, owners, using=using)
+        surplus_rows = [row for row in found if row[:width] in surplus]
+        found = [row for row in found if row[:width] not in surplus]
+    needed = _restore(relation, found, owners, progress, using=using)
+    if surplus:
+        _pass_on(name, relation, surplus, progress, using=using)
+        needed |= _delete(table, surplus_rows, progress, using=using)
+    return needed
+
+
+def _restore(
+    relation: coverage.Relation, found: Sequence[Row], owners: Mapping[Any, Any], progress: Progress, *, using: str
+) -> set[Any]:
+    """Give these rows to the owners; return the pseudoprincipals whose rows stay where they are."""
+    table = table_of(relation.model)
+    width = len(table.key)
     back = {(*row[:width], owners[row[-1]]): row[-1] for row in found}
     batch = Modified(table.label, "", table.key_names, (relation.field.name,), ())
     names = (*table.key_names, relation.field.name)
     aside = Progress(present=progress.present)
     rows = with_references(batch, table, list(back), names, aside, using=using)
+    if relation.field.name in table.key_names and rows:
+        # Under another key, what refers to it would point at nothing.
+        fixed = _needed_by_others(table, _objects(table, [row[:width] for row in rows], using=using), using=using)
+        hold(aside, batch, [row for row in rows if row[:width] in fixed], Reason.CONSTRAINT, relation.field.name)
+        rows = [row for row in rows if row[:width] not in fixed]
     refused = set(
         write_what_fits(lambda part: raw.update(table, (relation.field.name,), part, using=using), rows, using=using)
     )
@@ -69,6 +93,53 @@ def settle(
     progress.news.note_undone(batch, table, moved)
     there = set(moved)
     return {key for row, key in back.items() if row not in there}
+
+
+def _surplus(
+    relation: coverage.Relation, found: Sequence[Row], owners: Mapping[Any, Any], *, using: str
+) -> dict[Row, Row]:
+    """Of rows of which everybody has one at most: those whose owner has one, by its key or what that will be, if only now."""
+    table, name = table_of(relation.model), relation.field.name
+    width = len(table.key)
+    wanted = {owners[row[-1]] for row in found}
+    own = {
+        row[-1]: row[:width]
+        for row in raw.read_where(table, (*table.key_names, name), name, list(wanted), lock=True, using=using)
+    }
+    surplus: dict[Row, Row] = {}
+    for row in found:
+        owner = owners[row[-1]]
+        if owner in own:
+            surplus[row[:width]] = own[owner]
+        else:
+            own[owner] = tuple(owner if part == name else row[place] for place, part in enumerate(table.key_names))
+    return surplus
+
+
+def _pass_on(
+    name: str, relation: coverage.Relation, surplus: Mapping[Row, Row], progress: Progress, *, using: str
+) -> None:
+    """What refers to a row of which its owner has one already goes to the owner's, as far as the policies for that say so."""
+    table = table_of(relation.model)
+    for target in dict.fromkeys(each.field.target_field.name for each in relations_to(table.model)):
+        keys = list({*surplus, *surplus.values()})
+        names = (*table.key_names, target)
+        values = {row[:-1]: row[-1] for row in raw.read(table, names, keys, lock=False, using=using)}
+        now = {values[key]: values[heir] for key, heir in surplus.items() if key in values and heir in values}
+        for each in relations_to(table.model):
+            if each.field.target_field.name == target and not each.is_parent_link:
+                settle(name, each, now, progress, using=using)
+
+
+def _delete(table: Table, found: Sequence[Row], progress: Progress, *, using: str) -> set[Any]:
+    """Delete rows, given by their keys and whom they refer to; return those of whom a row stays, because others refer to it."""
+    width = len(table.key)
+    objects = _objects(table, [row[:width] for row in found], using=using)
+    needed = _needed_by_others(table, objects, using=using)
+    _delete_objects(table, [row[:width] for row in found if row[:width] not in needed], objects, progress, using=using)
+    for key in sorted(needed):
+        progress.outcome.held.append(Held(table.label, key[0] if len(key) == 1 else key, Reason.CONSTRAINT))
+    return {row[-1] for row in found if row[:width] in needed}
 
 
 #: For each table, the rows to delete by primary key, and the key of the row to whose object they belong.
@@ -110,4 +181,5 @@ def _delete_objects(table: Table, doomed: Sequence[Row], objects: Objects, progr
         part = table_of(model)
         keys = [key for key, owner in objects[model].items() if owner in going]
         raw.delete(part, keys, using=using)
+        progress.deleted.setdefault(part.label, set()).update(keys)
         progress.news.note(signals.rows_removed, part, part.key_names, keys)

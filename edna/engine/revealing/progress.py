@@ -51,6 +51,8 @@ class Progress:
     shared: dict[str, set[Row]] = field(default_factory=dict)
     #: The keys that rows had before the disguise, where it changed them, by those that its records have.
     before: dict[str, dict[Row, Row]] = field(default_factory=dict)
+    #: Rows that were deleted with the pseudoprincipal to whom they came, by model: nothing else needs to come back in them.
+    deleted: dict[str, set[Row]] = field(default_factory=dict)
     #: What to tell the application.
     news: News = field(default_factory=News)
     #: The rows whose changes are undone.

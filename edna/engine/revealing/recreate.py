@@ -15,6 +15,7 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import registry, store
+from edna.companions import links_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.bags.key_graph import Holder
@@ -55,7 +56,8 @@ def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksF
     model = apps.get_model(label)
     disguise = next((cls for opened, _ in found.values() if (cls := registry.find(opened.head.disguise))), None)
     generator = registry.pseudoprincipal_for(disguise or _NoDisguise, model)
-    made = factory.insert_again(generator, model, list(found), using=using)
+    without = _sealed_companions(journal, model)
+    made = factory.insert_again(generator, model, list(found), without=without, using=using)
     voices = {now: found[key][1] for key, now in made.items()}
     new = [(bytes(voice.public_key), label, reference_of(model, now), False) for now, voice in voices.items()]
     for entry, voice in zip(store.add_entries(new, using=using), voices.values(), strict=True):
@@ -97,7 +99,8 @@ def _insert_voiceless(journal: Journal, label: str, keys: set[Any], *, using: st
     if missing:
         disguise = registry.find(journal.current.head.disguise)
         generator = registry.pseudoprincipal_for(disguise or _NoDisguise, model)
-        factory.insert_again(generator, model, missing, using=using)
+        without = _sealed_companions(journal, model)
+        factory.insert_again(generator, model, missing, without=without, using=using)
         add_voiceless(model, missing, using=using)
 
 
@@ -105,6 +108,22 @@ def add_voiceless(model: type[Model], keys: Collection[Any], *, using: str) -> N
     """Entries of pseudoprincipals for whom no bag speaks any more, with key pairs that nobody has: without one they pass for users."""
     if keys:
         factory.give_keys(model, list(keys), using=using)
+
+
+def _sealed_companions(journal: Journal, model: type[Model]) -> dict[type[Model], set[Any]]:
+    """By model, whose companions lie in a bag: those come back by themselves."""
+    found: dict[type[Model], set[Any]] = {}
+    for link in links_to(model):
+        for opened in (journal.current, *journal.others):
+            for batch in opened.diffs:
+                if (
+                    isinstance(batch, Removed)
+                    and batch.model == table_of(link.model).label
+                    and link.name in batch.columns
+                ):
+                    position = batch.columns.index(link.name)
+                    found.setdefault(link.model, set()).update(row[position] for row in batch.rows)
+    return found
 
 
 class _NoDisguise(Disguise):

@@ -15,16 +15,18 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import coverage, signals, store
+from edna.companions import links_to
 from edna.coverage import relations_to
 from edna.db import rows as raw
-from edna.db.rows import Table, table_of
+from edna.db.rows import Row, Table, table_of
 from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.bags.reader import Journal
 from edna.engine.graph.references import reference_of
 from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.layers.forwarded import mentioned_by_stuck
-from edna.engine.revealing.incoming_references import reference_policy, settle
+from edna.engine.pseudoprincipals import companions
+from edna.engine.revealing.incoming_references import UNSAID, reference_policy, settle
 from edna.engine.revealing.progress import Adopted, LetGo, Progress
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
@@ -42,23 +44,32 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     free, adopted = _candidates(journal, progress, aliases, model)
     owners = _owners(free)
     referring = _referring(model, free, owners, aliases, using=using)
-    for relation in relations_to(model):
-        if free:
-            policy = reference_policy(current.head.disguise, relation)
-            label = table_of(relation.model).label
-            values = aliases.owners(label, relation.field.name, {q: owners[q] for q in free})
-            needed = settle(relation, policy, values, progress, using=using) if relation in referring else set()
-            if policy == "retain":
-                needed |= _sealed_mentions(relation, journal.others, values)
-            for key in aliases.keys(relation, needed):
-                free.pop(key, None)
+    name, links = current.head.disguise, links_to(model)
+    hung_on = companions.held_on_to(model, list(free), lock=True, using=using) if links else {}
+    # Companions last: none goes while anything else may yet keep its pseudoprincipal.
+    for relation in sorted(relations_to(model), key=lambda each: each.field in links):
+        if not free:
+            break
+        whom = {q: owners[q] for q in free}
+        retained = reference_policy(name, relation) == "retain"
+        if relation.field in links and not retained:
+            # One that holds nothing but what is specified goes with its pseudoprincipal, below.
+            whom = {q: owner for q, owner in whom.items() if q in hung_on.get(relation.field, ())}
+        values = aliases.owners(table_of(relation.model).label, relation.field.name, whom)
+        needed = settle(name, relation, values, progress, using=using) if relation in referring and values else set()
+        if retained:
+            needed |= _sealed_mentions(relation, journal.others, values)
+        for key in aliases.keys(relation, needed):
+            free.pop(key, None)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
     remaining = [
         voice for voice in current.speaks_for if voice.principal not in free and bytes(voice.public_key) not in moved
     ]
     if not free:
         return LetGo(remaining, set(), adopted)
-    _rewrite(journal, model, {q: owners[q] for q in free}, aliases)
+    for label, rows in companions.remove(model, list(free), progress.news, using=using).items():
+        progress.deleted.setdefault(label, set()).update(rows)
+    _rewrite(journal, model, {q: owners[q] for q in free}, aliases, progress.deleted, using=using)
     adopted += _adopt(journal, model, list(free.values()), owners)
     raw.delete(table_of(model), [(key,) for key in free], using=using)
     progress.news.note(signals.rows_removed, table_of(model), table_of(model).key_names, [(key,) for key in free])
@@ -188,23 +199,41 @@ def _sealed_mentions(relation: coverage.Relation, bags: Sequence[Opened], free: 
     }
 
 
-def _rewrite(journal: Journal, model: type[Model], owners: Mapping[Any, Any], aliases: Aliases) -> None:
-    """In every other bag, what names one of them names its owner from now on, and the row of one itself is forgotten."""
+def _rewrite(
+    journal: Journal,
+    model: type[Model],
+    owners: Mapping[Any, Any],
+    aliases: Aliases,
+    deleted: Mapping[str, set[Row]],
+    *,
+    using: str,
+) -> None:
+    """In every other bag, what names one of them names its owner from now on, and the row of one itself is forgotten; so is what
+    changed in rows that are ``deleted`` along."""
     names: dict[str, dict[str, Mapping[Any, Any]]] = {}
-    doomed: dict[str, set[str]] = {}
+    doomed: dict[str, dict[str, Mapping[Any, Any]]] = {}
+    links = links_to(model)
     for relation in relations_to(model):
-        label = table_of(relation.model).label
-        names.setdefault(label, {})[relation.field.name] = aliases.owners(label, relation.field.name, owners)
-        if reference_policy(journal.current.head.disguise, relation) == "delete":
-            doomed.setdefault(label, set()).add(relation.field.name)
+        label, policy = table_of(relation.model).label, reference_policy(journal.current.head.disguise, relation)
+        values = aliases.owners(label, relation.field.name, owners)
+        names.setdefault(label, {})[relation.field.name] = values
+        if policy == UNSAID and coverage.one_each(relation.field) and relation.field not in links:
+            values = _second_ones(relation, values, journal.others, using=using)
+        elif policy != "delete" and relation.field not in links:
+            continue
+        doomed.setdefault(label, {})[relation.field.name] = values
     principals = table_of(model)
+    gone = {label: set(rows) for label, rows in deleted.items()}
+    for removed in (batch for opened in journal.others for batch in opened.diffs if isinstance(batch, Removed)):
+        for position, name in _mentions(removed, doomed.get(removed.model, {})):
+            rows = [row for row in removed.rows if row[position] in doomed[removed.model][name]]
+            gone.setdefault(removed.model, set()).update(replace(removed, rows=rows).primary_keys())
     for opened in journal.others:
         if opened.is_mention:
             mentions.follow(opened, owners, label=principals.label)
             continue
         for batch in opened.diffs:
-            followed = {name: names[batch.model][name] for name in doomed.get(batch.model, ())}
-            keep = list(_surviving(batch, principals, followed, owners))
+            keep = list(_surviving(batch, principals, gone.get(batch.model, set()), owners))
             if len(keep) < len(batch.rows):
                 left = replace(batch, rows=keep)
                 opened.exchange(batch, left)
@@ -214,19 +243,40 @@ def _rewrite(journal: Journal, model: type[Model], owners: Mapping[Any, Any], al
         opened.exchange_voices(lambda voice: voice._replace(owner=owners.get(voice.owner, voice.owner)))
 
 
+def _second_ones(
+    relation: coverage.Relation, owners: Mapping[Any, Any], bags: Sequence[Opened], *, using: str
+) -> dict[Any, Any]:
+    """Of those who have a sealed row there, of which everybody has one at most: those whose owner has one as well, if only by then."""
+    table, name = table_of(relation.model), relation.field.name
+    sealed = [
+        row[position]
+        for opened in bags
+        for batch in opened.diffs
+        if isinstance(batch, Removed) and batch.model == table.label
+        for position, _ in _mentions(batch, {name})
+        for row in batch.rows
+    ]
+    found = [value for value in dict.fromkeys(sealed) if value in owners]
+    if not found:
+        return {}
+    wanted = list({owners[value] for value in found})
+    taken = set(sealed) | raw.held_values(table, name, wanted, lock=False, using=using)
+    second = {}
+    for value in found:
+        if owners[value] in taken:
+            second[value] = owners[value]
+        taken.add(owners[value])
+    return second
+
+
 def _surviving(
-    batch: RowBatch, principals: Table, doomed: Mapping[str, Mapping[Any, Any]], owners: Mapping[Any, Any]
+    batch: RowBatch, principals: Table, gone: set[Row], owners: Mapping[Any, Any]
 ) -> Iterator[Sequence[Any]]:
-    """The rows but those of the pseudoprincipals themselves, and removed ones that are to be deleted along with them."""
-    places: list[tuple[int, Mapping[Any, Any]]] = []
-    if isinstance(batch, Removed):
-        places = [(position, doomed[name]) for position, name in _mentions(batch, doomed)]
-    if batch.model == principals.label and isinstance(batch, Removed):
-        places.append((batch.columns.index(principals.key[0].name), owners))
-    elif batch.model == principals.label and isinstance(batch, Changed):
-        places = [(0, owners)]
-    for row in batch.rows:
-        if not any(row[position] in gone for position, gone in places):
+    """The rows but those of the pseudoprincipals themselves, and of others that go, or have gone, along with them."""
+    own = batch.model == principals.label
+    keys = batch.primary_keys() if (own or gone) and isinstance(batch, Removed | Changed) else None
+    for key, row in zip(keys or batch.rows, batch.rows, strict=True):
+        if keys is None or not (key in gone or (own and key[0] in owners)):
             yield row
 
 

@@ -1,0 +1,133 @@
+"""Inserts rows that a specification fills, under keys that tell nothing: of pseudoprincipals, and of what is made beside them.
+
+Invariant (nothing linkable): keys are random, never consecutive, and what is inserted together lies in the order of its random keys
+(docs/decisions/0001). A number of statements that does not depend on the rows. Knows columns and placeholders; knows no principals.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError, connections
+from django.db.models import BigIntegerField, Field, IntegerField, Model
+
+from edna import conf, coverage
+from edna.db import rows as raw
+from edna.db.rows import Row, Table, table_of
+from edna.engine.pseudoprincipals.random_keys import free_keys, random_keys
+from edna.errors import SpecError
+from edna.placeholders import Placeholder
+from edna.spec import filler
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What rows of one table are filled with: ``values``, which messages call ``said``, but for columns that are ``given``."""
+
+    model: type[Model]
+    values: Mapping[str, Any]
+    said: str
+    #: Of some columns, what each row has there, as the database's driver reads it.
+    given: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def table(self) -> Table:
+        return table_of(self.model)
+
+    @property
+    def key(self) -> Field[Any, Any]:
+        """
+        Raises:
+            SpecError: these rows have no key of one column, or are a part of something larger.
+        """
+        if len(self.table.key) != 1 or any(coverage.parent_links(self.table.model)):
+            raise SpecError(
+                f"{self.model._meta.label}: pseudoprincipals, and what is beside them, need a model with one table and one primary key "
+                "column."
+            )
+        return self.table.key[0]
+
+    def fillers(self) -> dict[Field[Any, Any], Placeholder]:
+        return {
+            column: filler(self.values, column, said=self.said)
+            for column in self.table.fields
+            if column is not self.key and column.name not in self.given
+        }
+
+
+def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
+    """``count`` rows under new keys, which are returned as the database's driver will read them.
+
+    Raises:
+        SpecError: nothing says how to fill a column, or the primary key cannot be random.
+    """
+    key, connection = kind.key, connections[using]
+    fillers = kind.fillers()
+    if key.name in kind.given:
+        keys = kind.given[key.name]
+        insert_with_keys(kind, keys, using=using)
+        return list(keys)
+    if conf.pseudoprincipal_keys() == "sequence" and isinstance(key, IntegerField):
+        return _insert_in_sequence(kind, fillers, count, using=using)
+    # Wide keys do not meet by chance, so nothing is asked about them. That a narrow one is taken MariaDB says itself.
+    narrow = isinstance(key, IntegerField) and not isinstance(key, BigIntegerField)
+    for look in (False, True) if connection.vendor == "mysql" or not narrow else (True,):
+        drawn = free_keys(key, count, kind.table, using=using) if look else random_keys(key, count, connection)
+        prepared = [key.get_db_prep_save(value, connection) for value in drawn]
+        if narrow and not look:
+            if _inserted_whole(kind, prepared, using=using):
+                break
+            continue
+        insert_with_keys(kind, prepared, using=using)
+        break
+    # As the driver will read them: MariaDB's takes a UUID and answers with text.
+    return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared]
+
+
+def insert_with_keys(kind: Kind, keys: Sequence[Any], *, using: str) -> None:
+    """Rows with these primary keys, prepared for the database, and placeholders in all other columns that are not given."""
+    names, rows = _filled(kind, keys, using=using)
+    raw.insert(kind.table, names, rows, using=using)
+
+
+def _inserted_whole(kind: Kind, keys: Sequence[Any], *, using: str) -> bool:
+    """`insert_with_keys`, if the database does not refuse a row, in a statement that it undoes by itself then."""
+    names, rows = _filled(kind, keys, using=using)
+    try:
+        if raw.in_one_statement(rows, using=using):
+            raw.insert(kind.table, names, rows, using=using)
+            return True
+    except IntegrityError:
+        # A key is taken; if it is something else, those that are free will say so again.
+        pass
+    return False
+
+
+def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], list[Row]]:
+    connection, count, fillers = connections[using], len(keys), kind.fillers()
+    prepared = [list(keys)]
+    for column, placeholder in fillers.items():
+        draws = 1 if placeholder.fixed else count
+        values = [column.get_db_prep_save(placeholder.make(column, None), connection) for _ in range(draws)]
+        prepared.append(values * count if placeholder.fixed else values)
+    given = {name: values for name, values in kind.given.items() if name != kind.key.name}
+    prepared += [list(values) for values in given.values()]
+    # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
+    names = [kind.key.name, *(column.name for column in fillers), *given]
+    return names, sorted(zip(*prepared, strict=True), key=lambda row: row[0])
+
+
+def _insert_in_sequence(
+    kind: Kind, fillers: Mapping[Field[Any, Any], Placeholder], count: int, *, using: str
+) -> list[Any]:
+    """For applications that cannot live with random keys: the keys then tell which rows were made together."""
+    columns = {
+        column.attname: [placeholder.make(column, None) for _ in range(count)]
+        for column, placeholder in fillers.items()
+    }
+    columns |= {kind.table.field(name).attname: list(values) for name, values in kind.given.items()}
+    rows = [kind.model(**{name: values[row] for name, values in columns.items()}) for row in range(count)]
+    return [row.pk for row in kind.model._base_manager.using(using).bulk_create(rows)]

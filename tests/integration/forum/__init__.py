@@ -1,0 +1,1 @@
+"""A forum whose pages expect a profile and settings beside every member."""

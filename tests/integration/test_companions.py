@@ -1,0 +1,300 @@
+"""Companions: what the application expects beside every user is there for pseudoprincipals too, tells nothing, and goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.core.management import call_command
+from django.db import connection
+from django.db.models import Model
+
+import edna
+from edna.engine.pseudoprincipals import factory
+from edna.testing import Person, application_dump
+from tests.installed import installed, registered, registering
+from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
+from tests.integration.forum.specs import Anonymise, Nobody
+from tests.support import edna_dump, execute, statements
+
+pytestmark = [pytest.mark.django_db]
+
+FORUM = "tests.integration.forum"
+
+
+@pytest.fixture(scope="module")
+def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def forum(forum_tables: None, db: None) -> Iterator[None]:
+    with registered(FORUM):
+        yield
+
+
+def member(name: str, *, topics: int = 2, profile: bool = True) -> Person:
+    made = Member.objects.create(name=name, email=f"{name}@example.org")
+    if profile:
+        Profile.objects.create(member=made, signature=f"yours, {name}", avatar=f"avatars/{name}.png", posts=topics)
+        Settings.objects.create(member=made, theme="dark")
+    for number in range(topics):
+        topic = Topic.objects.create(starter=made, last_poster=made, title=f"topic {number}")
+        Post.objects.create(topic=topic, author=made, text=f"first of {number}")
+    return Person.registered(made)
+
+
+@pytest.fixture
+def bea() -> Person:
+    return member("bea")
+
+
+@pytest.fixture
+def carl() -> Person:
+    return member("carl")
+
+
+def nobodies() -> list[Member]:
+    return list(Member.objects.filter(email__endswith=".invalid"))
+
+
+def test_every_pseudoprincipal_has_its_companions(bea: Person, carl: Person) -> None:
+    """Filled as the specification says: what it leaves out as in any new pseudoprincipal, without a time that tells."""
+    bea.disguise("forum.anonymise")
+    made = nobodies()
+    assert len(made) == 6
+    for nobody in made:
+        assert (nobody.profile.signature, nobody.profile.avatar.name, nobody.profile.posts) == ("[deleted]", "", 0)
+        assert nobody.profile.joined_at.year == 2000
+        assert nobody.settings.theme == "light"
+    assert not Watch.objects.exists()
+    keys = {nobody.pk for nobody in made}
+    # Drawn for themselves: they say neither whose they are nor which were made together.
+    assert keys.isdisjoint(nobody.profile.pk for nobody in made)
+    assert all(nobody.profile.pk < 0 for nobody in made)
+
+
+def test_a_thief_cannot_tell_by_them_whose_a_pseudoprincipal_is(bea: Person, carl: Person) -> None:
+    """Every column that is not a random key says the same of everybody's, in whatever order the thief looks at them."""
+    for person in (bea, carl):
+        person.disguise("forum.anonymise")
+    made = {nobody.pk for nobody in nobodies()}
+    for model, random_columns in ((Profile, {"id", "member_id"}), (Settings, {"member_id"})):
+        rows = list(model._base_manager.filter(member__in=made).values())
+        assert {row["member_id"] for row in rows} == made
+        assert len({str({name: row[name] for name in row.keys() - random_columns}) for row in rows}) == 1
+    # Neighbours by the one key are strangers by the other: pairs in the same order would be one in twelve factorial.
+    by_member = list(Profile.objects.filter(member__in=made).order_by("member_id").values_list("pk", flat=True))
+    assert by_member != sorted(by_member)
+    with nothing_lies_in_order_of_making(Profile):
+        member("dora", topics=8).disguise("forum.anonymise")
+
+
+@contextmanager
+def nothing_lies_in_order_of_making(model: type[Model]) -> Iterator[None]:
+    """PostgreSQL keeps rows where they were put: in the order of random keys, from an empty file on."""
+    table, key = model._meta.db_table, model._meta.pk.column
+    before = set(model._base_manager.values_list("pk", flat=True))
+    if connection.vendor == "postgresql":
+        execute("SET CONSTRAINTS ALL IMMEDIATE")
+        execute(f"CLUSTER {table} USING {table}_pkey")
+    yield
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {key} FROM {table} ORDER BY ctid")
+            made = [key for (key,) in cursor.fetchall() if key not in before and key < 0]
+        assert made == sorted(made)
+
+
+def test_they_go_with_it_and_nothing_is_left(bea: Person, carl: Person) -> None:
+    before, tables = application_dump(), edna_dump()
+    receipt = bea.disguise("forum.anonymise")
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+    assert edna_dump() == tables
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_who_leaves_with_the_key_takes_them_along_and_brings_them_back(
+    bea: Person, carl: Person, newest_first: bool
+) -> None:
+    before, tables = application_dump(), edna_dump()
+    receipts = [bea.disguise("forum.anonymise"), bea.disguise("forum.hush", with_key=True)]
+    receipts.append(bea.disguise("forum.leave", with_key=True))
+    for receipt in reversed(receipts) if newest_first else receipts:
+        assert bea.reveal(receipt).complete
+    assert application_dump() == before
+    assert edna_dump() == tables
+
+
+def test_what_somebody_wrote_into_one_goes_with_it(bea: Person, carl: Person) -> None:
+    """As what they have written into the pseudoprincipal's own row: it was said of nobody."""
+    before = application_dump()
+    receipt = bea.disguise("forum.anonymise")
+    Profile.objects.filter(member__in=nobodies()).update(signature="I was here", posts=7)
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+def test_what_hangs_on_one_goes_to_the_owners_own(bea: Person, carl: Person) -> None:
+    """One who follows the profile of nobody follows Bea once it was her; twice is once."""
+    receipt = bea.disguise("forum.anonymise")
+    first, second, *_ = nobodies()
+    Follower.objects.create(profile=first.profile, member=carl.user)
+    Follower.objects.create(profile=second.profile, member=first)
+    outcome = bea.reveal(receipt)
+    assert outcome.complete
+    assert set(Follower.objects.values_list("profile__member__name", "member__name")) == {
+        ("bea", "carl"),
+        ("bea", "bea"),
+    }
+    assert Profile.objects.count() == 2
+    assert not nobodies()
+
+
+def test_without_an_own_one_the_owner_gets_what_something_hangs_on() -> None:
+    """It is more than what the specification says by now, and so a reference like any other."""
+    dora, carl = member("dora", profile=False), member("carl")
+    receipt = dora.disguise("forum.anonymise")
+    first, *others = nobodies()
+    Follower.objects.create(profile=first.profile, member=carl.user)
+    assert dora.reveal(receipt).complete
+    assert Follower.objects.get().profile.member == dora.user
+    assert not Settings.objects.exclude(member=carl.user.pk).exists()
+    assert others
+    assert not nobodies()
+
+
+class Keeping(Anonymise):
+    name = "test.keeping"
+    references = {"forum.Follower.profile": "retain"}
+
+
+def test_what_is_to_stay_keeps_companion_and_pseudoprincipal(bea: Person, carl: Person) -> None:
+    with registering(Keeping):
+        receipt = bea.disguise("test.keeping")
+        first, *_ = nobodies()
+        Follower.objects.create(profile=first.profile, member=carl.user)
+        bea.reveal(receipt)
+        assert nobodies() == [first]
+        assert Follower.objects.get().profile.member == first
+        assert Settings.objects.filter(member=first).exists()
+
+
+def test_the_sweep_takes_them_along_and_a_reveal_makes_them_again(bea: Person, carl: Person) -> None:
+    """Without a row that refers to it, a pseudoprincipal is an orphan: its companions do not hold it."""
+    Post.objects.all().delete()
+    bea.disguise("forum.anonymise")
+    first, *_ = Member.objects.filter(topics__isnull=False, pk__lt=0)
+    Follower.objects.create(profile=first.profile, member=carl.user)
+    Topic.objects.exclude(starter__pk=carl.user.pk).delete()
+    call_command("edna_sweep", "--made-by-hand")
+    assert nobodies() == [first]  # somebody follows its profile
+    Follower.objects.all().delete()
+    call_command("edna_sweep", "--made-by-hand")
+    assert not nobodies()
+    assert Profile.objects.count() == Settings.objects.count() == 2
+
+
+def test_one_that_is_made_again_has_them_but_for_those_that_are_sealed(bea: Person, carl: Person) -> None:
+    before = application_dump()
+    receipt = bea.disguise("forum.anonymise")
+    left = bea.disguise("forum.leave", with_key=True)
+    call_command("edna_sweep", "--made-by-hand")
+    assert bea.reveal(left).complete
+    assert Profile.objects.count() == Settings.objects.count() == 2 + 6
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+def test_a_page_that_makes_what_is_missing_stands_in_nobodys_way(bea: Person, carl: Person) -> None:
+    """Of a kind of which everybody has one, and of which the specification has said nothing: the owner's own stays."""
+    own = Watch.objects.create(member=bea.user, level=3)
+    before = application_dump()
+    receipt = bea.disguise("forum.anonymise")
+    for nobody in nobodies():
+        Watch.objects.get_or_create(member=nobody)
+    assert bea.reveal(receipt).complete
+    assert list(Watch.objects.all()) == [own]
+    assert application_dump() == before
+
+
+def test_without_one_of_their_own_the_owner_gets_one(bea: Person) -> None:
+    receipt = bea.disguise("forum.anonymise")
+    for nobody in nobodies():
+        Watch.objects.get_or_create(member=nobody)
+    assert bea.reveal(receipt).complete
+    assert Watch.objects.get().member == bea.user
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_what_a_page_made_and_a_later_disguise_removed_stands_in_nobodys_way(bea: Person, newest_first: bool) -> None:
+    Watch.objects.create(member=bea.user, level=3)
+    before, tables = application_dump(), edna_dump()
+    receipts = [bea.disguise("forum.anonymise")]
+    for nobody in nobodies():
+        Watch.objects.get_or_create(member=nobody)
+    receipts.append(bea.disguise("forum.leave", with_key=True))
+    assert not Watch.objects.exists()
+    for receipt in reversed(receipts) if newest_first else receipts:
+        assert bea.reveal(receipt).complete
+    assert application_dump() == before
+    assert edna_dump() == tables
+
+
+def test_pseudoprincipals_of_sessions_have_them_too(bea: Person) -> None:
+    def nothing(revealed: edna.Revealed) -> None:
+        """Nothing more to do."""
+
+    with registering():
+        edna.on_reveal("test.by-hand")(nothing)
+        try:
+            before = application_dump()
+            with edna.session(bea.user, "test.by-hand") as session:
+                nobody = session.new_pseudoprincipal()
+                session.decorrelate(Post.objects.filter(author=bea.user), "author", to=nobody)
+            assert nobody.profile.signature == "[deleted]"
+            assert session.receipt is not None
+            assert bea.reveal(session.receipt).complete
+            assert application_dump() == before
+        finally:
+            edna.unregister(nothing)
+
+
+@pytest.mark.parametrize("mode", ["negative", "random", "sequence"])
+def test_keys_of_every_mode(mode: str, bea: Person, settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "PSEUDOPRINCIPAL_KEYS": mode}
+    before = application_dump()
+    receipt = bea.disguise("forum.anonymise")
+    assert all(nobody.settings and nobody.profile for nobody in nobodies())
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_each_table_takes_one_statement_however_many_there_are() -> None:
+    def made(people: int) -> list[str]:
+        sent = statements(lambda: factory.make(Nobody, Member, people, using="default"))
+        return [sql for sql in sent if "INSERT INTO" in sql]
+
+    assert len(made(2)) == len(made(40)) == 4
+
+
+@pytest.mark.once
+def test_the_number_of_statements_of_a_reveal_does_not_depend_on_them() -> None:
+    def taken(name: str, topics: int) -> tuple[int, int]:
+        person = member(name, topics=topics)
+        receipts: list[edna.Receipt] = []
+        there = statements(lambda: receipts.append(person.disguise("forum.anonymise")))
+        return len(there), len(statements(lambda: person.reveal(receipts[0])))
+
+    assert taken("few", 2) == taken("many", 15)
+
+
+@pytest.mark.once
+def test_the_checks_have_nothing_to_say_of_the_forum() -> None:
+    assert [each for each in run_checks(tags=["edna"]) if "forum" in f"{each.obj} {each.msg}".lower()] == []

@@ -1,0 +1,55 @@
+"""Checks of companions: each fires on what it is about, and stays silent on the same thing done right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edna import Decorrelate, Remove, placeholders
+from tests.unit.checks_app.models import Bench, Card, Comment, Letter, Shop, Stranger, Wallet
+from tests.unit.test_checks import Nobody, Run, ids, message, run, spec  # noqa: F401 - `run` is a fixture
+
+COMMENTS = Decorrelate(Comment, "author")
+
+
+def generator(companions: Any) -> type[Nobody]:
+    return type("Somebody", (Nobody,), {"companions": companions})
+
+
+def test_a_row_beside_each_user_of_which_nothing_is_said(run: Run) -> None:  # noqa: F811
+    found = message(run(generator({Wallet: {}}), spec(COMMENTS)), "W319")
+    assert "checks_app.Card.person" in found.msg
+    assert "Card: None" in str(found.hint)
+    assert "W319" not in ids(run(generator({Wallet: {}, Card: None}), spec(COMMENTS)))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "checks_app.Wallet",  # no model
+        Stranger,  # refers to nobody
+        Bench,  # not to a person
+        Shop,  # in two tables
+    ],
+)
+def test_what_cannot_be_a_companion(model: Any, run: Run) -> None:  # noqa: F811
+    assert "E318" in ids(run(generator({model: {}}), spec(COMMENTS)))
+    assert "E318" not in ids(run(generator({Letter: {}}), spec(COMMENTS)))
+
+
+@pytest.mark.parametrize(
+    ("check_id", "values"),
+    [("E317", {"person": 7}), ("E317", {"nonsense": 7}), ("E302", {"note": "too long for it"}), ("E312", None)],
+)
+def test_what_does_not_fill_a_companion(check_id: str, values: Any, run: Run) -> None:  # noqa: F811
+    wrong = {Card: {}} if values is None else {Wallet: values}  # nobody says who holds the card
+    assert check_id in ids(run(generator(wrong), spec(COMMENTS)))
+    assert check_id not in ids(run(generator({Wallet: {"note": placeholders.blank()}}), spec(COMMENTS)))
+
+
+def test_a_disguise_that_gives_away_what_a_pseudoprincipal_is_made_with(run: Run) -> None:  # noqa: F811
+    step = Remove(Wallet, owner=["person", "banker"])
+    assert "E320" in ids(run(generator({Wallet: {}, Card: None}), spec(step)))
+    assert "E320" not in ids(run(Nobody, spec(step)))
+    assert "E320" not in ids(run(generator({Wallet: {}, Card: None}), spec(COMMENTS, Remove(Wallet, owner="person"))))
