@@ -29,7 +29,7 @@ from django.test import RequestFactory
 import edna
 from apps.websubmit.models import User
 from edna import errors, receivers
-from edna.engine.pseudoprincipals import factory
+from edna.engine.pseudoprincipals import new_rows, random_keys
 from edna.middleware import EdnaMiddleware, RequestEdna
 from edna.models import PrincipalEntry
 from edna.testing import Person, application_dump
@@ -237,7 +237,7 @@ class TestMentions:
 
     @pytest.fixture
     def same_keys(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(factory, "_random_keys", lambda field, count, connection: [-77] * count)
+        monkeypatch.setattr(new_rows, "random_keys", lambda field, count, connection: [-77] * count)
 
     @pytest.fixture(autouse=True)
     def by_hand(self) -> Iterator[None]:
@@ -578,7 +578,8 @@ def test_a_story_of_guests_and_hosts(seed: int, monkeypatch: pytest.MonkeyPatch)
     def counted(field: Any, number: int, connection: Any) -> list[int]:
         return list(islice(counters.setdefault(field.model, count(-1, -1)), number))
 
-    monkeypatch.setattr(factory, "_random_keys", counted)
+    monkeypatch.setattr(random_keys, "random_keys", counted)
+    monkeypatch.setattr(new_rows, "random_keys", counted)
     chance = random.Random(seed)
     story = Inn(chance)
     before, tables = application_dump(), edna_dump()

@@ -21,6 +21,7 @@ from edna.db.rows.binding import (
     row_bytes,
     total_bytes,
 )
+from edna.db.rows.counting import count_beyond, counts_beyond
 from edna.db.rows.reading import any_rows, asking_for_any, counting, held_values, holding, read, read_where, take
 from edna.db.rows.tables import Row, Table, table_of
 from edna.db.rows.updating import update
@@ -34,7 +35,9 @@ __all__ = [
     "any_rows",
     "asking_for_any",
     "check_deferred",
+    "count_beyond",
     "counting",
+    "counts_beyond",
     "delete",
     "delete_where",
     "held_values",

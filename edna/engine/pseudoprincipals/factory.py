@@ -16,8 +16,8 @@ from edna.crypto.keys import SecretKey, generate_key_pairs
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.graph.references import reference_of
-from edna.engine.pseudoprincipals import companions
-from edna.engine.pseudoprincipals.new_rows import Kind, insert_new, insert_with_keys
+from edna.engine.pseudoprincipals import companions, new_rows
+from edna.engine.pseudoprincipals.new_rows import Kind, insert_new
 from edna.keypool import pool
 from edna.spec import Pseudoprincipal
 from edna.store import Entry, add_entries, add_free_entries
@@ -111,7 +111,7 @@ def insert_again(
     taken = {key for (key,) in raw.read(table, table.key_names, [(key,) for key in keys], lock=True, using=using)}
     missing = [key for key in keys if key not in taken]
     if missing:
-        insert_with_keys(_kind(generator, model), missing, using=using)
+        new_rows.insert_again(_kind(generator, model), missing, using=using)
     renamed = zip(
         sorted(taken, key=str), _insert_rows(generator, model, len(taken), using=using) if taken else (), strict=True
     )

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import IntegrityError, connections
-from django.db.models import BigIntegerField, Field, IntegerField, Model
+from django.db.models import AutoField, BigIntegerField, Field, IntegerField, Model
 
 from edna import conf, coverage
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.pseudoprincipals.random_keys import free_keys, random_keys
 from edna.errors import SpecError
+from edna.key_ranges import key_range
 from edna.placeholders import Placeholder
 from edna.spec import filler
 
@@ -72,6 +73,7 @@ def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
         return list(keys)
     if conf.pseudoprincipal_keys() == "sequence" and isinstance(key, IntegerField):
         return _insert_in_sequence(kind, fillers, count, using=using)
+    _count_on(kind, using=using)
     # Wide keys do not meet by chance, so nothing is asked about them. That a narrow one is taken MariaDB says itself.
     narrow = isinstance(key, IntegerField) and not isinstance(key, BigIntegerField)
     for look in (False, True) if connection.vendor == "mysql" or not narrow else (True,):
@@ -83,8 +85,16 @@ def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
             continue
         insert_with_keys(kind, prepared, using=using)
         break
+    _have_counted_on(kind, using=using)
     # As the driver will read them: MariaDB's takes a UUID and answers with text.
     return [str(k) if connection.vendor == "mysql" and isinstance(k, uuid.UUID) else k for k in prepared]
+
+
+def insert_again(kind: Kind, keys: Sequence[Any], *, using: str) -> None:
+    """Rows under keys that `insert_new` has drawn once, and that nobody has."""
+    _count_on(kind, using=using)
+    insert_with_keys(kind, keys, using=using)
+    _have_counted_on(kind, using=using)
 
 
 def insert_with_keys(kind: Kind, keys: Sequence[Any], *, using: str) -> None:
@@ -118,6 +128,28 @@ def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], 
     # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
     names = [kind.key.name, *(column.name for column in fillers), *given]
     return names, sorted(zip(*prepared, strict=True), key=lambda row: row[0])
+
+
+def _counted_from(kind: Kind, *, using: str) -> int | None:
+    return key_range(kind.key, connections[using]).counted_from if isinstance(kind.key, AutoField) else None
+
+
+def _count_on(kind: Kind, *, using: str) -> None:
+    """Before rows come in between: let InnoDB count on from beyond the keys that are drawn. It does so after a row that stood there."""
+    number = _counted_from(kind, using=using)
+    if number is None or connections[using].vendor != "mysql":
+        return
+    if not raw.counts_beyond(kind.table, number, using=using):
+        one = replace(kind, given={name: values[:1] for name, values in kind.given.items()})
+        insert_with_keys(one, [number], using=using)
+        raw.delete(kind.table, [(number,)], using=using)
+
+
+def _have_counted_on(kind: Kind, *, using: str) -> None:
+    """The same for SQLite, which takes it once the table has had a row."""
+    number = _counted_from(kind, using=using)
+    if number is not None and connections[using].vendor == "sqlite":
+        raw.count_beyond(kind.table, number, using=using)
 
 
 def _insert_in_sequence(

@@ -14,13 +14,12 @@ from django.db import connections
 from django.db.models import Field, IntegerField, UUIDField
 from django.db.models.fields import CharField
 
-from edna import conf, placeholders
+from edna import placeholders
 from edna.db import rows as raw
 from edna.db.rows import Table
 from edna.errors import SpecError
+from edna.key_ranges import key_range
 
-#: The largest integer that JavaScript reads exactly: admin pages and JSON APIs round anything beyond.
-_SAFE_INTEGER: Final = 2**53 - 1
 #: How often keys are drawn again because rows have them already.
 _DRAWS: Final = 20
 
@@ -44,17 +43,8 @@ def random_keys(field: Field[Any, Any], count: int, connection: Any) -> list[Any
     if isinstance(field, UUIDField):
         return [uuid.uuid4() for _ in range(count)]
     if isinstance(field, IntegerField):
-        low, high = connection.ops.integer_field_range(field.get_internal_type())
-        low, high = max(low or -_SAFE_INTEGER, -_SAFE_INTEGER), min(high or _SAFE_INTEGER, _SAFE_INTEGER)
-        if conf.pseudoprincipal_keys() == "negative":
-            if low >= 0:
-                raise SpecError(
-                    f"{field.model._meta.label} has an unsigned primary key, so pseudoprincipals cannot have negative ones: "
-                    'set EDNA["PSEUDOPRINCIPAL_KEYS"] to "random" or "sequence".'
-                )
-            return _random_integers(low + 1, -1, count)
-        # The upper half: far from the rows that exist. The table's auto-increment goes on from the highest of them.
-        return _random_integers(high // 2, high - 1, count)
+        found = key_range(field, connection)
+        return _random_integers(found.lowest, found.highest, count)
     if isinstance(field, CharField):
         return [placeholders.random_string().make(field, None) for _ in range(count)]
     raise SpecError(
