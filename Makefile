@@ -7,6 +7,7 @@ PYTEST ?=
 BENCH ?=
 SCENARIO ?= websubmit-paced
 LOAD ?=
+MATRIX ?=
 APP ?= websubmit
 DATABASES ?= sqlite,mariadb,postgres
 EXAMPLES ?= 1000
@@ -15,7 +16,7 @@ PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constrain
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures clean
+.PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures release test-matrix clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -45,6 +46,9 @@ test-deep: $(VENV)/.dev ## Tell thousands of new stories about the zoo (tests/pr
 	@EDNA_DEEP=1 $(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
 	@EDNA_TEST_PEOPLE=16000 $(BIN)/python -m benchmarks.kit.servers run --databases mariadb -- python -m pytest -q tests/workers/test_ten_kills.py $(PYTEST)
 
+test-matrix: ## Run the quick part under other Pythons, Djangos and database servers, in systems of their own (root): MATRIX='--columns trixie'
+	@$$(.ci/find-python) .ci/matrix.py $(MATRIX) $(if $(PYTEST),-- $(PYTEST))
+
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
@@ -69,6 +73,9 @@ docs: build/venv-docs/.made ## Build the documentation site, with search and the
 
 pictures: $(VENV)/.dev ## Renew the pictures of pages in docs/pictures, from what the browser tests see
 	@$(BIN)/python .ci/pictures.py
+
+release: build/venv-release/.made ## Build sdist and wheel, check them, list what they bring, and follow the README with the wheel alone
+	@build/venv-release/bin/python .ci/release.py
 
 clean: ## Remove what the targets made: .venv, build, var (the sample site's data and keys) and caches
 	rm -rf $(VENV) build dist var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

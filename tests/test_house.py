@@ -11,6 +11,7 @@ import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -183,14 +184,33 @@ def test_the_tools_of_docs_and_release_are_pinned() -> None:
     assert {*pins()} & {*pins(".ci/tools.txt")} == set(), "one file pins a package"
 
 
-def test_every_page_of_the_docs_is_in_the_navigation_of_the_site() -> None:
-    """`docs/sources.py` takes it from the index; a line that it cannot read would leave a page out."""
-    spec = importlib.util.spec_from_file_location("sources", ROOT / "docs" / "sources.py")
+def test_a_release_takes_what_was_unreleased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = loaded(".ci/release.py")
+    changelog = tmp_path / "CHANGELOG.md"
+    changelog.write_text("# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A wish.\n")
+    monkeypatch.setattr(release, "CHANGELOG", changelog)
+    release.cut()
+    assert {name: text.strip() for name, text in release.sections().items()} == {
+        "Unreleased": "",
+        PYPROJECT["project"]["version"]: "### Added\n\n- A wish.",
+    }
+    with pytest.raises(release.Wrong, match="raise the version"):
+        release.cut()
+
+
+def loaded(path: str) -> ModuleType:
+    """A script of the repository that is no module of a package."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
-    sources = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sources)
-    shown = sources.navigation((ROOT / "docs" / "index.md").read_text())
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_of_the_docs_is_in_the_navigation_of_the_site() -> None:
+    """`docs/sources.py` takes it from the index; a line that it cannot read would leave a page out."""
+    shown = loaded("docs/sources.py").navigation((ROOT / "docs" / "index.md").read_text())
     pages = [str(page.relative_to(ROOT).with_suffix("")) for page in (ROOT / "docs").rglob("*.md")]
     assert [page for page in pages if shown.count(f"<{page}>") != 1] == []
 

@@ -2,6 +2,10 @@
 
 Code is typed into the shell line by line, as a paste arrives in a terminal. So a block that the interactive interpreter does not
 take (no empty line below a `with`, an empty line inside a function) fails here, as it does for whoever tries the page.
+
+    python tests/acceptance/newcomer.py README.md docs/tutorial.md
+
+follows pages with what is installed for that Python, and nothing of this repository but the pages: `make release` has it do so.
 """
 
 from __future__ import annotations
@@ -84,13 +88,14 @@ class Shell:
 class Project:
     """A new Django project, as `startproject mysite` makes it, that the blocks of a page work on."""
 
-    def __init__(self, where: Path) -> None:
+    def __init__(self, where: Path, *, installed: bool = False) -> None:
+        """With ``installed`` the library is not that of this repository."""
         self.where = where
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("EDNA_", "DJANGO_"))}
         self.environment = inherited | {
             "EDNA_MAC_KEY": "0123456789abcdef" * 4,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": f"{where}:{ROOT}",
+            "PYTHONPATH": str(where) if installed else f"{where}:{ROOT}",
         }
         self._shell: Shell | None = None
         self.run("python -m django startproject mysite .", DJANGO_SETTINGS_MODULE="")
@@ -178,6 +183,21 @@ class Project:
         return ran
 
 
+def main(pages: list[str]) -> None:
+    for page in pages:
+        with tempfile.TemporaryDirectory() as where:
+            project = Project(Path(where), installed=True)
+            found = Path(project.run("python -c 'import edna; print(edna.__file__)'").strip())
+            assert ROOT / "edna" not in found.parents, "the library of this repository would be used"
+            ran = project.follow(page)
+            project.close()
+        print(f"{page}: {ran} blocks, with {found.parent}")
+
+
 def _agrees(printed: str, shown: str) -> bool:
     pattern = ".*?".join(re.escape(part) for part in shown.strip().split("…"))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
