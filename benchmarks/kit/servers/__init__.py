@@ -14,17 +14,27 @@ what was committed against the server being killed. Redis keeps nothing at all.
 """
 
 from benchmarks.kit.servers.brokers import private_redis
-from benchmarks.kit.servers.databases import DATABASES, database, private_database, private_mariadb, private_postgres
+from benchmarks.kit.servers.databases import (
+    DATABASES,
+    KNOWN,
+    database,
+    private_database,
+    private_mariadb,
+    private_mysql,
+    private_postgres,
+)
 from benchmarks.kit.servers.server import Server, ServerError, in_memory
 
 __all__ = [
     "DATABASES",
+    "KNOWN",
     "Server",
     "ServerError",
     "database",
     "in_memory",
     "private_database",
     "private_mariadb",
+    "private_mysql",
     "private_postgres",
     "private_redis",
 ]

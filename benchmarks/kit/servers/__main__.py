@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.kit.servers import DATABASES, ServerError, database
+from benchmarks.kit.servers import DATABASES, KNOWN, ServerError, database
 from benchmarks.kit.servers import __doc__ as description
 from benchmarks.kit.servers.server import STOP_SECONDS
 
@@ -61,11 +61,11 @@ def main() -> int:
     )
     actions = parser.add_subparsers(dest="action", required=True)
     run = actions.add_parser("run", help="run a command once for each database")
-    run.add_argument("--databases", default=",".join(DATABASES), help="comma-separated, of: %(default)s")
+    run.add_argument("--databases", default=",".join(DATABASES), help="comma-separated, of: %(default)s, mysql")
     run.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
     arguments = parser.parse_args()
     databases = arguments.databases.split(",")
-    if unknown := set(databases) - set(DATABASES):
+    if unknown := set(databases) - set(KNOWN):
         parser.error(f"unknown database: {', '.join(sorted(unknown))}")
 
     def interrupted(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""MariaDB and PostgreSQL as private servers, each with an empty database `edna`."""
+"""MariaDB, MySQL and PostgreSQL as private servers, each with an empty database `edna`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from urllib.parse import quote
 
 from benchmarks.kit.servers.server import Server, in_memory, private_directory, program
 
+#: Those of `make test`.
 DATABASES = ("sqlite", "mariadb", "postgres")
+#: MySQL cannot be installed beside MariaDB everywhere: it runs where somebody asks for it.
+KNOWN = (*DATABASES, "mysql")
 
 
 @contextlib.contextmanager
@@ -45,6 +48,34 @@ def private_mariadb(*, parent: Path | None = None, to_be_killed: bool = False) -
                     *("--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"),
                 ]
             )
+            server.start()
+            subprocess.run([*as_root, "--execute=CREATE DATABASE edna"], check=True)
+            yield server
+
+
+@contextlib.contextmanager
+def private_mysql(*, parent: Path | None = None, to_be_killed: bool = False) -> Iterator[Server]:
+    """A MySQL with an empty database `edna`, below `parent` (default: the system's temporary directory)."""
+    daemon, client = program("mysqld", package="mysql-server"), program("mysql", package="mysql-client")
+    with private_directory("mysql", parent) as (directory, user):
+        socket = directory / "socket"
+        as_root = [client, "--no-defaults", f"--socket={socket}", "--user=root"]
+
+        def ready() -> bool:
+            return subprocess.run([*as_root, "--execute=SELECT 1"], capture_output=True, check=False).returncode == 0
+
+        basis = [daemon, "--no-defaults", f"--datadir={directory}/data", f"--tmpdir={directory}"]
+        command = [
+            *(*basis, f"--socket={socket}", f"--pid-file={directory}/pid", "--skip-networking", "--disable-log-bin"),
+            *("--mysqlx=OFF", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_unicode_ci"),
+            *("--max-allowed-packet=64M", "--innodb-buffer-pool-size=256M", "--innodb-flush-log-at-trx-commit=2"),
+            *("--innodb-fast-shutdown=2", "--performance-schema=OFF", "--max-connections=200"),
+        ]
+        if not to_be_killed:
+            command.append("--innodb-doublewrite=OFF")  # a page half written could not be put together again
+        url = f"mysql://root@/edna?socket={quote(str(socket))}"
+        with contextlib.closing(Server("MySQL", directory, user, command, url, ready)) as server:
+            server.run([*basis, "--initialize-insecure"])
             server.start()
             subprocess.run([*as_root, "--execute=CREATE DATABASE edna"], check=True)
             yield server
@@ -100,5 +131,6 @@ def private_database(name: str, *, parent: Path | None = None) -> Iterator[str]:
         with tempfile.TemporaryDirectory(dir=parent or in_memory()) as directory:
             yield f"sqlite:///{directory}/site.sqlite3"
     else:
-        with (private_mariadb if name == "mariadb" else private_postgres)(parent=parent) as server:
+        made = {"mariadb": private_mariadb, "mysql": private_mysql, "postgres": private_postgres}[name]
+        with made(parent=parent) as server:
             yield server.url

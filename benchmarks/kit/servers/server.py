@@ -91,7 +91,7 @@ class Server:
 
     def stop(self) -> None:
         self._end(
-            signal.SIGTERM if self.name == "MariaDB" else signal.SIGINT
+            signal.SIGTERM if self.name in ("MariaDB", "MySQL") else signal.SIGINT
         )  # PostgreSQL's SIGTERM waits for its clients
 
     def kill(self) -> None:
