@@ -11,9 +11,15 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
 from edna import registry
-from edna.checks.companions import check_companions, check_given_away
 from edna.checks.overlaps import twice_changed
-from edna.checks.pseudoprincipals import check_generator, check_primary_key, find_generator, needs_pseudoprincipals
+from edna.checks.pseudoprincipals.companions import check_companions, check_given_away
+from edna.checks.pseudoprincipals.generators import (
+    check_generator,
+    check_primary_key,
+    find_generator,
+    needs_pseudoprincipals,
+)
+from edna.checks.pseudoprincipals.urls import check_urls
 from edna.checks.relations import check_relations
 from edna.checks.settings import principal_models
 from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, usable_steps
@@ -52,6 +58,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
     # A generator serves many disguises: what is wrong with it is said once.
     for pair in generators:
         messages += [*check_generator(*pair), *check_companions(*pair)]
+    messages += check_urls(generators)
     for model in decorrelated:
         messages += check_primary_key(model)
     return messages

@@ -1180,7 +1180,7 @@ def test_sample_site_passes() -> None:
 
 def test_every_check_is_documented_and_tested() -> None:
     pattern = re.compile(r"\b[EW]\d{3}\b")
-    files = [*(ROOT / "edna/checks").glob("*.py"), ROOT / "edna/operations/checks.py"]
+    files = [*(ROOT / "edna/checks").rglob("*.py"), ROOT / "edna/operations/checks.py"]
     source = {found for path in files for found in pattern.findall(path.read_text())}
     documented = [
         match[1] for match in re.finditer(r"^\| edna\.([EW]\d{3}) \|", (ROOT / "docs/checks.md").read_text(), re.M)

@@ -10,7 +10,7 @@ from django.db.models import ForeignKey, Model
 
 from edna import coverage
 from edna.checks.columns import check_columns
-from edna.checks.pseudoprincipals import check_primary_key, check_values
+from edna.checks.pseudoprincipals.generators import check_primary_key, check_values
 from edna.checks.steps import is_table, name_of, usable_steps
 from edna.companions import Companion, companions_of, link_of
 from edna.coverage import one_each, parent_links, same_table
