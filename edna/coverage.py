@@ -44,6 +44,11 @@ class Relation:
         return bool(self.field.remote_field.parent_link)
 
     @property
+    def on_delete(self) -> Any:
+        """What the model says, also where a library has put something around it (django-polymorphic does)."""
+        return _on_delete(self.field)
+
+    @property
     def is_set_by_django(self) -> bool:
         """``SET_NULL``, ``SET_DEFAULT`` or ``SET(...)``: the model says what the column becomes."""
         return _value_on_delete(self.field) is not None
@@ -56,12 +61,19 @@ class Relation:
     @property
     def changed_by_database(self) -> bool:
         """``DB_CASCADE`` and its like: the database follows the removal by itself, and nothing would be recorded."""
-        return hasattr(self.field.remote_field.on_delete, "on_delete_sql")
+        return hasattr(self.on_delete, "on_delete_sql")
+
+
+def _on_delete(field: ForeignKey[Any, Any]) -> Any:
+    on_delete = field.remote_field.on_delete
+    while callable(inside := getattr(on_delete, "action", None)):
+        on_delete = inside
+    return on_delete
 
 
 def _value_on_delete(field: ForeignKey[Any, Any]) -> Any:
     """What makes the value, or None for an ``on_delete`` that leaves the column alone."""
-    on_delete = field.remote_field.on_delete
+    on_delete = _on_delete(field)
     if on_delete is SET_NULL:
         return lambda: None
     if on_delete is SET_DEFAULT:
@@ -211,9 +223,9 @@ def uncovered_generic_keys(disguise: type[Disguise]) -> list[tuple[GenericForeig
     """``GenericForeignKey``s and the removed models that they may point at: no constraint watches them."""
     uncovered = []
     for model in apps.get_models():
-        for key in model._meta.private_fields:
-            # Proxies and multi-table children inherit the keys of their parents, where they are listed already.
-            if not isinstance(key, GenericForeignKey) or key.model is not model or kept(disguise, model, key.name):
+        # Proxies and multi-table children inherit the keys of their parents, where they are listed already.
+        for key in generic_keys(model):
+            if kept(disguise, model, key.name):
                 continue
             targets = [
                 target

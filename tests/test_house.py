@@ -31,6 +31,7 @@ EDGES = {
     "middleware",
     "receivers",
     "reports",
+    "scaffold",
     "tasks",
     "testing",
     "urls",

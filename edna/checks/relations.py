@@ -16,7 +16,7 @@ from edna.checks.settings import principal_models
 from edna.checks.steps import is_table, name_of
 from edna.coverage import Relation, same_table
 from edna.naming import import_of_namesake, is_of_others, written_model, written_step
-from edna.remedies import Gap
+from edna.remedies import Gap, is_of_principals
 from edna.spec import Decorrelate, Disguise, Keep, Modify, Remove, Transformation
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
@@ -68,8 +68,7 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     modifications = [step for step in disguise.steps() if isinstance(step, Modify) and step.where is None]
     for relation in coverage.emptied_relations(disguise):
         model, link = relation.model, relation.field.name
-        concrete = model._meta.concrete_model
-        if concrete in principals or relation.target._meta.concrete_model not in principals:
+        if is_of_principals(model, principal_models()) or relation.target._meta.concrete_model not in principals:
             continue  # rows of other people, who stay; or of something that is nobody
         # Those of another owner, and those with a condition, leave rows of this one out.
         replaced = {

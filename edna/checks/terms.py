@@ -30,7 +30,7 @@ def check_returning(disguise: type[Disguise]) -> list[CheckMessage]:
         if isinstance(step.returning, Mapping):
             messages += _values(disguise, step)
         elif step.returning is NOTHING:
-            messages += _nothing(disguise, step, removals)
+            messages += cannot_stay_away(disguise, step, removals)
         elif step.returning not in (None, AS_IT_WAS):
             messages.append(
                 Error(
@@ -77,7 +77,7 @@ def _problem(step: Remove, field: Field[Any, Any]) -> str | None:
     return None
 
 
-def _nothing(disguise: type[Disguise], step: Remove, removals: Iterable[Remove]) -> Iterator[CheckMessage]:
+def cannot_stay_away(disguise: type[Disguise], step: Remove, removals: Iterable[Remove]) -> Iterator[CheckMessage]:
     """Rows that stay away must be nobody's need."""
     model = step.model._meta.concrete_model or step.model
     staying = {each.model._meta.concrete_model for each in removals if each.returning is NOTHING}
@@ -130,10 +130,10 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
         if step.returning in (AS_IT_WAS, NOTHING):
             continue
         said = step.returning if isinstance(step.returning, Mapping) else {}
-        rights = [field for field in _rights_of(step.model) if field.name not in said]
+        rights = [field for field in rights_of(step.model) if field.name not in said]
         if rights:
             names = ", ".join(field.name for field in rights)
-            values = ", ".join(f'"{field.name}": {_without(field)!r}' for field in rights)
+            values = ", ".join(f'"{field.name}": {without(field)!r}' for field in rights)
             yield Warning(
                 f"{written(step)}: {names} of {step.model._meta.label} look{'s' if len(rights) == 1 else ''} like rights, and nothing "
                 "says how they come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
@@ -154,7 +154,7 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
             )
 
 
-def _rights_of(model: type[Model]) -> list[Field[Any, Any]]:
+def rights_of(model: type[Model]) -> list[Field[Any, Any]]:
     """Columns of a principal's own row, in whichever table, that look like rights."""
     principals = {principal._meta.concrete_model for principal in principal_models()}
     concrete = model._meta.concrete_model or model
@@ -169,7 +169,7 @@ def _rights_of(model: type[Model]) -> list[Field[Any, Any]]:
     ]
 
 
-def _without(field: Field[Any, Any]) -> Any:
+def without(field: Field[Any, Any]) -> Any:
     """A value that gives no right, as far as the column's type tells."""
     if isinstance(field, BooleanField):
         return False

@@ -1,0 +1,1 @@
+"""First drafts of disguises: what ``manage.py edna_scaffold`` writes, from model definitions alone."""

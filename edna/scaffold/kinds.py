@@ -1,0 +1,79 @@
+"""What a table that leads to a person is for: a log, a token, a profile, a table between two others. By its name and its keys; a guess.
+
+Reads model definitions, never rows. A wrong guess is a wrong comment, or a row that does not come back: the draft marks both.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import Any, Final
+
+from django.apps import apps
+from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, ManyToManyField, Model
+
+from edna.coverage import Relation
+from edna.remedies import Models, grants
+
+
+class Kind(enum.Enum):
+    RIGHTS = "rights"
+    TOKEN = "token"  # noqa: S105 - a word for what tables are for
+    SESSION = "session"
+    LOG = "log"
+    THROUGH = "through table"
+    PROFILE = "profile"
+    PLAIN = "plain"
+
+
+#: Whoever left should not find the door open on their return, nor anybody else.
+NEVER_BACK: Final = frozenset({Kind.RIGHTS, Kind.TOKEN, Kind.SESSION})
+_WORDS: Final = {
+    Kind.TOKEN: {"token", "tokens", "apikey", "nonce"},
+    Kind.SESSION: {"session", "sessions"},
+    Kind.LOG: {"log", "logs", "history", "historical", "audit", "activity", "action", "trail"},
+}
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+
+def kind_of(model: type[Model], *, principals: Models) -> Kind:
+    if grants(model, principals):
+        return Kind.RIGHTS
+    words = {word.lower() for word in _WORD.findall(model.__name__)}
+    if model._meta.label == "admin.LogEntry":
+        return Kind.LOG
+    for kind, names in _WORDS.items():
+        if words & names:
+            return kind
+    if is_through(model):
+        return Kind.THROUGH
+    if any(field.unique and field.related_model in principals for field in model._meta.local_concrete_fields):
+        return Kind.PROFILE
+    return Kind.PLAIN
+
+
+def is_through(model: type[Model]) -> bool:
+    """Whether a many-to-many relation uses it, hidden or by name."""
+    return any(
+        isinstance(field, ManyToManyField) and field.remote_field.through is model
+        for each in apps.get_models()
+        for field in each._meta.local_many_to_many
+    )
+
+
+def on_delete_of(relation: Relation) -> str:
+    """As it is written in the model."""
+    on_delete: Any = relation.on_delete
+    if relation.is_set_by_django and on_delete not in (SET_NULL, SET_DEFAULT):
+        return "SET(...)"
+    return str(getattr(on_delete, "__name__", type(on_delete).__name__))
+
+
+def goes_along(relation: Relation) -> bool:
+    """Whether Django, or the database, deletes the row with what it points at."""
+    return relation.on_delete is CASCADE or on_delete_of(relation) == "DB_CASCADE"
+
+
+def is_left_alone(relation: Relation) -> bool:
+    """Whether nobody minds that it points at nothing: neither Django nor the database."""
+    return relation.on_delete is DO_NOTHING and not relation.is_enforced

@@ -1,0 +1,178 @@
+"""A first draft of a disguise: a module that runs, and after which the checks say nothing but what a person has to decide."""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.checks import run_checks
+from django.core.management import CommandError, call_command
+
+from edna import registry, schedules
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """The module that the command writes for an application and its principals: ``write(package, "Person", ...)``."""
+    for name in ("_disguises", "_pseudoprincipals", "_by_hand"):
+        monkeypatch.setattr(registry, name, {})
+    monkeypatch.setattr(schedules, "_schedules", {})
+
+    def write(package: str | None, *principals: str, **options: Any) -> str:
+        if package is not None:
+            settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, package]
+            label = next(config.label for config in apps.get_app_configs() if config.name == package)
+            principals = tuple(f"{label}.{name}" for name in principals)
+        settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": [*principals]}
+        out = io.StringIO()
+        call_command("edna_scaffold", stdout=out, stderr=io.StringIO(), **options)
+        return out.getvalue()
+
+    return write
+
+
+def run_module(text: str) -> list[str]:
+    """What the checks say of the module's classes once it is imported: the ids."""
+    exec(compile(text, "disguises.py", "exec"), {"__name__": "draft.disguises"})
+    return [str(message.id) for message in run_checks(tags=["edna"]) if str(message.obj).startswith("draft.")]
+
+
+def steps_of(text: str) -> dict[str, str]:
+    """The steps of a module on one line each, with the comments above them."""
+    lines, found = text.splitlines(), {}
+    lists = [
+        node.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List)
+    ]
+    for step in [step for each in lists for step in each.elts]:
+        above = itertools.takewhile(lambda line: line.strip().startswith("#"), reversed(lines[: step.lineno - 1]))
+        found[ast.unparse(step).replace("'", '"')] = " ".join(line.strip(" #") for line in reversed([*above]))
+    return found
+
+
+LIBRARY = ("tests.unit.draft_app", "Patron")
+
+
+@pytest.mark.parametrize(
+    ("package", "principals", "decide"),
+    [
+        ("tests.unit.draft_app", ["Patron"], []),
+        ("tests.unit.checks_app", ["Person", "Officer", "Guest", "UnsignedPerson"], []),
+        ("tests.integration.schemas", ["Keeper", "Citizen", "Player", "Actor", "Painter"], []),
+        ("tests.zoo", ["Citizen", "Party", "Reader", "Artist", "Customer"], []),
+        ("tests.lobsters", ["User"], []),
+        (None, ["websubmit.User", "lobsters_sim.User", "hotcrp_sim.ContactInfo"], []),
+    ],
+)
+def test_the_checks_are_silent_but_for_what_a_person_decides(
+    write: Write, tmp_path: Path, package: str | None, principals: list[str], decide: list[str]
+) -> None:
+    """The module runs, registers a disguise for each kind of principal, and is as formatters have it; the same again each time."""
+    text = write(package, *principals)
+    again = io.StringIO()
+    call_command("edna_scaffold", stdout=again, stderr=io.StringIO())
+    assert again.getvalue() == text
+    assert run_module(text) == decide
+    assert len(registry.disguises()) == len(principals)
+    (tmp_path / "disguises.py").write_text(text)
+    ruff = [sys.executable, "-m", "ruff"]
+    for arguments in (["format", "--diff", "--line-length=88"], ["check", "--select=E,F", "--line-length=88"]):
+        done = subprocess.run([*ruff, *arguments, "--isolated", tmp_path], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
+    steps = steps_of(write(*LIBRARY))
+    for step, reason in {
+        'Remove(DraftAppAnswer, owner="patron")': "Cascade: it goes with the account.",
+        'Remove(LineMark, owner="line__answer__patron")': "Cascade: it goes with its AnswerLine.",
+        'Remove(Dossier, owner="patron")': "Profile: one to one",
+        'Remove(ActivityLog, owner="patron")': "Log: what this person did.",
+        'Remove(ReadingToken, owner="patron", returning=edna.NOTHING)': "Token: ",
+        'Remove(Team.members.through, owner="patron")': "Through table: Team.members.",
+        'Remove(Patron.wishes.through, owner="patron")': "Through table: Patron.wishes.",
+        'Remove(Swap, owner=["giver", "taker"])': "Shared: it goes when the last of these people leaves",
+        'Remove(SwapNote, owner=["swap__giver", "swap__taker"])': "Cascade: it goes with its Swap.",
+        'Decorrelate(Branch, owner="patron")': "Tree: rows of others hang below (draft_app.Branch.parent)",
+        'Decorrelate(Chain, owner="patron")': "Tree: ",
+        'Modify(Entry, owner="parent__folder__patron", set={"parent": None})': "moves to the top",
+        'Decorrelate(Loan, owner="patron")': "Kept by the site (PROTECT)",
+        'Modify(Loan, owner="patron", set={"email": ""})': "what would still say whose they were",
+        'Decorrelate(Shelf, owner="patron")': "draft_app.Copy.shelf (PROTECT) needs these rows",
+        'Modify(Guestbook, owner="patron", set={"author_name": None, "ip_address": "0.0.0.0"})': "These rows stay.",
+        'Modify(Patron, owner="warden", set={"warden": None})': "Another person's account",
+        'Remove(Sticker, owner="answer__patron")': "Cascade: ",
+        'Keep(Sticker, "on")': "Decide: generic",
+        'Keep(Counter, "folder")': "Decide: its model says that this may point at nothing",
+        'Remove(Patron, returning={"is_staff": False})': "Rights do not come back",
+    }.items():
+        assert reason in steps.get(step, "missing"), step
+    assert "Decide: it keeps remarks." in steps['Decorrelate(Loan, owner="patron")']
+
+
+def test_what_a_model_empties_is_listed(write: Write) -> None:
+    assert "    #   draft_app.Guestbook.patron (SET_NULL)\n" in write(*LIBRARY)
+
+
+def test_rows_of_two_principal_models_have_a_disguise_each(write: Write) -> None:
+    text = write("tests.unit.checks_app", "Person", "Guest")
+    assert "class DeleteAccountPerson(" in text
+    assert 'name = "checks_app.delete-account-guest"' in text
+    assert "class DeleteAccountGuest(" not in write(
+        None, "checks_app.Person", "checks_app.Guest", model="checks_app.person"
+    )
+
+
+def test_one_application_alone_keeps_the_account(write: Write) -> None:
+    """What leads to a person elsewhere stays, and so does who they are."""
+    text = write(None, "lobsters_sim.User", "websubmit.User", applications=["websubmit"])
+    assert 'name = "websubmit.leave"' in text
+    assert list(steps_of(text)) == ['Remove(Answer, owner="author")']
+    assert run_module(text) == []
+
+
+def test_an_application_without_tables_of_people_is_refused(write: Write) -> None:
+    with pytest.raises(CommandError, match="nothing to write"):
+        write(None, "websubmit.User", applications=["sessions"])
+    with pytest.raises(CommandError, match="No application is called 'shop'"):
+        write(None, "websubmit.User", applications=["shop"])
+    with pytest.raises(CommandError, match="no principal model"):
+        write(None, "websubmit.User", model="websubmit.Answer")
+
+
+def test_a_file_is_never_overwritten_unasked(write: Write, tmp_path: Path) -> None:
+    path = tmp_path / "privacy" / "disguises.py"
+    assert write(*LIBRARY, output=str(path)) == ""
+    text = path.read_text()
+    path.write_text("mine")
+    with pytest.raises(CommandError, match="--force"):
+        write(None, "draft_app.Patron", output=str(path))
+    assert path.read_text() == "mine"
+    write(None, "draft_app.Patron", output=str(path), force=True)
+    assert path.read_text() == text
+    with pytest.raises(CommandError, match="goes with --output"):
+        write(None, "draft_app.Patron", force=True)
+
+
+def test_a_name_that_is_taken_is_refused(write: Write, tmp_path: Path) -> None:
+    run_module(write(*LIBRARY, name="library.leave"))
+    with pytest.raises(CommandError, match="registered already"):
+        write(None, "draft_app.Patron", name="library.leave", output=str(tmp_path / "disguises.py"))
+
+
+def test_the_result_can_be_json(write: Write, tmp_path: Path) -> None:
+    document = json.loads(write(*LIBRARY, json=True))
+    assert [disguise["name"] for disguise in document["disguises"]] == ["draft_app.delete-account"]
+    assert document["decisions"] == document["module"].count("Decide:") > 5
