@@ -147,11 +147,13 @@ class Modify(_Owned):
 class Decorrelate(_Owned):
     """Re-point ``owner`` to pseudoprincipals: one per row, one per distinct value of ``group_by``, or one for ``ALL``.
 
-    Of several owners, each is re-pointed for itself, where it is the principal.
+    Of several owners, each is re-pointed for itself, where it is the principal. Steps, and owners of one, that are ``together`` by the same
+    word share pseudoprincipals where their groups have the same values: ``group_by=["pk"]`` of topics and ``["topic"]`` of posts.
     """
 
     where: Q | None = None
     group_by: Sequence[str] | _All = ()
+    together: str | None = None
 
     @property
     def column(self) -> str:

@@ -19,6 +19,7 @@ from edna.checks.pseudoprincipals.generators import (
     find_generator,
     needs_pseudoprincipals,
 )
+from edna.checks.pseudoprincipals.sharing import check_together
 from edna.checks.pseudoprincipals.urls import check_urls
 from edna.checks.relations import check_relations
 from edna.checks.settings import principal_models
@@ -74,6 +75,7 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
         found += check_step(disguise, step)
     found += [
         *_unused_params(disguise),
+        *check_together(disguise),
         *twice_changed(disguise),
         *check_relations(disguise),
         *check_returning(disguise),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from edna import Decorrelate, Remove, placeholders
-from tests.unit.checks_app.models import Bench, Card, Comment, Letter, Shop, Stranger, Wallet
+from edna import ALL, Decorrelate, Remove, placeholders
+from tests.unit.checks_app.models import Bench, Card, Comment, Letter, Post, Shop, Stranger, Wallet
 from tests.unit.test_checks import Nobody, Run, ids, message, run, spec  # noqa: F401 - `run` is a fixture
 
 COMMENTS = Decorrelate(Comment, "author")
@@ -46,6 +46,27 @@ def test_what_does_not_fill_a_companion(check_id: str, values: Any, run: Run) ->
     wrong = {Card: {}} if values is None else {Wallet: values}  # nobody says who holds the card
     assert check_id in ids(run(generator(wrong), spec(COMMENTS)))
     assert check_id not in ids(run(generator({Wallet: {"note": placeholders.blank()}}), spec(COMMENTS)))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [Decorrelate(Comment, "author", together="thread")],
+        [Decorrelate(Comment, "author", together="thread"), Decorrelate(Letter, "author", together="thread")],
+        [
+            Decorrelate(Comment, "author", group_by=["post"], together="thread"),
+            Decorrelate(Post, "author", group_by=ALL, together="thread"),
+        ],
+    ],
+)
+def test_steps_that_can_share_no_pseudoprincipal(steps: Any, run: Run) -> None:  # noqa: F811
+    assert "W323" in ids(run(Nobody, spec(*steps)))
+    shared = [
+        Decorrelate(Comment, "author", group_by=["post"], together="thread"),
+        Decorrelate(Post, "author", group_by=["pk"], together="thread"),
+        Decorrelate(Wallet, ["person", "banker"], together="wallet"),
+    ]
+    assert "W323" not in ids(run(spec(*shared)))
 
 
 def test_a_disguise_that_gives_away_what_a_pseudoprincipal_is_made_with(run: Run) -> None:  # noqa: F811

@@ -52,12 +52,21 @@ def _earlier(by_table: Mapping[type[Model], Sequence[CompiledStep]]) -> dict[typ
         before[table] |= {other for other in by_table if coverage.generic_keys(other)}
         before[table] |= {link.other.model for link in families.links_of(table)}
         before[table] &= by_table.keys() - {table}
+    # What shares pseudoprincipals is done at once: each of two comes before the other.
+    for table, steps in by_table.items():
+        words = _words(steps)
+        before[table] |= {other for other in by_table if other is not table and words & _words(by_table[other])}
     names = {table._meta.db_table: table for table in by_table}
     for table, steps in by_table.items():
         for name in (name for step in steps if step.selection for name in step.selection.tables):
             if names.get(name, table) is not table:
                 before[names[name]].add(table)
     return before
+
+
+def _words(steps: Sequence[CompiledStep]) -> set[str]:
+    decorrelations = [step.transformation for step in steps if isinstance(step.transformation, Decorrelate)]
+    return {step.together for step in decorrelations if step.together is not None}
 
 
 def _reads_itself(table: type[Model], step: CompiledStep) -> bool:

@@ -20,7 +20,7 @@ from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
 from edna.engine.disguising.record import Records, SharedRows, mention, record
 from edna.engine.planning.shares import Share
-from edna.engine.planning.steps import Plan, PlannedStep
+from edna.engine.planning.steps import Plan, PlannedStep, together
 from edna.engine.pseudoprincipals import factory
 from edna.engine.pseudoprincipals.factory import Made
 from edna.records.diff import Decorrelated
@@ -160,12 +160,19 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
 
 
 def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:
-    """New pseudoprincipals for each step, one for each of its groups; made all at once, so that steps cost no statements."""
+    """Of each step, a pseudoprincipal for each of its groups; made all at once, so that steps cost no statements."""
     if not any(step.gives_away for step in steps):
         return [[] for _ in steps]
-    wanted = [(len(step.numbered_groups()), step.refers_to) if step.gives_away else (0, None) for step in steps]
+    sets = [[step for step in each if step.gives_away] for each in together(steps)]
+    groups = [list(dict.fromkeys(group for step in each for group in step.numbered_groups())) for each in sets]
+    wanted = [(len(found), each[0].refers_to if each else None) for found, each in zip(groups, sets, strict=True)]
     generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
-    return factory.make_for_all(generator, plan.principal_model, wanted, using=using)
+    made = factory.make_for_all(generator, plan.principal_model, wanted, using=using)
+    by_step: dict[int, list[Made]] = {}
+    for each, found, them in zip(sets, groups, made, strict=True):
+        whose = dict(zip(found, them, strict=True))
+        by_step |= {id(step): [whose[group] for group in step.numbered_groups()] for step in each}
+    return [by_step.get(id(step), []) for step in steps]
 
 
 def decorrelate(
@@ -197,9 +204,12 @@ def decorrelate(
         raw.update(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
     if name in step.table.key_names:
         changed = _under_new_keys(step, name, changed, moved)
+    # Of steps that share them, the first one has said so already.
+    said = {voice.principal for each in records for voice in each.speaks_for} if step.together else set()
     for (target, (owner, _)), number in groups.items() if made else ():
         key, secret_key = made[number].key, made[number].secret_key
-        records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
+        if key not in said:
+            records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
     return functools.partial(record, step, (name,), changed, records)
 
 

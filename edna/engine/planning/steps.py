@@ -106,10 +106,24 @@ class PlannedStep:
         name: str = self.table.field(self.columns[-1]).target_field.name  # type: ignore[attr-defined]
         return name
 
+    @property
+    def together(self) -> tuple[str, str] | None:
+        """What steps that share their pseudoprincipals have in common: their word, and the column by which these are named."""
+        word = self.transformation.together if isinstance(self.transformation, Decorrelate) else None
+        return None if word is None else (word, self.refers_to)
+
     def numbered_groups(self) -> dict[tuple[int, Any], int]:
         """Each (target, group) of a decorrelation, numbered in the order of the rows."""
         groups = dict.fromkeys(zip(self.targets, self.groups, strict=True))
         return {group: number for number, group in enumerate(groups)}
+
+
+def together(steps: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
+    """The steps in sets of those that share pseudoprincipals; most stand alone."""
+    sets: dict[object, list[PlannedStep]] = {}
+    for number, step in enumerate(steps):
+        sets.setdefault(step.together or number, []).append(step)
+    return list(sets.values())
 
 
 @dataclass(frozen=True)
@@ -182,7 +196,7 @@ class Plan:
 
     @property
     def pseudoprincipals(self) -> int:
-        return sum(len(set(step.groups)) for step in self.changes)
+        return sum(len({group for step in steps for group in step.groups}) for steps in together(self.changes))
 
     @functools.cached_property
     def estimated_bytes(self) -> int:

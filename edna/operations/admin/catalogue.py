@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.core.exceptions import FieldDoesNotExist
@@ -226,6 +226,8 @@ def _on_return(placeholder: Placeholder) -> str:
 
 
 def _groups(step: Decorrelate) -> str:
+    if step.together is not None:
+        return f"{_groups(replace(step, together=None))}, shared with other steps ({step.together})"
     if step.group_by is ALL:
         return "one for all rows of a person"
     if step.group_paths:
