@@ -34,7 +34,7 @@ from tests.zoo.fields import Point
 from tests.zoo.machine import Habitat, Inhabitant, _create, edna_dump, numbers, pick
 from tests.zoo.migrations import history  # noqa: F401 - a fixture
 from tests.zoo.models import court, lending, shop, studio, town
-from tests.zoo.oracle import Gone, Layer, Row
+from tests.zoo.oracle import APPLICATION, Gone, Layer, Row
 from tests.zoo.specs import court as court_specs
 from tests.zoo.specs import lending as lending_specs
 from tests.zoo.specs import shop as shop_specs
@@ -226,7 +226,7 @@ class Quarrels(Habitat):
             for model in (shop.Quote, shop.Slot, shop.Contract)
             for row in self.oracle.present(model)
             for name, stack in row.layers.items()
-            if stack and stack[-1].person != "the application"
+            if stack and stack[-1].person != APPLICATION
         ]
         if not choices:
             return
@@ -236,7 +236,7 @@ class Quarrels(Habitat):
         now = there[0] if name == "customer_id" else f"overwritten {next(self.numbers)}"
         self.quarrel(f"the application overwrites {row!r}.{name}")
         QuerySet(row.model).filter(pk=row.key).update(**{name: now})
-        layer = Layer("the application", set(), now)
+        layer = Layer(APPLICATION, set(), now)
         stack.append(layer)
 
         def undo() -> bool:
@@ -292,14 +292,14 @@ class Quarrels(Habitat):
     def lose(self, data: Any) -> None:
         """A row of which a column is hidden is deleted."""
         rows = [row for row in self.oracle.present(shop.Quote) if row.layers.get("text")]
-        rows = [row for row in rows if all(each.person != "the application" for _, each in row.all_layers())]
+        rows = [row for row in rows if all(each.person != APPLICATION for _, each in row.all_layers())]
         if not rows:
             return
         row = pick(data, rows)
         values = row.visible()
         self.quarrel(f"the application deletes {row!r}")
         QuerySet(shop.Quote).filter(pk=row.key)._raw_delete(using="default")
-        row.gone = Gone({"the application": set()})
+        row.gone = Gone({APPLICATION: set()})
 
         def undo() -> bool:
             QuerySet(shop.Quote).bulk_create([shop.Quote(**values)])

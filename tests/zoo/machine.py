@@ -76,6 +76,7 @@ class Habitat(RuleBasedStateMachine):
     stranger: ClassVar[bool] = False
     #: Column -> how to fill it: ``(machine, draw) -> value``. Others are filled by their type.
     fill: ClassVar[Mapping[tuple[type[Model], str], Callable[[Any, Any], Any]]] = {}
+    oracles: ClassVar[type[Oracle]] = Oracle
     #: Whether what is held, and why, is foreseen to the row.
     exact: ClassVar[bool] = True
 
@@ -88,7 +89,7 @@ class Habitat(RuleBasedStateMachine):
         self.log: list[Write] = []
         self.clock = 0
         self.latest: Snapshot | None = None
-        self.oracle = Oracle(self.principal, self.tables)
+        self.oracle = self.oracles(self.principal, self.tables)
         #: Keys of pseudoprincipals that were swept at one time; some of them have been made again.
         self.swept: set[Any] = set()
         self.inhabitants: dict[Any, Inhabitant] = {}
@@ -114,6 +115,10 @@ class Habitat(RuleBasedStateMachine):
             transaction.set_rollback(True)
             self.example.__exit__(None, None, None)
 
+    def tell(self, story: str) -> None:
+        """One step, for whoever reads of a story that ended badly."""
+        note(story)
+
     # Writing as the application does
 
     def now(self) -> datetime.datetime:
@@ -132,7 +137,7 @@ class Habitat(RuleBasedStateMachine):
             return work()
 
     def create(self, model: type[Model], values: Mapping[str, Any], twin: Mapping[str, Any] | None = None) -> Any:
-        note(f"the application makes {model.__name__} {dict(values)}")
+        self.tell(f"the application makes {model.__name__} {dict(values)}")
         made = self.write(lambda: _create(model, values), (lambda: _create(model, twin)) if twin is not None else None)
         # A principal may bring others along: signals make profiles.
         written = self.tables if model is self.principal else (*model._meta.get_parent_list(), model)
@@ -278,7 +283,7 @@ class Habitat(RuleBasedStateMachine):
         model, key = row.model, row.key
         truth = tuple(row.truth[each.attname] for each in key_fields(model))
         twin_key = truth[0] if len(truth) == 1 else truth
-        note(f"the application updates {model.__name__} {key}: {dict(values)}")
+        self.tell(f"the application updates {model.__name__} {key}: {dict(values)}")
         self.write(lambda: _update(model, key, values), lambda: _update(model, twin_key, values))
         touched = [each.attname for each in columns_of(model) if getattr(each, "auto_now", False)]
         self.oracle.adopt(snapshot([model]), {row: [*values, *touched]})
@@ -290,7 +295,7 @@ class Habitat(RuleBasedStateMachine):
         if choices:
             row = pick(data, choices)
             model, key = row.model, row.key
-            note(f"the application deletes {model.__name__} {key}")
+            self.tell(f"the application deletes {model.__name__} {key}")
             self.write(lambda: QuerySet(model).filter(pk=key)._raw_delete(using="default"))
             self.oracle.rows[model].remove(row)
 
@@ -303,8 +308,19 @@ class Habitat(RuleBasedStateMachine):
         if person is None:
             return
         cls = self.disguises[which % len(self.disguises)]
-        with_key = with_key and self.may_take_key()
         params = {name: data.draw(few) for name in cls.params}
+        self.disguise_one(person, cls, params, with_key=with_key and self.may_take_key(), crash=crash, chunk=chunk)
+
+    def disguise_one(
+        self,
+        person: Inhabitant,
+        cls: type[Disguise],
+        params: Mapping[str, Any],
+        *,
+        with_key: bool,
+        crash: int | None = None,
+        chunk: int | None = None,
+    ) -> None:
         mine = {person.pk} | (self.oracle.pseudoprincipals_of(person.pk) if with_key else set())
         effects = self.oracle.predict(cls, params, [mine])
         user = self.user(person.pk)
@@ -320,7 +336,7 @@ class Habitat(RuleBasedStateMachine):
             receipts = self.survive(work, crash)
         if receipts is not None:
             cut = f", in chunks of {chunk}" if chunk and crash is None else ""
-            note(
+            self.tell(
                 f"{person.pk} disguises, receipt {len(self.oracle.order)}: {cls.name} {'with' if with_key else 'without'} key{cut}"
             )
             self.oracle.apply(effects, receipts, [person.pk], self.look())
@@ -337,7 +353,9 @@ class Habitat(RuleBasedStateMachine):
         if not choices:
             return
         cls = choices[which % len(choices)]
-        params = {name: data.draw(few) for name in cls.params}
+        self.disguise_everybody(cls, {name: data.draw(few) for name in cls.params}, crash=crash)
+
+    def disguise_everybody(self, cls: type[Disguise], params: Mapping[str, Any], *, crash: int | None = None) -> None:
         pk = self.principal._meta.pk.attname
         principals = [row.truth[pk] for row in self.oracle.present(self.principal)]
         owners = [key for key in principals if self.owns_something(cls, params, key)]
@@ -350,33 +368,34 @@ class Habitat(RuleBasedStateMachine):
             else:
                 raise AssertionError(f"{cls.name} went past somebody without a key")
             return
+        # Nobody outside can tell who is behind a pseudoprincipal in a removed row, but there they are.
+        if any(step.model is self.principal for step in cls.steps()):
+            owners += self.oracle.hidden
         effects = self.oracle.predict(cls, params, [{key} for key in owners])
-        persons = [self.oracle.person_of(key) for key in owners]
         receipts = self.survive(lambda: list(map(str, edna.disguise_all(cls.name, params=params))), crash)
         if receipts is not None:
             self.acts += bool(receipts)
-            note(
-                f"everybody disguises, receipts {len(self.oracle.order)}...: {cls.name} {list(zip(owners, persons, strict=True))}"
-            )
-            self.oracle.apply(effects, self.in_order(receipts, owners), persons, self.look())
+            self.tell(f"everybody disguises, receipts {len(self.oracle.order)}...: {cls.name} {owners}")
+            persons, ordered = self.in_order(receipts, owners)
+            self.oracle.apply(effects, ordered, persons, self.look())
 
     def owns_something(self, cls: type[Disguise], params: Mapping[str, Any], key: Any) -> bool:
         return any(True for step in cls.steps() for _ in self.oracle.matched(step, params, {key: 0}))
 
-    def in_order(self, receipts: list[str], owners: list[Any]) -> list[str]:
-        """Each owner's receipt: everybody looks for theirs with their own key."""
+    def in_order(self, receipts: list[str], owners: list[Any]) -> tuple[list[Any], list[str]]:
+        """Each owner's person and receipt: everybody looks for theirs with their own key."""
         assert len(receipts) == len(owners), (receipts, owners)
         locators = {edna.Receipt.parse(receipt).locator: receipt for receipt in receipts}
-        found: dict[str, str] = {}
+        found: dict[Any, tuple[Any, str]] = {}
         for person in self.inhabitants.values():
             with person.unlock() as unlocked:
                 for voice in unlocked.voices().values():
                     for locator in voice.items:
                         if locator in locators:
                             key = person.pk if voice.key is None else self.principal._meta.pk.to_python(voice.key)
-                            found[key] = locators[locator]
+                            found[key] = person.pk, locators[locator]
         assert set(found) == set(owners)
-        return [found[owner] for owner in owners]
+        return [found[owner][0] for owner in owners], [found[owner][1] for owner in owners]
 
     @rule(who=few, which=numbers, crash=crashes)
     def reveal(self, who: int, which: int, crash: int | None) -> None:
@@ -395,6 +414,9 @@ class Habitat(RuleBasedStateMachine):
     def revealed(self) -> None:
         """What else a reveal does in this habitat."""
 
+    def told(self, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
+        """What else an outcome has to say in this habitat."""
+
     def reveal_one(self, person: Inhabitant, receipt: str, crash: int | None = None) -> bool:
         """Whether anything has come of it."""
 
@@ -407,15 +429,16 @@ class Habitat(RuleBasedStateMachine):
         if outcome is None:
             return False
         order = self.oracle.order.index(receipt)
-        note(f"{person.pk} reveals receipt {order}, {receipt.split(':')[1]}: {outcome}")
+        self.tell(f"{person.pk} reveals receipt {order}, {receipt.split(':')[1]}: {outcome}")
         keys = {row: row.key for row in self.oracle.all_rows()}
         said = {(each.model, each.pk) for each in outcome.held}
-        held, _ = self.oracle.reveal(person.pk, receipt, self.look(), said)
+        held, deferred = self.oracle.reveal(person.pk, receipt, self.look(), said)
         self.revealed()
         self.oracle.learn(self.look())
         if self.exact:
             foreseen = {(row.model._meta.label_lower, keys[row]) for row, _ in held}
             assert said == foreseen, f"held: {outcome.held}; foreseen: {held}"
+        self.told(outcome, held, deferred)
         return bool(outcome.restored or outcome.deferred or outcome.complete)
 
     @rule(who=few, crash=crashes)
@@ -431,7 +454,7 @@ class Habitat(RuleBasedStateMachine):
         registration = self.survive(work, crash)
         if registration is None:
             return
-        note(f"{person.pk} has a new key")
+        self.tell(f"{person.pk} has a new key")
         old, person.secret_key = person.secret_key, registration.secret_key
         try:
             edna.unlock(secret_key=old)
@@ -455,7 +478,7 @@ class Habitat(RuleBasedStateMachine):
         LastRun.objects.all().delete()
         gone = before - set(self.look()[self.principal])
         assert not any(self.oracle.person_of(key) == key for key in gone)
-        note(f"swept {len(gone)}")
+        self.tell(f"swept {len(gone)}")
         self.swept |= gone
 
     @precondition(lambda self: self.oracle.outstanding)

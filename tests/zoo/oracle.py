@@ -11,6 +11,7 @@ the specification and the names of the policies.
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +27,9 @@ from edna.placeholders import Placeholder, as_placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove
 
 UNKNOWN: Final = object()
+
+#: Whose layers and removals are of nobody who could reveal them.
+APPLICATION: Final = "the application"
 
 Values = dict[str, Any]
 #: Model -> visible primary key -> column -> value.
@@ -69,6 +73,19 @@ class Row:
     stands_for: Any = None
     #: A pseudoprincipal that stays for good: something was left on it.
     retained: bool = False
+    #: The receipts of disguises that found in it what they were going to put there.
+    unchanged: set[str] = field(default_factory=set)
+    #: The receipts of disguises that removed it together with somebody else: they point at it, whoever has brought it back since.
+    pointed_at: set[str] = field(default_factory=set)
+
+    def copy(self) -> Row:
+        layers = {
+            name: [Layer(each.person, set(each.receipts), each.value, each.placeholder, each.group) for each in stack]
+            for name, stack in self.layers.items()
+        }
+        gone = self.gone and Gone(_copied(self.gone.holders), _copied(self.gone.shared), self.gone.together)
+        told = set(self.unchanged), set(self.pointed_at)
+        return Row(self.model, dict(self.truth), layers, gone, self.stands_for, self.retained, *told)
 
     def value(self, name: str) -> Any:
         stack = self.layers.get(name)
@@ -152,6 +169,10 @@ def snapshot(models: Iterable[type[Model]]) -> Snapshot:
     return found
 
 
+def _copied(sets: Mapping[Any, set[Any]]) -> dict[Any, set[Any]]:
+    return {key: set(values) for key, values in sets.items()}
+
+
 def bound(condition: Q, params: Mapping[str, Any]) -> Q:
     """The condition with values in place of its parameters."""
     copy = condition.copy()
@@ -181,6 +202,18 @@ class Oracle:
         self.order: list[str] = []
         #: Pseudoprincipals in removed rows: nobody outside can tell which is in which.
         self.hidden: set[Any] = set()
+        #: The rows that the latest reveal was about; those of which it put something under a later disguise of the same person; and
+        #: those of which it found a value that was the same before.
+        self.due: set[Row] = set()
+        self.idle: set[Row] = set()
+        self.folded: set[Row] = set()
+
+    def copy(self) -> Oracle:
+        """Another one that knows the same, for whoever goes on from here in several ways."""
+        other = copy.copy(self)
+        other.rows = {model: [row.copy() for row in rows] for model, rows in self.rows.items()}
+        other.outstanding, other.order, other.hidden = _copied(self.outstanding), list(self.order), set(self.hidden)
+        return other
 
     # What is visible
 
@@ -392,6 +425,8 @@ class Oracle:
                 assert effect.row.gone is None
                 together = bool(effect.shared) or len(effect.targets) > 1
                 effect.row.gone = Gone(holders, dict(effect.shared), together)
+                if together:
+                    effect.row.pointed_at |= set().union(*holders.values())
                 continue
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
@@ -423,6 +458,7 @@ class Oracle:
                         self.check_placeholder(row, name, layer)
                         if len(stack) > 1 and stack[-2].person != layer.person and stack[-2].value == value:
                             stack.pop()  # somebody else had put the very same there: nothing was changed
+                            row.unchanged |= layer.receipts
                         continue
                     # A pseudoprincipal: a new one for each group, and no two groups share one.
                     target = self.owner_columns(model)[name]
@@ -489,6 +525,10 @@ class Oracle:
                 else row.gone.shared.get(person, set()) & given
             )
         }
+        found = {row for row, _, _ in layers} | pending
+        self.idle = {row for row in self.all_rows() if receipt in row.unchanged} - found
+        self.due = found | self.idle
+        self.folded = set()
         while True:
             back = self._can_return(person, pending)
             for row in back:
@@ -505,10 +545,12 @@ class Oracle:
             holders = row.gone.holders.get(person, {receipt})  # type: ignore[union-attr]
             waiting.append((row, "reference", holders, lambda row=row: self._missing_of(person, row) or [None]))
         for row, name, layer in layers:
-            if row.gone is not None:
+            covered = row.layers[name][-1] is not layer
+            if row.gone is not None and not covered:
                 waiting.append((row, "row", layer.receipts, functools.partial(list, [row])))
-            elif row.layers[name][-1] is not layer:
-                held.add((row, "changed"))
+            elif covered:
+                # By others; if the row is gone, too, it will not be as this record left it when it is back.
+                held.add((row, "changed" if row.gone is None else "row"))
             else:
                 missing = functools.partial(self._in_the_way, person, row, name, self._below(row, name, layer))
                 waiting.append((row, "reference", layer.receipts, missing))
@@ -614,15 +656,19 @@ class Oracle:
         position = stack.index(layer)
         if layer.value == self._below(row, name, layer):
             stack.remove(layer)  # it changed nothing, whatever has become of the row
+            self.idle.add(row)
             return True
         if position + 1 < len(stack):
-            if stack[position + 1].person != person:
-                return False
-            stack.remove(layer)
-            return True
+            if stack[position + 1].person == person:
+                stack.remove(layer)
+                self.folded.add(row)
+                return True
+            return row.gone is None and self._same_constant_twice(stack, layer, self._below(row, name, layer))
         if row.gone is not None:
             alone = not row.gone.together
             mine = person in row.gone.holders or person in row.gone.shared
+            if mine:
+                self.folded.add(row)
             if (alone and mine) or (mine and name not in self.owner_columns(row.model)):
                 stack.remove(layer)
                 return True
@@ -638,6 +684,17 @@ class Oracle:
         if any(other is not row and other.value(name) == below for other in others):
             return False
         stack.remove(layer)
+        return True
+
+    @staticmethod
+    def _same_constant_twice(stack: list[Layer], layer: Layer, below: Any) -> bool:
+        """Others have changed the value, and somebody has put this very constant over that: nobody can tell it from one's own, and the
+        old value comes back (docs/limitations.md). It stands in the way of whoever came later, as a write of the application does."""
+        above = stack[stack.index(layer) + 1 :]
+        if stack[-1].value != layer.value or any(each.person == layer.person for each in above):
+            return False
+        stack.remove(layer)
+        stack.append(Layer(APPLICATION, set(), below))
         return True
 
 

@@ -1,10 +1,17 @@
-"""Five habitats, each with a kind of principal of its own."""
+"""Six habitats, each with a kind of principal of its own."""
 
 from __future__ import annotations
 
 from django.db.models import Model
 
-from . import court, lending, shop, studio, town
+from . import court, hamlet, lending, shop, studio, town
 
 #: In an order in which the tables can be made. Neither proxies nor what is swapped out.
-MODELS: tuple[type[Model], ...] = (*town.MODELS, *court.MODELS, *lending.MODELS, *studio.MODELS, *shop.MODELS)
+MODELS: tuple[type[Model], ...] = (
+    *town.MODELS,
+    *court.MODELS,
+    *lending.MODELS,
+    *studio.MODELS,
+    *shop.MODELS,
+    *hamlet.MODELS,
+)

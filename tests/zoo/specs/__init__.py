@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import court, lending, shop, studio, town
+from . import court, hamlet, lending, shop, studio, town
 
-ALL = (*town.ALL, *court.ALL, *lending.ALL, *studio.ALL, *shop.ALL)
+ALL = (*town.ALL, *court.ALL, *lending.ALL, *studio.ALL, *shop.ALL, *hamlet.ALL)

@@ -1,0 +1,51 @@
+"""The hamlet: the smallest place that has everything once, for whoever goes through every history there is.
+
+Beside the people there are three tables: one of rows that are somebody's alone, one of rows that are two people's, and one that refers to
+the second.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Villager(models.Model):
+    name = models.CharField(max_length=60, unique=True)
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Diary(models.Model):
+    """Somebody's alone; found by a condition."""
+
+    villager = models.ForeignKey(Villager, models.CASCADE)
+    text = models.TextField()
+    public = models.BooleanField(default=True)
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Letter(models.Model):
+    """Two people's."""
+
+    sender = models.ForeignKey(Villager, models.CASCADE, related_name="sent")
+    recipient = models.ForeignKey(Villager, models.CASCADE, related_name="received")
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Stamp(models.Model):
+    """Belongs to whom its letter belongs to."""
+
+    letter = models.ForeignKey(Letter, models.CASCADE)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+MODELS = (Villager, Diary, Letter, Stamp)

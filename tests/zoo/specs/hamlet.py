@@ -1,0 +1,52 @@
+"""One disguise of each kind, for one villager and for all."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+import edna
+from edna import Decorrelate, Disguise, Modify, Remove, placeholders
+from tests.zoo.models.hamlet import Diary, Letter, Stamp, Villager
+
+
+class AnonymousVillager(edna.Pseudoprincipal):
+    model = Villager
+    values = {"name": placeholders.random_string()}
+
+
+class Leave(Disguise):
+    """Everything of a villager, the account included."""
+
+    name = "zoo.hamlet-leave"
+    applies_to = "staff"
+    transformations = [
+        Remove(Villager),
+        Remove(Diary, owner="villager"),
+        Remove(Letter, owner=["sender", "recipient"]),
+        Remove(Stamp, owner=["letter__sender", "letter__recipient"]),
+    ]
+
+
+class Mask(Disguise):
+    """Every owner, by a condition where a row is one villager's alone."""
+
+    name = "zoo.hamlet-mask"
+    applies_to = "staff"
+    transformations = [
+        Decorrelate(Diary, owner="villager", where=Q(public=True)),
+        Decorrelate(Letter, owner=["sender", "recipient"]),
+    ]
+
+
+class Hush(Disguise):
+    """One constant in place of every text."""
+
+    name = "zoo.hamlet-hush"
+    applies_to = "staff"
+    transformations = [
+        Modify(Diary, owner="villager", set={"text": "[hushed]"}, where=Q(public=True)),
+        Modify(Letter, owner=["sender", "recipient"], set={"text": "[hushed]"}),
+    ]
+
+
+ALL = (AnonymousVillager, Leave, Mask, Hush)
