@@ -106,14 +106,17 @@ def interface_pages() -> Iterator[tuple[str, str]]:
         if blocks:
             yield re.sub(r"\W+", "-", part.lower()), f"# {part}\n\n{docstrings(blocks)}"
     for name, (title, module) in MODULES.items():
-        yield name, f"# {title}: `{module}`\n\n{docstrings([f'.. automodule:: {module}'])}"
+        whole = f".. automodule:: {module}\n   :members:"
+        yield name, f"# {title}: `{module}`\n\n{docstrings([whole])}"
 
 
 def block(name: str, said: str) -> str:
     """What reads the docstring. Of a class's members only those are public that the pages name."""
     found = getattr(edna, name)
     if inspect.isclass(found):
-        named = [*re.findall(r"`\.(\w+)", said), *re.findall(rf"\b{name}\.(\w+)", PROSE)]
+        linked = "".join((ROOT / "docs" / page).read_text() for page in re.findall(r"\]\(([\w-]+\.md)", said))
+        named = re.findall(r"`\.(\w+)", said) + re.findall(rf"\b{name}\.(\w+)", PROSE)
+        named += re.findall(r"\b(?!_)\w+\.(\w+)\(", linked)
         members = [member for member in dict.fromkeys(named) if hasattr(found, member)]
         option = f":members: {', '.join(members)}" if members else ":no-members:"
         if issubclass(found, enum.Enum):
@@ -122,6 +125,12 @@ def block(name: str, said: str) -> str:
     return (
         f".. autofunction:: edna.{name}" if inspect.isfunction(found) else f".. autodata:: edna.{name}\n   :no-value:"
     )
+
+
+def is_only_returned(name: str) -> bool:
+    """Whether this is a class that nobody calls: `docs/api.md` names it without parentheses."""
+    text = (ROOT / "docs" / "api.md").read_text()
+    return f"`{name}`" in text and f"`{name}(" not in text
 
 
 def docstrings(blocks: list[str]) -> str:

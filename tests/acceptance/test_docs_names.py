@@ -136,7 +136,7 @@ OF_DJANGO = ("db", "apps", "contrib/auth", "contrib/contenttypes", "contrib/sess
 #: English that means here what it means everywhere. Whatever could be mistaken for something else belongs into the glossary.
 PLAIN_ENGLISH = """
     apply beside compile current driver engine everything execute find finish follower go hand incoming inspection kind known
-    let made measurement move open own owner ownership pending plan progress reader registration removal search
+    let made measurement move no open own owner ownership pending plan progress reader registration removal search
     secret seen selection settle staff statistic store taken task told trace undo uniqueness unknown write
 """
 
