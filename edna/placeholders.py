@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import datetime
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
-from django.db.models import Field
+from django.db import router
+from django.db.models import Field, ForeignKey, Model
 from django.utils import timezone
+
+from edna.errors import SpecError
 
 #: 32 letters of 5 bits each: two of them never meet.
 _UNIQUE_LENGTH = 32
@@ -23,18 +26,36 @@ _UNIQUE_LENGTH = 32
 #: A letter for each byte, each letter for as many bytes.
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567" * 8
 
+
+def _listed(text: str) -> list[str]:
+    return text.split()
+
+
+#: Of names to be read: some thirty of each, no word that could be an insult, and none that says anything of anybody.
+_QUALITIES = _listed(
+    "amber azure brisk bronze calm clear copper cosy early gentle golden grey hazel ivory late lofty "
+    "misty mossy olive pale plain proud quick quiet russet silver slender snowy steady sunny tidy velvet"
+)
+_BIRDS = _listed(
+    "avocet bunting crane curlew dipper dunlin eider finch grebe heron ibis jackdaw kestrel kite knot lapwing "
+    "linnet magpie martin merlin nuthatch osprey petrel pipit plover redstart robin siskin swift tern wagtail wren"
+)
+
 source = secrets.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet; ``fixed``: all are the same."""
+    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet; ``fixed``: all are the same;
+    ``once``: so are all of one step, for which it is asked once. ``prefix`` stands before what is drawn."""
 
     name: str
     make: Callable[[Field[Any, Any], Any], Any]
     unique: bool = False
     reads_original: bool = False
     fixed: bool = False
+    once: bool = False
+    prefix: str = ""
 
     def __repr__(self) -> str:
         return f"placeholders.{self.name}()"
@@ -52,14 +73,31 @@ def blank() -> Placeholder:
     return Placeholder("blank", lambda field, original: "", fixed=True)
 
 
-def random_string(*, length: int = _UNIQUE_LENGTH) -> Placeholder:
-    """Letters and digits, at most the field's ``max_length``; unique from 26 characters (128 bits) on."""
+def random_string(*, length: int = _UNIQUE_LENGTH, prefix: str = "") -> Placeholder:
+    """Letters and digits after the prefix, all together at most the field's ``max_length``; unique from 26 characters (128 bits) on."""
 
     def make(field: Field[Any, Any], original: Any) -> str:
-        size = min(length, getattr(field, "max_length", None) or length)
-        return _letters(size)
+        room = getattr(field, "max_length", None) or len(prefix) + length
+        return (prefix + _letters(min(length, max(0, room - len(prefix)))))[:room]
 
-    return Placeholder("random_string", make, unique=length >= 26)
+    return Placeholder("random_string", make, unique=length >= 26, prefix=prefix)
+
+
+def random_name(*, words: Sequence[str] = (), prefix: str = "", letters: int = 12) -> Placeholder:
+    """A name to be read: ``quiet-heron-k3j5x7q2mabc``, or one of ``words`` in the place of the first two.
+
+    The letters make it unique, from 12 (60 bits) on: of sites with a million names each, one in two million has two that are the same. With
+    ``letters=0`` there are none, and names meet.
+    """
+
+    def make(field: Field[Any, Any], original: Any) -> str:
+        name = source.choice(words) if words else f"{source.choice(_QUALITIES)}-{source.choice(_BIRDS)}"
+        tail = f"-{_letters(letters)}" if letters else ""
+        # What is too long loses of its words: the letters tell names apart.
+        room = getattr(field, "max_length", None) or len(prefix) + len(name) + len(tail)
+        return ((prefix + name)[: max(0, room - len(tail))] + tail)[-room:]
+
+    return Placeholder("random_name", make, unique=letters >= 12, prefix=prefix)
 
 
 def random_email(*, domain: str = "anonymous.invalid") -> Placeholder:
@@ -123,6 +161,27 @@ def derived(function: Callable[[Any], Any], *, unique: bool = False) -> Placehol
 def _letters(count: int) -> str:
     """``count`` random letters and digits of base32, 5 bits each, from one call to the system's generator."""
     return secrets.token_bytes(count).translate(_LETTERS).decode("ascii")
+
+
+def row(model: type[Model], /, **lookups: Any) -> Placeholder:
+    """For a foreign key: the one row of ``model`` with these values, such as the user who stands for everybody who has left. Looked up when
+    a disguise is applied, once for each step.
+
+    Raises:
+        SpecError: when it is applied, and there is no such row, or several.
+    """
+
+    def make(field: Field[Any, Any], original: Any) -> Any:
+        name = field.target_field.attname if isinstance(field, ForeignKey) else "pk"
+        found = model._base_manager.using(router.db_for_write(model)).filter(**lookups).values_list(name, flat=True)[:2]
+        if len(found) == 1:
+            return found[0]
+        raise SpecError(
+            f"placeholders.row({model.__name__}) finds {'several rows' if found else 'no row'} by {', '.join(lookups)}; there "
+            "must be just one. Nothing was changed."
+        )
+
+    return Placeholder("row", make, once=True)
 
 
 def as_placeholder(value: Any) -> Placeholder:

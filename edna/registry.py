@@ -277,7 +277,7 @@ class StockUser(Pseudoprincipal):
     """The default for ``django.contrib.auth``'s user and models built on `AbstractUser`."""
 
     values = {
-        "username": placeholders.random_string(),
+        "username": placeholders.random_name(),
         "email": placeholders.random_email(),
         "password": placeholders.unusable_password(),
         "is_active": False,

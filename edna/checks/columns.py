@@ -35,7 +35,7 @@ def check_columns(
                 obj=obj,
                 id="edna.E302",
             )
-        elif field.unique and placeholder.unique and 0 < (field.max_length or 0) < _ENOUGH:
+        elif field.unique and placeholder.unique and 0 < (field.max_length or 0) < _ENOUGH + len(placeholder.prefix):
             yield Warning(
                 f"{what}: {model._meta.label}.{field.name} is unique but has room for {field.max_length} characters "
                 f"only, so that two random values may meet: then {fails}.",
@@ -49,7 +49,7 @@ def check_columns(
 
 def misfit(field: Field[Any, Any], placeholder: Placeholder) -> str | None:
     """Why a value of this placeholder cannot stand in the column. A developer's own function is never called."""
-    if placeholder.name in ("call", "derived"):
+    if placeholder.name in ("call", "derived", "row"):
         return None
     if placeholder.reads_original:
         return None if isinstance(field, DateField) else "is cut from a date, which the column does not hold"
@@ -100,7 +100,7 @@ def _unique(
 
 def _sets_apart(field: Field[Any, Any], placeholder: Placeholder) -> bool:
     """Two rows with this placeholder never collide: it is unique, or NULL, which equals nothing."""
-    if placeholder.unique or placeholder.name == "call" or placeholder.reads_original:
+    if placeholder.unique or placeholder.name in ("call", "row") or placeholder.reads_original:
         return placeholder.unique
     value: Any = ""
     with contextlib.suppress(Exception):  # edna.E302

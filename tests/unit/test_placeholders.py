@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import pytest
 from django.contrib.auth.hashers import is_password_usable
@@ -35,6 +36,27 @@ def test_random_text_is_unique_and_says_so() -> None:
     assert placeholders.random_string().unique
     assert placeholders.random_string(length=26).unique
     assert not placeholders.random_string(length=25).unique
+
+
+@pytest.mark.parametrize("limit", [3, 8, 20, 255, None])
+def test_a_prefix_stands_before_random_text(limit: int | None) -> None:
+    field = models.CharField(max_length=limit) if limit else models.TextField()
+    for value in map(str, drawn(placeholders.random_string(prefix="member-", length=26), field)):
+        assert value.startswith("member-"[:limit])
+        assert len(value) == min(limit or 33, 33)
+
+
+def test_names_to_be_read_differ_and_fit() -> None:
+    whole = {str(value) for value in drawn(placeholders.random_name(), models.CharField(max_length=150))}
+    assert len(whole) == DRAWS
+    assert all(re.fullmatch(r"[a-z]+-[a-z]+-[a-z2-7]{12}", name) for name in whole)
+    short = {str(value) for value in drawn(placeholders.random_name(), models.CharField(max_length=16))}
+    assert len(short) == DRAWS
+    assert {len(name) for name in short} == {16}
+    listed = placeholders.random_name(words=["Member", "Guest"], prefix="former ", letters=0)
+    assert set(drawn(listed, models.TextField())) == {"former Member", "former Guest"}
+    assert placeholders.random_name().unique
+    assert not placeholders.random_name(letters=11).unique
 
 
 def test_every_letter_is_drawn_about_as_often() -> None:

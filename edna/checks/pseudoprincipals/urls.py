@@ -193,7 +193,7 @@ def _unsaved(model: type[Model], key: int, generator: type[Pseudoprincipal]) -> 
     row = model(pk=key)
     for name, value in generator.values.items() if same_table(generator.model, model) else ():
         placeholder = as_placeholder(value)
-        if placeholder.name not in ("call", "derived"):
+        if placeholder.name not in ("call", "derived", "row"):
             field: Any = model._meta.get_field(name)
             setattr(row, field.attname, placeholder.make(field, None))
     return row

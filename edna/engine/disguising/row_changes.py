@@ -153,9 +153,12 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
             raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
             for row in step.rows
         ]
-        columns.append(
-            [column.get_db_prep_save(placeholder.make(column, original), connection) for original in originals]
-        )
+        one = placeholder.fixed or placeholder.once
+        drawn = [
+            column.get_db_prep_save(placeholder.make(column, original), connection)
+            for original in (originals[:1] if one else originals)
+        ]
+        columns.append(drawn * len(originals) if one else drawn)
     return list(zip(*columns, strict=True))
 
 

@@ -120,9 +120,10 @@ def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], 
     connection, count, fillers = connections[using], len(keys), kind.fillers()
     prepared = [list(keys)]
     for column, placeholder in fillers.items():
-        draws = 1 if placeholder.fixed else count
+        one = placeholder.fixed or placeholder.once
+        draws = 1 if one else count
         values = [column.get_db_prep_save(placeholder.make(column, None), connection) for _ in range(draws)]
-        prepared.append(values * count if placeholder.fixed else values)
+        prepared.append(values * count if one else values)
     given = {name: values for name, values in kind.given.items() if name != kind.key.name}
     prepared += [list(values) for values in given.values()]
     # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
