@@ -5,7 +5,7 @@ Says what models say; it cannot know what a site means by them, and marks that w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from django.contrib.contenttypes.fields import GenericForeignKey
@@ -39,7 +39,7 @@ def comments_on(draft: Draft, step: Step) -> list[str]:
 
 def what_stays(draft: Draft, relation: Relation) -> str:
     """One line for a relation that its model empties."""
-    told = _telling(draft, relation.model)
+    told = _telling(draft, relation.model, [relation.field.name])
     keeps = f"; keeps {', '.join(told)}" if told else ""
     return f"{relation.label} ({on_delete_of(relation)}){keeps}"
 
@@ -75,7 +75,11 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
         )
     else:
         paragraphs.append(f"Cascade: it goes with {'the account' if direct else _target(step)}.")
-    if len(direct) > 1 and kind not in (Kind.RIGHTS,):
+    if len(direct) > 1:
+        if told := _telling(draft, step.model, direct):
+            paragraphs.append(
+                f"Decide: until then it keeps {', '.join(told)}. Replace with Modify what tells who left."
+            )
         each = ", ".join(f'Remove({written_model(step.model)}, owner="{name}")' for name in direct)
         paragraphs.append(f"Decide: if it is to go with whoever leaves first: {each}.")
     if kind not in NEVER_BACK and (people := _other_people(draft, step)):
@@ -105,7 +109,7 @@ def _renamed(draft: Draft, step: Decorrelate) -> list[str]:
         paragraphs.append(f"{whose} ({', '.join(said)}): it stays and loses its owner's name alone.")
     if not step.model._meta.managed:
         paragraphs.append("Decide: Django does not manage this table. If it is a view, no step can change it.")
-    if told := _telling(draft, step.model):
+    if told := _telling(draft, step.model, step.owners):
         paragraphs.append(f"Decide: it keeps {', '.join(told)}. Replace with Modify what tells who it was.")
     return paragraphs
 
@@ -161,13 +165,15 @@ def _other_people(draft: Draft, step: Remove) -> list[str]:
     ]
 
 
-def _telling(draft: Draft, model: type[Model]) -> list[str]:
+def _telling(draft: Draft, model: type[Model], links: Collection[str] = ()) -> list[str]:
     """Columns of rows that stay, which may say whose they were, and which nothing replaces."""
     replaced = {name for step in draft.steps if isinstance(step, Modify) and step.model is model for name in step.set}
     return [
         column.name
         for column in model._meta.local_concrete_fields
-        if column.name not in replaced and personal.looks(column) in _MAY_TELL
+        if column.name not in replaced
+        and not column.is_relation
+        and (personal.looks(column) in _MAY_TELL or any(column.name.startswith(f"{link}_") for link in links))
     ]
 
 

@@ -180,6 +180,8 @@ def _said_of_those_who_left(draft: Draft) -> Iterator[Modify]:
     for step in disguise.steps():
         if isinstance(step, Decorrelate):
             links.setdefault(step.model, []).append(step.column)
+        elif isinstance(step, Remove) and len(step.owners) > 1 and not any("__" in owner for owner in step.owners):
+            links.setdefault(step.model, []).extend(step.owners)  # until the last of them goes
     for model, names in links.items():
         values: dict[tuple[str, ...], dict[str, Any]] = {}
         for column in () if is_of_principals(model, draft.principals) else model._meta.local_concrete_fields:
