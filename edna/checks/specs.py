@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Model
+from django.db.models import ForeignKey, Model
 
 from edna import registry
 from edna.checks.overlaps import twice_changed
@@ -25,6 +25,7 @@ from edna.checks.relations import check_relations
 from edna.checks.settings import principal_models
 from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, usable_steps
 from edna.checks.terms import check_returning
+from edna.coverage import one_each
 from edna.errors import SpecError
 from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal
 
@@ -165,6 +166,20 @@ def _options(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=name_of(disguise),
                 id="edna.E116",
             )
+        elif policy == "restore" and _one_each(label):
+            yield Warning(
+                f'references[{label!r}] is "restore", and nobody has two: what came to a pseudoprincipal cannot go to an owner who has '
+                "their own, and every reveal of theirs stays incomplete.",
+                hint="Leave it out: then it goes to an owner who has none, and is deleted where they have one.",
+                obj=name_of(disguise),
+                id="edna.W322",
+            )
+
+
+def _one_each(label: str) -> bool:
+    model_label, _, name = label.rpartition(".")
+    field = apps.get_model(model_label)._meta.get_field(name)
+    return isinstance(field, ForeignKey) and one_each(field)
 
 
 def _reference_problem(label: str, policy: str) -> str | None:
@@ -175,6 +190,15 @@ def _reference_problem(label: str, policy: str) -> str | None:
         field = apps.get_model(model_label)._meta.get_field(name)
     except (LookupError, ValueError, FieldDoesNotExist):
         return "names no field"
-    if not refers_to_principal(field):
-        return "is no foreign key to a principal model"
+    if not refers_to_principal(field) and not _refers_beside_principal(field):
+        return "is no foreign key to a principal model, nor to what is beside each principal"
     return None
+
+
+def _refers_beside_principal(field: Any) -> bool:
+    """To rows of which every principal has one at most, such as profiles: what refers to that of a pseudoprincipal is settled, too."""
+    target: Any = field.related_model
+    if not isinstance(field, ForeignKey) or not is_table(target):
+        return False
+    links = [each for each in target._meta.local_fields if isinstance(each, ForeignKey) and refers_to_principal(each)]
+    return any(one_each(link) for link in links)

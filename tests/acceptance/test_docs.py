@@ -40,6 +40,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-write-a-disguise.md",
         "docs/howto-test-your-disguises.md",
         "docs/low-level.md",
+        "docs/references.md",
         "docs/several-principal-models.md",
     ],
 )

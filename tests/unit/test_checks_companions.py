@@ -69,6 +69,17 @@ def test_steps_that_can_share_no_pseudoprincipal(steps: Any, run: Run) -> None: 
     assert "W323" not in ids(run(spec(*shared)))
 
 
+def test_a_policy_that_gives_somebody_a_second_one(run: Run) -> None:  # noqa: F811
+    def found(**references: str) -> set[str]:
+        named = {f"checks_app.{name.replace('__', '.')}": policy for name, policy in references.items()}
+        return set(ids(run(Nobody, spec(COMMENTS, references=named))))
+
+    assert "W322" in found(Wallet__person="restore")
+    # What refers to such a row follows, by a policy of its own.
+    assert found(Wallet__person="delete", Coin__wallet="restore", Wallet__banker="restore").isdisjoint({"W322", "E116"})
+    assert "E116" in found(Pin__comment="restore")
+
+
 def test_a_disguise_that_gives_away_what_a_pseudoprincipal_is_made_with(run: Run) -> None:  # noqa: F811
     step = Remove(Wallet, owner=["person", "banker"])
     assert "E320" in ids(run(generator({Wallet: {}, Card: None}), spec(step)))
