@@ -93,6 +93,8 @@ def written_arguments(step: Transformation | Keep) -> list[str]:
         arguments.append(f"set={written_value(dict(step.set))}")
     if isinstance(step, Decorrelate) and step.group_by != ():
         arguments.append(f"group_by={written_value(step.group_by)}")
+    if isinstance(step, Decorrelate) and step.together is not None:
+        arguments.append(f"together={written_value(step.together)}")
     if step.where is not None:
         arguments.append(f"where={conditions.written(step.where)}")
     if isinstance(step, Remove) and step.returning is not None:

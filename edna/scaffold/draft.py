@@ -17,6 +17,7 @@ from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 from edna import coverage, personal
 from edna.checks.terms import cannot_stay_away, rights_of, without
 from edna.coverage import Relation, in_key, tables_of_object
+from edna.naming import hidden_in
 from edna.remedies import MOST_STEPS, Models, Step, following, is_of_principals, merged
 from edna.scaffold.columns import emptying
 from edna.scaffold.kinds import NEVER_BACK, Kind, goes_along, is_left_alone, kind_of
@@ -201,6 +202,8 @@ def _end_rights(draft: Draft) -> None:
         for step in draft.steps
         if isinstance(step, Remove) and kind_of(step.model, principals=draft.principals) in NEVER_BACK
     }
+    # What hangs on them alone goes with them, or they would be needed.
+    doors |= {step.model for step in draft.steps if isinstance(step, Remove) and hidden_in(step.model)[0] in doors}
     ending = set(doors)
     while True:
         draft.steps = [
@@ -215,6 +218,20 @@ def _end_rights(draft: Draft) -> None:
         if not needed:
             return
         ending -= needed
+
+
+def behind(draft: Draft) -> Iterator[tuple[Relation, list[str]]]:
+    """Rows that rows of a person refer to, and from which nothing leads to one: an address of an order. With what they say."""
+    touched = dict.fromkeys([*(step.model for step in draft.steps), *(relation.model for relation in draft.emptied)])
+    for model in touched:
+        for column in () if is_of_principals(model, draft.principals) else model._meta.local_fields:
+            if not isinstance(column, ForeignKey) or not isinstance(column.related_model, type):
+                continue
+            target = column.related_model
+            if target in touched or personal.way_to_a_person(target) is not None:
+                continue
+            if told := [each.name for each in target._meta.concrete_fields if personal.says_who(each)]:
+                yield Relation(model, column, target), told
 
 
 def _one_or_several(names: list[str]) -> str | list[str]:

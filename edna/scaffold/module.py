@@ -18,7 +18,7 @@ from edna.naming import hidden_in, written_arguments, written_import, written_mo
 from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
-from edna.scaffold.draft import Draft
+from edna.scaffold.draft import Draft, behind
 from edna.spec import Remove
 
 #: What most formatters break lines at.
@@ -150,6 +150,15 @@ def _disguise(draft: Draft, class_name: str) -> str:
             "they were?"
         )
         lines += [line for each in draft.emptied for line in _comment(what_stays(draft, each), hanging=2)]
+    if further := list(behind(draft)):
+        lines += _comment(
+            "Decide: rows of the account refer to these, and nothing leads from there to it. They stay with what they keep; a "
+            "Modify along the way back replaces it."
+        )
+        for relation, told in further:
+            lines += _comment(
+                f"{relation.target._meta.label} (by {relation.label}); keeps {', '.join(told)}", hanging=2
+            )
     for message in check_disguise(draft.as_disguise())[0]:
         lines += _comment(f"Decide: {message.msg} ({message.id})")
     return "\n".join(lines) + "\n"

@@ -126,6 +126,10 @@ def test_what_a_model_empties_is_listed(write: Write) -> None:
     assert "    #   draft_app.Guestbook.patron (SET_NULL)\n" in write(*LIBRARY)
 
 
+def test_what_rows_of_a_person_refer_to_is_listed_with_what_it_says(write: Write) -> None:
+    assert "    #   draft_app.Address (by draft_app.Loan.sent_to); keeps street\n" in write(*LIBRARY)
+
+
 def test_rows_of_two_principal_models_have_a_disguise_each(write: Write) -> None:
     text = write("tests.unit.checks_app", "Person", "Guest")
     assert "class DeleteAccountPerson(" in text

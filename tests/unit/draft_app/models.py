@@ -93,12 +93,19 @@ class ActivityLog(Table):
     patron = models.ForeignKey(Patron, models.DO_NOTHING, db_constraint=False)
 
 
+class Address(Table):
+    """Whose it is, is said elsewhere."""
+
+    street = models.CharField(max_length=40)
+
+
 class Loan(Table):
     """The library keeps these, with what happened to them."""
 
     patron = models.ForeignKey(Patron, models.PROTECT)
     email = models.EmailField()
     remarks = models.TextField()
+    sent_to = models.ForeignKey(Address, models.PROTECT)
 
 
 class Fine(Table):
