@@ -29,7 +29,7 @@ from edna.engine.files import file_tasks
 from edna.engine.files.file_tasks import FinishedFiles
 from edna.engine.forwarding import replay_log, table_history
 from edna.engine.graph.outcome import Held, Outcome, Reason
-from edna.engine.history import HistoryEntry
+from edna.engine.history import HistoryEntry, SealedValues
 from edna.engine.planning.steps import Plan, PlannedTable
 from edna.engine.registration import Registration
 from edna.engine.revealing.blobs import Revealed
@@ -50,6 +50,7 @@ __all__ = [
     "RecoveryCode",
     "Registration",
     "Revealed",
+    "SealedValues",
     "SecretKey",
     "Session",
     "Unlocked",
@@ -76,6 +77,7 @@ __all__ = [
     "reveal",
     "rotate",
     "rules_without_migration",
+    "sealed_values",
     "session",
     "session_epoch",
     "speak_as",
@@ -391,6 +393,14 @@ def history(unlocked: Unlocked) -> list[HistoryEntry]:
     is missing is left out, and the error is in ``unlocked.damaged``; revealing by its receipt raises it.
     """
     return histories.of(unlocked)
+
+
+def sealed_values(unlocked: Unlocked) -> SealedValues:
+    """All that is under disguise of this principal, in plain: for the audit, which looks whether it stands anywhere else.
+
+    What the application sealed by itself, and the content of files, is not among it.
+    """
+    return histories.sealed_values(unlocked)
 
 
 def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:

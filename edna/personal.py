@@ -21,6 +21,7 @@ from django.db.models import (
     FileField,
     ForeignKey,
     GenericIPAddressField,
+    IntegerField,
     JSONField,
     Model,
     TextField,
@@ -94,22 +95,14 @@ def looks(field: Field[Any, Any], *, link: str = "") -> Looks | None:
     """
     if isinstance(field, ForeignKey):
         return Looks.PERSON if _is_principal(field.related_model) else None
-    if isinstance(field, EmailField):
-        return Looks.EMAIL
-    if isinstance(field, GenericIPAddressField):
-        return Looks.IP
-    if field.choices:
+    if plain := _by_itself(field, link):
+        return plain
+    if field.choices or not _is_about_people(field.model):
         return None
     words = _words(field.name)
-    if isinstance(field, DateField):
-        return Looks.BIRTH if _has_any(words, _WORDS[Looks.BIRTH]) else None
-    if _is_text(field):
-        for kind, names in _WORDS.items():
-            if _has_any(words, names):
-                return kind
-        if words[-1] == "name" and (_has_any(words[:-1], f"{_PEOPLE} {link}") or _is_of_a_person(field.model)):
-            return Looks.NAME
-    return None if way_to_a_person(field.model) is None else _near_a_person(field, words)
+    if _is_text(field) and words[-1] == "name" and _each_row_is_a_person(field.model):
+        return Looks.NAME
+    return _near_a_person(field, words)
 
 
 def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
@@ -143,11 +136,29 @@ def tables() -> Iterator[type[Model]]:
             yield model
 
 
+def _by_itself(field: Field[Any, Any], link: str) -> Looks | None:
+    """What its type, or its name, says wherever it stands."""
+    if isinstance(field, EmailField):
+        return Looks.EMAIL
+    if isinstance(field, GenericIPAddressField):
+        return Looks.IP
+    words = _words(field.name)
+    if isinstance(field, DateField | IntegerField) and not field.choices:
+        return Looks.BIRTH if _has_any(words, _WORDS[Looks.BIRTH]) else None
+    if field.choices or not _is_text(field):
+        return None
+    if words[-1] == "name" and _has_any(words[:-1], f"{_PEOPLE} {link}"):
+        return Looks.NAME
+    return next((kind for kind, names in _WORDS.items() if _has_any(words, names)), None)
+
+
 def _near_a_person(field: Field[Any, Any], words: list[str]) -> Looks | None:
     if isinstance(field, JSONField):
         return Looks.DATA
     if isinstance(field, FileField):
         return Looks.FILE
+    if _is_text(field) and words[-1] in _PEOPLE.split():
+        return Looks.NAME
     for kind, names in _WORDS_NEAR_A_PERSON.items():
         if _has_any(words, names) and (kind is Looks.PLACE or _is_text(field)):
             return kind
@@ -160,14 +171,25 @@ def _is_text(field: Field[Any, Any]) -> bool:
     return isinstance(field, CharField | TextField) and not isinstance(field, FileField)
 
 
-def _is_of_a_person(model: type[Model]) -> bool:
-    """Each row is about one person: theirs, or one to one with theirs."""
-    if _is_principal(model):
-        return True
-    return any(
-        isinstance(field, ForeignKey) and field.unique and _is_principal(field.related_model)
-        for field in model._meta.concrete_fields
+def _is_about_people(model: type[Model]) -> bool:
+    """Its rows lead to somebody, or say by themselves who it is, as a list of subscribers does."""
+    return way_to_a_person(model) is not None or _holds_addresses(model)
+
+
+def _each_row_is_a_person(model: type[Model]) -> bool:
+    """Theirs, or one to one with theirs, or with an address of theirs."""
+    return (
+        _is_principal(model)
+        or _holds_addresses(model)
+        or any(
+            isinstance(field, ForeignKey) and field.unique and _is_principal(field.related_model)
+            for field in model._meta.concrete_fields
+        )
     )
+
+
+def _holds_addresses(model: type[Model]) -> bool:
+    return any(_by_itself(field, "") in (Looks.EMAIL, Looks.PHONE) for field in model._meta.concrete_fields)
 
 
 def _is_principal(model: object) -> bool:

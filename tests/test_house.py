@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EDGES = {
     "apps",
+    "auditing",
     "checks",
     "forms",
     "management",

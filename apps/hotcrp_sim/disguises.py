@@ -8,7 +8,7 @@ Texts that people wrote into reviews and comments stay as they are, with whateve
 from django.db.models import Q
 
 import edna
-from edna import Decorrelate, Disguise, Modify, Remove, placeholders
+from edna import Decorrelate, Disguise, Keep, Modify, Remove, placeholders
 
 from .models import (
     PC,
@@ -55,6 +55,20 @@ DISOWN_ENTRIES = Decorrelate(ActionLog, owner=["contact", "dest_contact", "true_
 DISOWN_REFUSALS = Decorrelate(PaperReviewRefused, owner=["contact", "requested_by", "refused_by"])
 DISOWN_PAPERS = Decorrelate(Paper, owner=["lead_contact", "shepherd_contact", "manager_contact"])
 
+#: What looks personal and stays: `manage.py edna_audit` reports it with these words.
+MAY_STAY = [
+    *(Keep(Paper, name, why="the paper is its authors' together") for name in ("title", "withdraw_reason")),
+    *(
+        Keep(PaperComment, name, why="others have read and answered it")
+        for name in ("comment", "comment_tags", "comment_overflow")
+    ),
+    *(
+        Keep(PaperReviewRefused, name, why="of people without an account, whom nobody may ask again")
+        for name in ("email", "first_name", "last_name", "affiliation")
+    ),
+    Keep(PaperReviewRefused, "reason", why="chairs go on needing it"),
+]
+
 
 @edna.register
 class RemoveAccount(Disguise):
@@ -77,6 +91,7 @@ class RemoveAccount(Disguise):
         Remove(Capability, owner="contact"),
         # Who reviews returns with their reviews, and stays on the PC; who may run the conference may have changed meanwhile.
         Remove(ContactInfo, returning={"roles": placeholders.derived(lambda roles: roles & PC)}),
+        *MAY_STAY,
     ]
 
 

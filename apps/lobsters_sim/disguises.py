@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 from django.db.models import Q
 
 import edna
-from edna import Decorrelate, Disguise, Modify, Param, Remove, placeholders
+from edna import Decorrelate, Disguise, Keep, Modify, Param, Remove, placeholders
 
 from .mails import decay_letter
 from .models import (
@@ -20,6 +20,7 @@ from .models import (
     HatRequest,
     HiddenStory,
     Invitation,
+    InvitationRequest,
     Message,
     Moderation,
     ModNote,
@@ -77,6 +78,16 @@ PUBLIC = [
     Decorrelate(ModNote, owner=["moderator_user", "user"]),
 ]
 
+#: What looks personal and stays: `manage.py edna_audit` reports it with these words.
+MAY_STAY = [
+    *(Keep(Moderation, name, why="the log of what moderators did is public") for name in ("action", "reason")),
+    *(Keep(ModNote, name, why="moderators go on needing what they noted") for name in ("action", "reason")),
+    *(
+        Keep(InvitationRequest, name, why="of people without an account; deleted once it is answered")
+        for name in ("email", "name", "memo", "ip_address")
+    ),
+]
+
 
 @edna.register
 class DeleteAccount(Disguise):
@@ -103,6 +114,7 @@ class DeleteAccount(Disguise):
         Remove(Message, owner=["author_user", "recipient_user"]),
         *PUBLIC,
         *PERSONAL,
+        *MAY_STAY,
     ]
 
 

@@ -127,11 +127,13 @@ def _keeps(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             )
             continue
         target = field.related_model
-        if isinstance(target, type) and not any(same_table(target, model) for model in removed):
+        # With a reason, it is for the report: who the row names may be nobody's business.
+        if not keep.why and isinstance(target, type) and not any(same_table(target, model) for model in removed):
             yield Warning(
                 f'Keep({keep.model.__name__}, "{keep.field}") has no effect: the disguise removes nothing that the '
                 "field points at.",
-                hint="Leave it out, so that a later change of the disguise is checked.",
+                hint="Leave it out, so that a later change of the disguise is checked; or say why it stays, for the report: "
+                f'Keep({keep.model.__name__}, "{keep.field}", why="...").',
                 obj=name_of(disguise),
                 id="edna.W117",
             )

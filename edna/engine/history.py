@@ -13,7 +13,8 @@ from typing import Any
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.graph.tally import Recorded
-from edna.records.diff import RowBatch
+from edna.records.bag import BagKind
+from edna.records.diff import Modified, Removed, RowBatch
 from edna.records.locator import Locator, Receipt
 
 
@@ -59,3 +60,28 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
     damaged = {chunked.get(locator, locator) for locator in listed if unlocked.is_damaged(locator)}
     entries = [entry for first, entry in entries_by_first.items() if first not in damaged]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class SealedValues:
+    """What is under disguise: (label of the model, column, value as the driver gave it). ``unopened``: bags that do not open."""
+
+    values: list[tuple[str, str, Any]] = dataclasses.field(repr=False)
+    unopened: int
+
+
+def sealed_values(unlocked: Unlocked) -> SealedValues:
+    """The old values of every removed and modified row, in the own bags, those of pseudoprincipals, and the shared ones."""
+    graph = unlocked.key_graph()
+    values: list[tuple[str, str, Any]] = []
+    for _, segments in graph.follow(tuple(BagKind), start=unlocked.locators):
+        for batch in (batch for segment in segments for batch in segment.bag.batches):
+            if isinstance(batch, Removed):
+                values += [(batch.model, *cell) for row in batch.rows for cell in zip(batch.columns, row, strict=True)]
+            elif isinstance(batch, Modified):
+                values += [
+                    (batch.model, *cell)
+                    for row in batch.rows
+                    for cell in zip(batch.columns, batch.old(row), strict=True)
+                ]
+    return SealedValues(values, len(graph.refused) + len(graph.forged))

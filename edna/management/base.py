@@ -198,6 +198,33 @@ def find_principal(model: type[Model], text: str) -> Model:
     return found
 
 
+def find_the_only_principal(models: Sequence[type[Model]], who: str) -> Model:
+    """The one person of whom ``who`` can be said: 7 may be somebody in each of several models."""
+    found, missing = [], None
+    for model in models:
+        try:
+            found.append(find_principal(model, who))
+        except CommandError as error:
+            missing = missing or error
+    if not found and missing is not None:
+        raise missing
+    if len(found) > 1:
+        labels = ", ".join(each._meta.label for each in found)
+        raise usage(f"{who} is somebody in several models; say which with --model: {labels}.")
+    return found[0]
+
+
+def chosen_principal_models(label: str | None) -> list[type[Model]]:
+    models = registry.principal_models()
+    if label is None:
+        return models
+    chosen = [model for model in models if model._meta.label_lower == label.lower()]
+    if not chosen:
+        known = ", ".join(model._meta.label for model in models)
+        raise CommandError(f"{label} is no principal model. Principal models: {known}.")
+    return chosen
+
+
 # Input and output
 
 

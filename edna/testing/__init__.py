@@ -14,7 +14,13 @@ The functions serve any test runner, `DisguiseAssertions` a TestCase, and `edna.
 Uses the door (`edna`) and raw tables; knows no bag and no record.
 """
 
-from edna.testing.assertions import assert_nothing_left, assert_same, everything_returns
+from edna.testing.assertions import (
+    assert_nothing_left,
+    assert_nothing_left_of,
+    assert_report_is_current,
+    assert_same,
+    everything_returns,
+)
 from edna.testing.cases import DisguiseAssertions
 from edna.testing.dumps import Dump, application_dump
 from edna.testing.people import Person, cheap_keys
@@ -25,6 +31,8 @@ __all__ = [
     "Person",
     "application_dump",
     "assert_nothing_left",
+    "assert_nothing_left_of",
+    "assert_report_is_current",
     "assert_same",
     "cheap_keys",
     "everything_returns",

@@ -1,18 +1,24 @@
-"""What a disguise promises, as assertions: it can be undone exactly, and meanwhile nothing of the person is to be read.
+"""What a disguise promises, as assertions: it can be undone exactly, and meanwhile nothing of the person is to be read; and that the
+report for data protection is the one in the repository.
 
 Each fails with an AssertionError that names tables and columns, never what is in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, router, transaction
+from django.db.models import Model
 
+import edna
 from edna.testing.dumps import Dump, application_dump, differences
 from edna.testing.search import Needle, places
+from edna.wording import count
 
 _SHORTEST: Final = 3
 
@@ -52,3 +58,47 @@ def assert_nothing_left(*needles: Needle, using: str = DEFAULT_DB_ALIAS, ignore:
     named = {repr(needle): needle for needle in needles}
     if found := places(named, using=using, ignore=ignore):
         raise AssertionError("\n".join(["Something of the person is left:", *found]))
+
+
+def assert_nothing_left_of(
+    user: Model, disguise: str, *, params: Mapping[str, Any] | None = None, ignore: Collection[str] = ()
+) -> None:
+    """A rehearsal: once ``disguise`` is applied to the user, none of the values that it took from them is to be read in any table, in
+    sessions, or in the name of a file. What was done is undone at the end, whether the user has a key or not.
+
+    Which values, their own rows say: as `edna_audit --principal` finds them. What somebody else has in the same column is not counted.
+    """
+    # Late: this module is imported before applications are ready.
+    from edna.auditing import search, values
+
+    using = router.db_for_write(type(user))
+    with transaction.atomic(using=using):
+        if not edna.is_registered(user):
+            edna.register_principals([user])
+        wanted = values.of_plan(edna.plan(disguise, user, params=params), user)
+        edna.disguise(disguise, user, params=params)
+        wanted.hidden.clear()
+        found = search.search(wanted, ignore=ignore).certain
+        transaction.set_rollback(True, using=using)
+    if found:
+        lines = [f"{place.name} holds {', '.join(sorted(place.holds))}, {count(place.rows, 'row')}" for place in found]
+        raise AssertionError("\n".join([f"After {disguise}, something of the person is left:", *lines]))
+
+
+def assert_report_is_current(path: str | Path, *, facts: Mapping[str, str] | None = None) -> None:
+    """The file holds what `edna_audit` prints today: as JSON, HTML or text, by its ending. ``facts`` are those of its ``--facts``."""
+    from edna.auditing import html, report, text
+
+    path = Path(path)
+    made = report.made(facts=facts)
+    option = {".json": " --json", ".html": " --html"}.get(path.suffix, "")
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    if option == " --json":
+        same = bool(there) and json.loads(there) == json.loads(json.dumps(made.as_dict()))
+    else:
+        same = there.strip() == (html.written(made) if option else text.written(made)).strip()
+    if not same:
+        raise AssertionError(
+            f"{path} is not what edna_audit prints: models, disguises or settings have changed since. Write it anew, and look at what is "
+            f"different: manage.py edna_audit{option} > {path}"
+        )

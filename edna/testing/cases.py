@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.db import DEFAULT_DB_ALIAS
 
-from edna.testing.assertions import assert_nothing_left, everything_returns
+from edna.testing.assertions import (
+    assert_nothing_left,
+    assert_nothing_left_of,
+    assert_report_is_current,
+    everything_returns,
+)
 from edna.testing.people import Person, cheap_keys
 from edna.testing.search import Needle
 
@@ -37,3 +43,11 @@ class DisguiseAssertions(TestCase):
 
     def assertNothingLeft(self, *needles: Needle, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:
         assert_nothing_left(*needles, using=using, ignore=ignore)
+
+    def assertNothingLeftOf(
+        self, user: Any, disguise: str, *, params: Mapping[str, Any] | None = None, ignore: Collection[str] = ()
+    ) -> None:
+        assert_nothing_left_of(user, disguise, params=params, ignore=ignore)
+
+    def assertReportIsCurrent(self, path: str | Path, *, facts: Mapping[str, str] | None = None) -> None:
+        assert_report_is_current(path, facts=facts)

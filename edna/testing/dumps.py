@@ -11,22 +11,10 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from edna.auditing.reading import columns, tables
+
 #: By table: its rows in a fixed order, the stored bytes of each column in hexadecimal.
 Dump = dict[str, list[tuple[str | None, ...]]]
-
-
-def tables(*, using: str = DEFAULT_DB_ALIAS) -> list[str]:
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        return sorted(connection.introspection.table_names(cursor))
-
-
-def columns(table: str, *, using: str = DEFAULT_DB_ALIAS) -> list[str]:
-    # Not by Django's introspection, which on SQLite parses the definition of every table, and takes longer than all else here.
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)} LIMIT 0")
-        return [column[0] for column in cursor.description]
 
 
 def is_edna_s(table: str) -> bool:

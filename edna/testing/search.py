@@ -10,14 +10,13 @@ import contextlib
 import json
 import struct
 from collections.abc import Collection, Iterator, Mapping
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote as url_quote
 
-from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from edna.testing.dumps import columns, tables
+from edna.auditing import reading
+from edna.auditing.reading import columns, tables
 
 Needle = str | bytes | int
 
@@ -32,10 +31,9 @@ def cells(*, using: str = DEFAULT_DB_ALIAS) -> Iterator[tuple[str, bytes]]:
             rows = cursor.fetchall()
         for name, values in zip(names, zip(*rows, strict=True), strict=False):
             yield f"{table}.{name}", b"\n".join(map(as_bytes, values))
-    if apps.is_installed("django.contrib.sessions"):
-        model = import_module("django.contrib.sessions.models").Session
-        contents = [json.dumps(session.get_decoded()) for session in model.objects.using(using)]
-        yield f"the contents of {model._meta.db_table}", "\n".join(contents).encode("utf-8", "surrogatepass")
+    if sessions := reading.session_table():
+        contents = [json.dumps(content) for content in reading.session_contents(using=using)]
+        yield f"the contents of {sessions}", "\n".join(contents).encode("utf-8", "surrogatepass")
 
 
 def places(needles: Mapping[str, Needle], *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> list[str]:

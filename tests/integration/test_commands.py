@@ -95,7 +95,7 @@ def test_wrong_usage(name: str, typed: Any) -> None:
     assert typed(name, *("pause",) if name == "edna_jobs" else ("first",) if name == "edna_run" else ()).code == 2
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, "edna_audit"])
 def test_documented(name: str) -> None:
     parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
     text = (ROOT / "docs/commands.md").read_text()

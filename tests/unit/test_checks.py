@@ -350,6 +350,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
     ),
     "keep misspelt": ("E117", spec(COMMENTS, Keep(LoosePin, "remark")), spec(COMMENTS, Keep(LoosePin, "comment"))),
     "keep in vain": ("W117", spec(LETTERS, Keep(LoosePin, "comment")), spec(COMMENTS, Keep(LoosePin, "comment"))),
+    "keep in vain, but with a reason": (
+        "W117",
+        spec(LETTERS, Keep(LoosePin, "comment")),
+        spec(LETTERS, Keep(LoosePin, "comment", why="for the report")),
+    ),
     # Relations
     "hidden many-to-many": ("E201", spec(LETTERS), spec(LETTERS, READERS)),
     "plain foreign key": ("E201", spec(COMMENTS), spec(COMMENTS, *PINS)),

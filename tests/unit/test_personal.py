@@ -10,6 +10,7 @@ from django.contrib.sessions.models import Session
 from django.db import models
 from django.db.models import Model
 
+from apps.lobsters_sim.models import InvitationRequest
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import personal
 from edna.personal import Looks
@@ -44,6 +45,7 @@ def text(**kwargs: Any) -> Any:
         ("name", text(), None),
         ("mode", text(choices=[("email", "by e-mail")]), None),
         ("date_of_birth", models.DateField(), Looks.BIRTH),
+        ("birthday", models.IntegerField(), Looks.BIRTH),
         ("opened_on", models.DateField(), None),
         ("user_agent", models.TextField(), Looks.DEVICE),
         ("body", models.TextField(), None),
@@ -70,6 +72,9 @@ def test_what_says_who_somebody_is_looks_so_in_every_table(name: str, field: Any
         (Lecture, "subject", text(), None),
         (User, "name", text(), Looks.NAME),
         (Answer, "name", text(), None),
+        (Answer, "reviewer", text(), Looks.NAME),
+        (InvitationRequest, "name", text(), Looks.NAME),
+        (InvitationRequest, "memo", models.TextField(), Looks.TEXT),
     ],
 )
 def test_what_tells_about_somebody_does_so_where_the_table_leads_to_a_person(

@@ -12,7 +12,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
 from django.core.exceptions import ValidationError
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db import router, transaction
 from django.db.models import Model
 from django.utils import timezone
@@ -21,7 +21,8 @@ from edna import api, registry
 from edna.errors import PrincipalAlreadyRegistered, PrincipalError
 from edna.management.base import (
     EdnaCommand,
-    find_principal,
+    chosen_principal_models,
+    find_the_only_principal,
     new_private_file,
     operator_of,
     remove_if_empty,
@@ -67,11 +68,11 @@ class Command(EdnaCommand):
             raise usage("--all needs --keys-file FILE: keys that nobody keeps would make every disguise irreversible.")
         if options["keys_file"] and not options["everyone"]:
             raise usage("--keys-file goes with --all; the key of one person is printed.")
-        models = _models(options["model"])
+        models = chosen_principal_models(options["model"])
         if options["everyone"]:
             self._everyone(models, options)
         else:
-            self._one(_only(models, options["principal"]), options)
+            self._one(find_the_only_principal(models, options["principal"]), options)
 
     def _one(self, principal: Model, options: dict[str, Any]) -> None:
         model = registry.principal_model_of(principal)
@@ -147,33 +148,6 @@ class Command(EdnaCommand):
             if made:
                 api.note_act("register", operator=operator, principals=len(made))
         return len(made)
-
-
-def _only(models: Sequence[type[Model]], who: str) -> Model:
-    """The one person of whom ``who`` can be said: 7 may be somebody in each of several models."""
-    found, missing = [], None
-    for model in models:
-        try:
-            found.append(find_principal(model, who))
-        except CommandError as error:
-            missing = missing or error
-    if not found and missing is not None:
-        raise missing
-    if len(found) > 1:
-        labels = ", ".join(each._meta.label for each in found)
-        raise usage(f"{who} is somebody in several models; say which with --model: {labels}.")
-    return found[0]
-
-
-def _models(label: str | None) -> list[type[Model]]:
-    models = registry.principal_models()
-    if label is None:
-        return models
-    chosen = [model for model in models if model._meta.label_lower == label.lower()]
-    if not chosen:
-        known = ", ".join(model._meta.label for model in models)
-        raise CommandError(f"{label} is no principal model. Principal models: {known}.")
-    return chosen
 
 
 def _batches(model: type[Model]) -> Iterator[list[Model]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-from pathlib import Path
 from typing import Any, Final
 
 from django.apps import apps
@@ -12,7 +10,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from edna import api
 from edna.errors import RevealRefused
-from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table
+from edna.management.credentials import add_key_arguments, check_usage, credentials
 from edna.spec import model_field
 from edna.wording import count
 
@@ -50,20 +49,7 @@ class Command(EdnaCommand):
             help="The receipt, as edna_disguise or the site has issued it; - reads it from standard input, so that it "
             "does not show in the list of processes.",
         )
-        key = parser.add_mutually_exclusive_group(required=True)
-        key.add_argument("--secret-key-file", metavar="FILE", help="A file that holds the secret key and nothing else.")
-        key.add_argument("--recovery-code", action="store_true", help="Ask for the recovery code, without showing it.")
-        key.add_argument(
-            "--recovery-code-stdin", action="store_true", help="Read the recovery code from standard input."
-        )
-        key.add_argument(
-            "--identifier",
-            metavar="NAME",
-            help="The name that goes with the password (which is asked for, without showing it).",
-        )
-        parser.add_argument(
-            "--password-stdin", action="store_true", help="With --identifier: read the password from standard input."
-        )
+        add_key_arguments(parser, required=True)
         parser.add_argument(
             "--with-receipt",
             metavar="RECEIPT",
@@ -86,15 +72,10 @@ class Command(EdnaCommand):
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        if options["password_stdin"] and not options["identifier"]:
-            raise usage("--password-stdin goes with --identifier.")
-        if options["receipt"] == "-" and (options["password_stdin"] or options["recovery_code_stdin"]):
-            raise usage(
-                "Standard input holds one thing: give the receipt as an argument, or let the secret be asked for."
-            )
+        check_usage(options, stdin_is_taken="give the receipt as an argument" if options["receipt"] == "-" else "")
         overrides = dict(map(_override, options["override"]))
         receipt = api.Receipt.parse(read_stdin() if options["receipt"] == "-" else options["receipt"])
-        with api.unlock(**_credentials(options), receipts=options["with_receipt"]) as unlocked:
+        with api.unlock(**credentials(options), receipts=options["with_receipt"]) as unlocked:
             try:
                 outcome = api.reveal(
                     receipt, unlocked, overrides=overrides, allow_partial=not options["all_or_nothing"]
@@ -139,20 +120,6 @@ class Command(EdnaCommand):
 
 def in_words(held: api.Held) -> str:
     return REASONS.get(held.reason, str(held.reason)).format(model=held.model, field=held.field or "a column")
-
-
-def _credentials(options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments for `edna.unlock`. Never from the command line, which every user of the machine can read."""
-    if options["secret_key_file"]:
-        try:
-            text = Path(options["secret_key_file"]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{options['secret_key_file']} cannot be read: {type(error).__name__}.") from None
-        return {"secret_key": api.SecretKey.parse(text)}
-    if options["identifier"]:
-        password = read_stdin().rstrip("\r\n") if options["password_stdin"] else getpass.getpass("Password: ")
-        return {"identifier": options["identifier"], "password": password}
-    return {"recovery_code": read_stdin() if options["recovery_code_stdin"] else getpass.getpass("Recovery code: ")}
 
 
 def _override(pair: tuple[str, str]) -> tuple[str, Any]:

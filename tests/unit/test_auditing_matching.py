@@ -1,0 +1,74 @@
+"""Finding values in texts: whole words in any case, behind what hides letters, and nothing by chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edna.auditing.matching import Index, leaves, needle
+
+pytestmark = pytest.mark.once
+
+
+def finds(value: str, content: Any) -> bool:
+    wanted = needle(value)
+    assert wanted is not None
+    return bool(Index.of([wanted]).found_in(content))
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("Bea", "written by BEA."),
+        ("Bea", "photos/bea_2024.jpg"),
+        ("Bea", "https://example.org/~bea/"),
+        ("bea@example.org", '{"from": "Bea@Example.org"}'),
+        ("bea@example.org", "next=%3Fmail%3Dbea%40example.org"),
+        ("Zoë", '{"name": "Zo\\u00eb"}'),
+        ("Zoe\u0308", "Zoë was here"),
+        ("Straße 5", "STRASSE\n  5"),
+        ("O'Hara", "Mrs O&#x27;Hara"),
+        ("I like the sea!", "/blog/2024/i-like-the-sea/"),
+        ("Bea", '"Hello\\nBea"'),
+        ("Bea", b"\x80\x04\x95Bea\x94"),
+        ("Bea", {"who": ["Ann", {"name": "Bea"}]}),
+        ("田中", "田中さん"),
+        ("+49 170 1234567", "call +49 170 1234567!"),
+        ("1701234567", 1701234567),
+    ],
+)
+def test_a_value_is_found_however_it_is_written(value: str, content: Any) -> None:
+    assert finds(value, content)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [("Bea", "the beach"), ("Bea", "bea2"), ("Ann", "Hannah"), ("12345", "0123456"), ("Bea", None), ("Bea", 5)],
+)
+def test_no_value_is_found_in_the_middle_of_a_word(value: str, content: Any) -> None:
+    assert not finds(value, content)
+
+
+def test_of_a_long_text_an_excerpt_is_enough() -> None:
+    text = "I have always liked the sea, said Bea, and most of all the sea at night, when nobody is there."
+    assert finds(text, f"<p>{text[:70]}…</p>")
+    assert not finds(text, "I have always liked the sea")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "--", "ab", "1234", "田"])
+def test_what_says_nothing_is_not_looked_for(text: str) -> None:
+    assert needle(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("plain", ["plain"]),
+        ('{"name": "Bea", "tags": ["a", {"b": "c"}], "age": 4}', ["Bea", "a", "c"]),
+        ("[no json", ["[no json"]),
+        (["x", 3], ["x"]),
+    ],
+)
+def test_the_texts_in_json_are_looked_for_one_by_one(value: Any, expected: list[str]) -> None:
+    assert list(leaves(value)) == expected
