@@ -30,6 +30,7 @@ from edna.engine.files.file_tasks import FinishedFiles
 from edna.engine.forwarding import replay_log, table_history
 from edna.engine.graph.outcome import Held, Outcome, Reason
 from edna.engine.history import HistoryEntry, SealedValues
+from edna.engine.layers.acceptance import Accepted
 from edna.engine.planning.steps import Plan, PlannedTable
 from edna.engine.registration import Registration
 from edna.engine.revealing.blobs import Revealed
@@ -346,12 +347,16 @@ def reveal(
     unlocked: Unlocked,
     *,
     overrides: Mapping[str, Any] | None = None,
+    accept: Accepted = (),
     allow_partial: bool = True,
     atomic: bool = False,
 ) -> Outcome:
     """Undo one disguise. What cannot be undone now stays sealed and is listed in ``Outcome.held`` with its reason.
 
     ``overrides`` gives new values for unique columns that somebody else has taken meanwhile: ``{"shop.user.email": "b@x.org"}``.
+    ``accept`` names what is given up if it cannot come back: held rows of an earlier outcome, or `edna.ALL` for whatever is held now.
+    What others did stands then, and the record is erased for good: `Outcome.accepted` counts such rows. As long as the account
+    itself is held, nothing is given up. Rows that others hold as well, and what the application's function holds, never are.
 
     A disguise that was applied in chunks comes back chunk by chunk, the last one first. If that is interrupted, what is back is
     back, and the same receipt leads to the rest. Everything happens in one transaction with ``atomic``, without
@@ -360,6 +365,7 @@ def reveal(
     Raises:
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
         ServerKeyUnknown, CapabilityClosed. Nothing was changed then, but by chunks that came back before.
+        InvalidParameters: ``accept`` is neither `edna.ALL` nor made of what an outcome holds.
         PrincipalError: ``unlocked`` is not what `unlock` returns.
     """
     if not isinstance(unlocked, Unlocked):
@@ -368,7 +374,12 @@ def reveal(
         )
     throttle.admit()
     return applying.reveal(
-        _receipt(receipt), unlocked, overrides=overrides or {}, allow_partial=allow_partial, atomic=atomic
+        _receipt(receipt),
+        unlocked,
+        overrides=overrides or {},
+        accepted=accept,
+        allow_partial=allow_partial,
+        atomic=atomic,
     )
 
 

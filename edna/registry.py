@@ -7,7 +7,7 @@ that. Knows classes; never looks into a database.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
@@ -64,6 +64,7 @@ def on_reveal(
     references: Mapping[str, str] | None = None,
     locators: str | None = None,
     returning: Mapping[type[Model], Any] | None = None,
+    accepts: Mapping[str, Collection[str]] | None = None,
 ) -> Callable[[Callback], Callback]:
     """Decorator that gives a name to what `edna.session` does by hand, and says what a reveal of it calls.
 
@@ -78,7 +79,7 @@ def on_reveal(
     def decorate(callback: Callback) -> Callback:
         _require_free(name, _source(callback))
         words = {"name": name, "pseudoprincipal": pseudoprincipal, "locators": locators, "references": references or {}}
-        terms = {"returning": returning or {}}
+        terms = {"returning": returning or {}, "accepts": accepts or {}}
         module, _, qualified = _source(callback).rpartition(".")
         place = {"__module__": module, "__qualname__": qualified}
         _by_hand[name] = type("ByHand", (ByHand,), {**words, **terms, **place, "callback": staticmethod(callback)})

@@ -12,7 +12,7 @@ import decimal
 import enum
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -233,7 +233,8 @@ class Disguise:
     ``applies_to`` says who may apply it: ``"self"`` (each user for themselves) or ``"staff"``.
     ``locators`` overrides ``EDNA["LOCATORS"]`` for this disguise. ``references`` says, per ``"app.Model.field"``, what a reveal
     does with rows that came to refer to a pseudoprincipal since: ``"restore"`` to the owner (the default), ``"delete"``, or
-    ``"retain"`` on the pseudoprincipal.
+    ``"retain"`` on the pseudoprincipal. ``accepts`` says, per ``"app.Model"``, for which reasons a reveal gives up a row that it would
+    hold: what others did then stands, and the record is erased (`Reason` lists them).
     """
 
     name: ClassVar[str]
@@ -243,6 +244,7 @@ class Disguise:
     locators: ClassVar[str | None] = None
     applies_to: ClassVar[str] = "self"
     references: ClassVar[Mapping[str, str]] = {}
+    accepts: ClassVar[Mapping[str, Collection[str]]] = {}
 
     @classmethod
     def steps(cls) -> list[Transformation]:

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import ForeignKey, Model
 
-from edna import registry
+from edna import api, registry
 from edna.checks.overlaps import twice_changed
 from edna.checks.pseudoprincipals.companions import check_companions, check_given_away
 from edna.checks.pseudoprincipals.generators import (
@@ -31,6 +31,8 @@ from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudopr
 
 _APPLIES_TO: Final = ("self", "staff")
 _LOCATORS: Final = (None, "server", "client")
+#: All but those of which the application's function decides.
+_ACCEPTABLE: Final = {str(reason) for reason in api.Reason} - {"callback_missing", "callback_refused"}
 _POLICIES: Final = ("restore", "delete", "retain")
 
 
@@ -50,7 +52,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
                 messages += check_given_away(disguise, generator, principal)
     principals = principal_models()
     for disguise in registry.all_by_hand().values() if principals else ():
-        messages += [*_options(disguise), *check_returning(disguise)]
+        messages += [*_options(disguise), *_accepts(disguise), *check_returning(disguise)]
         if disguise.pseudoprincipal is not None:
             model = getattr(disguise.pseudoprincipal, "model", None)
             generator, problems = find_generator(disguise, model if model in principals else principals[0])
@@ -68,7 +70,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
 
 def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[Model] | None]:
     """All that its own words tell about one disguise, and its principal model if that is clear."""
-    found: list[CheckMessage] = [*_shape(disguise), *_params(disguise), *_options(disguise)]
+    found: list[CheckMessage] = [*_shape(disguise), *_params(disguise), *_options(disguise), *_accepts(disguise)]
     if any(message.id in ("edna.E100", "edna.E101") for message in found) or not principal_models():
         return found, None
     steps = usable_steps(disguise)
@@ -180,6 +182,25 @@ def _one_each(label: str) -> bool:
     model_label, _, name = label.rpartition(".")
     field = apps.get_model(model_label)._meta.get_field(name)
     return isinstance(field, ForeignKey) and one_each(field)
+
+
+def _accepts(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    for label, reasons in dict(disguise.accepts).items():
+        try:
+            apps.get_model(label)
+        except (LookupError, ValueError):
+            problem = "names no model"
+        else:
+            given = [reasons] if isinstance(reasons, str) else list(reasons)
+            unknown = [reason for reason in given if isinstance(reasons, str) or reason not in _ACCEPTABLE]
+            problem = f"says {', '.join(map(repr, unknown))}" if unknown else ""
+        if problem:
+            yield Error(
+                f"accepts[{label!r}] {problem}: the entry is ignored, and a reveal holds such rows.",
+                hint=f'Write accepts = {{"app.Model": ["row_missing"]}}; reasons are {", ".join(sorted(_ACCEPTABLE))}.',
+                obj=name_of(disguise),
+                id="edna.E119",
+            )
 
 
 def _reference_problem(label: str, policy: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, connections, router
@@ -26,6 +27,7 @@ from edna.engine.chunks import reveal as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome
+from edna.engine.layers.acceptance import Accepted, require_held, rows_to_give_up
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
@@ -273,20 +275,40 @@ def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | No
 
 
 def reveal(
-    receipt: Receipt, unlocked: Unlocked, *, overrides: Mapping[str, Any], allow_partial: bool, atomic: bool
+    receipt: Receipt,
+    unlocked: Unlocked,
+    *,
+    overrides: Mapping[str, Any],
+    accepted: Accepted,
+    allow_partial: bool,
+    atomic: bool,
 ) -> Outcome:
     """Undo one disguise: in one transaction, or chunk by chunk if it was done so and nothing asks for one transaction."""
     using = unlocked.using
+    require_held(accepted)
     serverkeys.require_any(using=using)
     whole, several = atomic or not allow_partial, False
+    specification = registry.find(receipt.disguise)
+    policy = specification.accepts if specification is not None else {}
 
     def in_one() -> Outcome | None:
         """None if it was done in chunks; then nothing is done."""
-        return revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=allow_partial)
+        may_hold = allow_partial or bool(accepted or policy)
+        outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=may_hold)
+        rows = rows_to_give_up(outcome.held, accepted, policy) if outcome is not None else None
+        if outcome is not None and rows:
+            again = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, given_up=rows)
+            assert again is not None
+            outcome.forget_held()
+            outcome.include(again)
+        if outcome is not None and not allow_partial:
+            outcome.require_complete(receipt.disguise)
+        return outcome
 
     def in_chunks() -> Outcome:
+        give_up = partial(rows_to_give_up, accepted=accepted, policy=policy)
         return revealing_in_chunks.reveal(
-            receipt, unlocked, overrides=overrides, allow_partial=allow_partial, separately=several
+            receipt, unlocked, overrides=overrides, give_up=give_up, allow_partial=allow_partial, separately=several
         )
 
     try:

@@ -219,7 +219,7 @@ class TestRemovedRows:
         User.objects.create_user(bea.email)
         outcome = bea.reveal(receipt)
         shown = json.loads(json.dumps(outcome.as_dict()))
-        assert set(shown) == {"restored", "deferred", "altered", "dropped", "held", "complete"}
+        assert set(shown) == {"restored", "deferred", "altered", "dropped", "accepted", "held", "complete"}
         assert shown["complete"] is False
         user = {"model": USER, "pk": bea.user.pk, "reason": "unique_taken", "field": "email"}
         assert user in shown["held"]

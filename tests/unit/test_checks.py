@@ -343,6 +343,21 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(LETTERS, references={"checks_app.Comment.post": "delete"}),
         spec(LETTERS, references={"checks_app.comment.author": "retain"}),
     ),
+    "accepts a model that there is not": (
+        "E119",
+        spec(LETTERS, accepts={"checks_app.Nowhere": ["row_missing"]}),
+        spec(LETTERS, accepts={"checks_app.Comment": ["row_missing", "changed"]}),
+    ),
+    "accepts for a reason that there is not": (
+        "E119",
+        spec(LETTERS, accepts={"checks_app.Comment": ["deleted"]}),
+        spec(LETTERS, accepts={"checks_app.comment": ["unique_taken"]}),
+    ),
+    "accepts a word": (
+        "E119",
+        spec(LETTERS, accepts={"checks_app.Comment": "changed"}),
+        spec(LETTERS, accepts={"checks_app.Comment": ["changed"]}),
+    ),
     "reference policy": (
         "E116",
         spec(LETTERS, references={"checks_app.Comment.author": "forget"}),

@@ -145,6 +145,11 @@ class Opened:
         self._diffs[number] = _rewritable(new)
         self._changed = True
 
+    def keep_stuck(self, stuck: Iterable[Stuck]) -> None:
+        """These instead of everything that is stuck, as far as they have rows."""
+        self._stuck = tuple(each for each in stuck if each.batch.rows)
+        self._changed = True
+
     def keep(self, diffs: Iterable[RowBatch]) -> None:
         """These instead of all records; what is stuck, and the voices, stay."""
         self._diffs = [_rewritable(batch) for batch in diffs]

@@ -7,27 +7,37 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.books.expiry_dates import nothing_kept
-from edna.engine.graph.outcome import Outcome, in_rows
+from edna.engine.graph.outcome import Held, Outcome
+from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.returning import Overrides
 from edna.engine.revealing import reveal as revealing
-from edna.errors import ReceiptUnknown, RevealRefused
+from edna.errors import ReceiptUnknown
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt
 
 
 def reveal(
-    receipt: Receipt, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool, separately: bool
+    receipt: Receipt,
+    unlocked: Unlocked,
+    *,
+    overrides: Overrides,
+    give_up: Callable[[Iterable[Held]], Rows],
+    allow_partial: bool,
+    separately: bool,
 ) -> Outcome:
     """Undo the chunks of a disguise, from the last to the first; each ``separately`` in a transaction, or all in the caller's.
 
     If it is interrupted, what is back is back, and the same receipt leads to the rest. A chunk of which no bag is there any more
-    (it has expired, say) does not keep the others from coming back.
+    (it has expired, say) does not keep the others from coming back. ``give_up`` says which of the rows that are held in the end are
+    to be forgotten.
 
     Raises:
         BagError: a bag of one of the chunks does not open; that is looked at first, before anything is changed.
@@ -38,6 +48,7 @@ def reveal(
         _require_openable(graph, receipt.locator.chunk(number))
     outcome = Outcome()
     openable = 0
+    given_up: Rows = frozenset()
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
         again = Outcome()
@@ -45,28 +56,30 @@ def reveal(
         for number in reversed(numbers):
             chunk = Chunk(receipt.locator, number, tell=not attempt and number == numbers[0])
             with contextlib.suppress(ReceiptUnknown):  # it has expired
-                again.include(_reveal_chunk(receipt, chunk, unlocked, overrides=overrides, separately=separately))
+                reveal_chunk = partial(_reveal_chunk, overrides=overrides, given_up=given_up, separately=separately)
+                again.include(reveal_chunk(receipt, chunk, unlocked))
                 openable += 1
         if not openable:
             raise nothing_kept(receipt.disguise)
         outcome.forget_held()
         outcome.include(again)
         if not again.held or not (again.restored or again.deferred):
-            break
-    if outcome.held and not allow_partial:
-        raise RevealRefused(
-            f"{in_rows(outcome.rows_held)} of {receipt.disguise} cannot be revealed now, so none was; "
-            "see the outcome for the reasons.",
-            outcome=outcome,
-        )
+            more = give_up(again.held) - given_up
+            if not more:
+                break
+            given_up |= more
+    if not allow_partial:
+        outcome.require_complete(receipt.disguise)
     return outcome
 
 
 def _reveal_chunk(
-    receipt: Receipt, chunk: Chunk, unlocked: Unlocked, *, overrides: Overrides, separately: bool
+    receipt: Receipt, chunk: Chunk, unlocked: Unlocked, *, overrides: Overrides, given_up: Rows, separately: bool
 ) -> Outcome:
     def work() -> Outcome:
-        outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, chunk=chunk)
+        outcome = revealing.reveal(
+            receipt, unlocked, overrides=overrides, allow_partial=True, chunk=chunk, given_up=given_up
+        )
         assert outcome is not None
         return outcome
 

@@ -15,6 +15,7 @@ from django.db import DataError, IntegrityError, transaction
 
 from edna.db.rows import Row, in_one_statement
 from edna.engine.graph.tally import Tally
+from edna.errors import RevealRefused
 
 
 class Reason(enum.StrEnum):
@@ -48,7 +49,8 @@ class Outcome:
     disguise of the same principal is revealed. A row of which something is ``held`` counts in neither, and can be revealed later.
 
     What the specification wants otherwise than it was sealed is no failure: ``altered`` counts, by model and column, rows that
-    came back with the value that it gives, ``dropped`` rows that it does not let come back.
+    came back with the value that it gives, ``dropped`` rows that it does not let come back. ``accepted`` counts, by model, rows of
+    which the person, or the specification, gave up what was held.
     """
 
     restored: dict[str, int] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class Outcome:
     deferred: dict[str, int] = field(default_factory=dict)
     altered: dict[str, dict[str, int]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    accepted: dict[str, int] = field(default_factory=dict)
     #: The rows that were to come back, those that wait for another disguise, and those that are held.
     due: Tally = field(default_factory=Tally, repr=False, compare=False)
     waiting: Tally = field(default_factory=Tally, repr=False, compare=False)
@@ -76,12 +79,26 @@ class Outcome:
         self.deferred = self.waiting.without(self.stopped).counts()
 
     def forget_held(self) -> None:
-        """What was held is tried again."""
-        self.held, self.stopped = [], Tally()
+        """What was held is tried again, or given up."""
+        self.due, self.held, self.stopped = self.due.without(self.stopped), [], Tally()
+
+    def require_complete(self, disguise: str) -> None:
+        """
+        Raises:
+            RevealRefused: something is held.
+        """
+        if self.held:
+            raise RevealRefused(
+                f"{in_rows(self.rows_held)} of {disguise} cannot be revealed now, so none was; see the outcome for the reasons.",
+                outcome=self,
+            )
 
     def drop(self, model: str, rows: int) -> None:
         if rows:
             self.dropped[model] = self.dropped.get(model, 0) + rows
+
+    def accept(self, model: str, rows: int = 1) -> None:
+        self.accepted[model] = self.accepted.get(model, 0) + rows
 
     def alter(self, model: str, columns: Iterable[str], *, by: int = 1) -> None:
         for name in columns:
@@ -100,6 +117,8 @@ class Outcome:
         self.stopped.include(other.stopped)
         for model, rows in other.dropped.items():
             self.drop(model, rows)
+        for model, rows in other.accepted.items():
+            self.accept(model, rows)
         for model, columns in other.altered.items():
             for name, rows in columns.items():
                 self.alter(model, (name,), by=rows)
@@ -113,6 +132,7 @@ class Outcome:
             "deferred": self.deferred,
             "altered": self.altered,
             "dropped": self.dropped,
+            "accepted": self.accepted,
             "held": held,
             "complete": self.complete,
         }

@@ -24,13 +24,12 @@ from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_share
 from edna.engine.bags.unlisted import indexes_of
 from edna.engine.books import announcements, beside, measurements, sessions
 from edna.engine.books.expiry_dates import entry_bucket, today
-from edna.engine.graph.outcome import in_rows
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.new_keys import Given, without_keys
 from edna.engine.revealing import blobs, files
 from edna.engine.revealing.progress import Progress, Reveal
 from edna.engine.revealing.recreate import add_voiceless, is_voiceless
-from edna.errors import RevealRefused, SpecError
+from edna.errors import SpecError
 from edna.records.diff import Blobs, Changed, Files, Removed, RowBatch, Shares
 from edna.records.ledgernote import what
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
@@ -97,13 +96,8 @@ def refuse(reveal: Reveal) -> None:
     Raises:
         RevealRefused: something is held, and that is not allowed.
     """
-    outcome = reveal.outcome
-    if outcome.held and not reveal.allow_partial:
-        raise RevealRefused(
-            f"{in_rows(outcome.rows_held)} of {reveal.current.head.disguise} cannot be revealed now, so none was; "
-            "see the outcome for the reasons.",
-            outcome=outcome,
-        )
+    if not reveal.allow_partial:
+        reveal.outcome.require_complete(reveal.current.head.disguise)
 
 
 def erase(reveal: Reveal) -> None:

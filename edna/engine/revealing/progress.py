@@ -21,6 +21,7 @@ from edna.engine.books.announcements import News
 from edna.engine.forwarding.walk import Stuck, table_by_label
 from edna.engine.graph.outcome import Held, Outcome, Reason
 from edna.engine.graph.tally import Recorded, former
+from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.new_keys import Given
 from edna.engine.layers.returning import Altered, Overrides
@@ -132,6 +133,8 @@ class Reveal:
     allow_partial: bool
     #: Which chunk of its disguise it is about, if there are several.
     chunk: Chunk | None = None
+    #: Rows of which the person gives up what was held.
+    given_up: Rows = frozenset()
     progress: Progress = field(default_factory=Progress)
     #: On which terms the specifications of today let rows come back.
     terms: Terms = field(default_factory=dict)

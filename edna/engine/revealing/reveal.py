@@ -21,7 +21,8 @@ from edna.engine.books.expiry_dates import nothing_kept, today
 from edna.engine.graph.outcome import Outcome
 from edna.engine.graph.references import reference_of
 from edna.engine.graph.tally import Recorded
-from edna.engine.layers import forwarded, mentions, new_keys, returning
+from edna.engine.layers import acceptance, forwarded, mentions, new_keys, returning
+from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.returning import Overrides
 from edna.engine.planning import terms
@@ -34,7 +35,13 @@ from edna.records.locator import Locator, Receipt
 
 
 def reveal(
-    receipt: Receipt, unlocked: Unlocked, *, overrides: Overrides, allow_partial: bool, chunk: Chunk | None = None
+    receipt: Receipt,
+    unlocked: Unlocked,
+    *,
+    overrides: Overrides,
+    allow_partial: bool,
+    chunk: Chunk | None = None,
+    given_up: Rows = frozenset(),
 ) -> Outcome | None:
     """Open the receipt's bags with what ``unlocked`` holds, or those of one of its chunks, and restore what they say.
 
@@ -49,7 +56,7 @@ def reveal(
     journal = journals.read(receipt, unlocked, chunk=chunk)
     if journal is None:
         return None
-    outcome = restore(Reveal(journal, unlocked, overrides, allow_partial, chunk))
+    outcome = restore(Reveal(journal, unlocked, overrides, allow_partial, chunk, given_up))
     unlocked.forget_voices()
     return outcome
 
@@ -79,9 +86,11 @@ def find_shared(reveal: Reveal) -> None:
 
 
 def drop_rows(reveal: Reveal) -> None:
-    """Leaves the terms of return, and no record of a row that they do not let come back: nobody is made again for it."""
+    """Leaves the terms of return, and no record of a row that they do not let come back, or that the person gives up: nobody is made
+    again for it."""
     reveal.terms = terms.terms_of(reveal.current.head.disguise)
     returning.drop(reveal.bags, reveal.terms, reveal.outcome)
+    acceptance.give_up(reveal.current, reveal.given_up, reveal.outcome)
 
 
 def make_again(reveal: Reveal) -> None:

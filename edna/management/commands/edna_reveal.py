@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.apps import apps
@@ -10,9 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from edna import api
 from edna.errors import RevealRefused
-from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
 from edna.management.credentials import add_key_arguments, check_usage, credentials
-from edna.spec import model_field
+from edna.spec import ALL, model_field
 from edna.wording import count
 
 REASONS: Final = {
@@ -69,6 +70,14 @@ class Command(EdnaCommand):
         parser.add_argument(
             "--all-or-nothing", action="store_true", help="Restore nothing unless everything can be restored."
         )
+        parser.add_argument(
+            "--accept",
+            metavar="APP.MODEL:KEY",
+            action="append",
+            default=[],
+            help="A row that is given up if it cannot come back: what others did stands, and what is sealed of it is erased for good. "
+            "The keys are those of the list of what is held; all means every row of it. Only the person can decide that.",
+        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
@@ -78,7 +87,11 @@ class Command(EdnaCommand):
         with api.unlock(**credentials(options), receipts=options["with_receipt"]) as unlocked:
             try:
                 outcome = api.reveal(
-                    receipt, unlocked, overrides=overrides, allow_partial=not options["all_or_nothing"]
+                    receipt,
+                    unlocked,
+                    overrides=overrides,
+                    accept=_accepted(options["accept"]),
+                    allow_partial=not options["all_or_nothing"],
                 )
             except RevealRefused as refused:
                 if isinstance(refused.outcome, api.Outcome):
@@ -113,6 +126,9 @@ class Command(EdnaCommand):
         if outcome.dropped:
             dropped = table(("table", "rows"), sorted(outcome.dropped.items()))
             self.stdout.write(f"Do not come back, as the disguise says:\n{dropped}")
+        if outcome.accepted:
+            accepted = table(("table", "rows"), sorted(outcome.accepted.items()))
+            self.stdout.write(f"Given up, and erased:\n{accepted}")
         if outcome.held:
             rows = [(held.model, held.pk, in_words(held)) for held in outcome.held]
             self.stdout.write(f"Held:\n{table(('table', 'row', 'why'), rows)}")
@@ -120,6 +136,15 @@ class Command(EdnaCommand):
 
 def in_words(held: api.Held) -> str:
     return REASONS.get(held.reason, str(held.reason)).format(model=held.model, field=held.field or "a column")
+
+
+def _accepted(rows: Sequence[str]) -> Any:
+    if "all" in rows:
+        return ALL
+    parts = [row.rpartition(":") for row in rows]
+    if not all(model and key for model, _, key in parts):
+        raise usage("--accept takes app.model:key, as the list of what is held has them, or all.")
+    return [api.Held(model.lower(), key, api.Reason.CHANGED) for model, _, key in parts]
 
 
 def _override(pair: tuple[str, str]) -> tuple[str, Any]:

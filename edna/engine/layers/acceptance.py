@@ -1,0 +1,90 @@
+"""What a person gives up: records that others stand in the way of, and that are to be forgotten instead of kept.
+
+Invariant (nothing lost): only what the person names, or what the specification says of today, and only after it was tried in the same
+transaction. Accounts, rows that others hold as well, and blobs of the application cannot be given up.
+Knows opened records and held ones; reads and writes no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from edna import registry
+from edna.db.rows import Row, table_of
+from edna.engine.bags.opened import Opened
+from edna.engine.graph.outcome import Held, Outcome, Reason
+from edna.errors import InvalidParameters
+from edna.records.diff import Changed, Removed, RowBatch
+from edna.spec import _All
+
+#: Rows by the label of their table and their key, as `Held` names them.
+Rows = frozenset[tuple[str, Any]]
+#: What a caller accepts: these, or whatever is held.
+Accepted = Collection[Held] | _All
+#: What the specification accepts by itself: reasons, by the label of a model.
+Policy = Mapping[str, Collection[str]]
+
+#: These are said of rows that a disguise changed, and never of removed ones.
+_OF_CHANGED_ROWS = frozenset({Reason.CHANGED, Reason.ROW_MISSING})
+#: The application holds these: it is asked again each time, and decides.
+_OF_THE_APPLICATION = frozenset({Reason.CALLBACK_MISSING, Reason.CALLBACK_REFUSED})
+
+
+def require_held(accepted: Accepted) -> None:
+    """
+    Raises:
+        InvalidParameters: it is neither `edna.ALL` nor made of what an outcome holds.
+    """
+    if not isinstance(accepted, _All) and not all(isinstance(each, Held) for each in accepted):
+        raise InvalidParameters(
+            "accept takes rows of an outcome, accept=outcome.held, or edna.ALL for whatever is held. Nothing was changed."
+        )
+
+
+def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) -> Rows:
+    """Of what is still held: the rows that the caller or the specification gives up.
+
+    None as long as an account is held: what belongs to it waits for it, and is not in anybody's way.
+    """
+    held = list(held)
+    accounts = {table_of(model).label for model in registry.principal_models()}
+    if any(each.model in accounts and each.reason not in _OF_CHANGED_ROWS for each in held):
+        return frozenset()
+    by_itself = {(label.lower(), str(reason)) for label, reasons in policy.items() for reason in reasons}
+    named = None if isinstance(accepted, _All) else {(each.model, str(each.pk)) for each in accepted}
+    return frozenset(
+        (each.model, each.pk)
+        for each in held
+        if each.reason not in _OF_THE_APPLICATION
+        and (
+            named is None or (each.model, str(each.pk)) in named or (each.model.lower(), str(each.reason)) in by_itself
+        )
+    )
+
+
+def give_up(current: Opened, rows: Rows, outcome: Outcome) -> None:
+    """Take the records of these rows out of the revealed bag; they are erased with the rest of what is revealed.
+
+    Rows of shared bags stay: they are others', too.
+    """
+    if not rows:
+        return
+    given_up: set[tuple[str, Any]] = set()
+
+    def left_of(batch: RowBatch) -> RowBatch:
+        keys = [(batch.model, _named(key)) for key in batch.primary_keys()]
+        given_up.update(rows.intersection(keys))
+        return replace(batch, rows=[row for row, key in zip(batch.rows, keys, strict=True) if key not in rows])
+
+    for batch in current.diffs:
+        if isinstance(batch, Removed | Changed):
+            current.exchange(batch, left_of(batch))
+    current.keep_stuck(replace(each, batch=left_of(each.batch)) for each in current.stuck)
+    for model, _ in sorted(given_up, key=str):
+        outcome.accept(model)
+
+
+def _named(key: Row) -> Any:
+    return key[0] if len(key) == 1 else key

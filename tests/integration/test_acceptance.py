@@ -1,0 +1,157 @@
+"""A person gives up what others stand in the way of: what they did stands, and nothing waits for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import edna
+from apps.websubmit.disguises import Anonymous
+from apps.websubmit.models import Answer, User
+from edna import Decorrelate, Disguise, Held, Modify, Reason, placeholders
+from edna.errors import InvalidParameters, ReceiptUnknown, RevealRefused
+from tests.installed import registering
+from tests.support import (
+    ANONYMISE_ALL,
+    DELETE,
+    Student,
+    answer_everything,
+    cut_into_chunks,
+    enrol,
+    make_course,
+    rows_of,
+)
+
+pytestmark = pytest.mark.django_db
+
+ANSWER = "websubmit.answer"
+
+
+class Redact(Disguise):
+    name = "tests.redact"
+    transformations = [Modify(Answer, owner="author", set={"text": placeholders.constant("[withdrawn]")})]
+
+
+class Tolerant(Disguise):
+    """What a moderator deletes, or writes anew, is not waited for."""
+
+    name = "tests.tolerant"
+    transformations = [Decorrelate(Answer, owner="author")]
+    pseudoprincipal = Anonymous
+    accepts = {"websubmit.Answer": ["row_missing"]}
+
+
+@pytest.fixture
+def bea() -> Student:
+    make_course()
+    student = enrol("bea@example.org")
+    answer_everything(student)
+    return student
+
+
+@pytest.fixture(params=[None, 2], ids=["whole", "chunks"])
+def rows_at_once(request: Any) -> Iterator[None]:
+    with cut_into_chunks(request.param):
+        yield
+
+
+def moderate(answer: Answer, *, text: str = "[moderated]") -> None:
+    Answer.objects.filter(pk=answer.pk).update(text=text)
+
+
+@pytest.mark.parametrize("accept", ["row", "all"])
+def test_what_is_accepted_is_gone_and_the_rest_is_back(bea: Student, accept: str, rows_at_once: None) -> None:
+    with registering(Redact):
+        edited, *others = Answer.objects.order_by("pk")
+        receipt = bea.disguise(Redact.name)
+        moderate(edited)
+        first = bea.reveal(receipt)
+        assert [held.pk for held in first.held] == [edited.pk]
+
+        outcome = bea.reveal(receipt, accept=edna.ALL if accept == "all" else first.held)
+
+        assert (outcome.complete, outcome.accepted) == (True, {ANSWER: 1})
+        assert first.restored == {ANSWER: len(others)}
+        assert Answer.objects.get(pk=edited.pk).text == "[moderated]"
+        assert rows_of("edna_bag", ["id"]) == []
+        assert not bea.history()
+        with pytest.raises(ReceiptUnknown):
+            bea.reveal(receipt)
+
+
+def test_what_can_come_back_comes_back_although_it_was_accepted(bea: Student) -> None:
+    """An outcome gets old: what stood in the way may be gone by now."""
+    with registering(Redact):
+        edited = Answer.objects.order_by("pk")[0]
+        receipt = bea.disguise(Redact.name)
+        moderate(edited)
+        first = bea.reveal(receipt)
+        moderate(edited, text="[withdrawn]")
+
+        outcome = bea.reveal(receipt, accept=first.held)
+
+        assert (outcome.restored, outcome.accepted) == ({ANSWER: 1}, {})
+        assert Answer.objects.get(pk=edited.pk).text == edited.text
+
+
+def test_rows_that_are_not_named_stay_sealed(bea: Student) -> None:
+    with registering(Redact):
+        receipt = bea.disguise(Redact.name)
+        for answer in Answer.objects.order_by("pk")[:2]:
+            moderate(answer)
+        one, other = bea.reveal(receipt).held
+
+        outcome = bea.reveal(receipt, accept=[one])
+
+        assert (outcome.held, outcome.accepted) == ([other], {ANSWER: 1})
+        with pytest.raises(RevealRefused):
+            bea.reveal(receipt, accept=[one], allow_partial=False)
+        assert bea.reveal(receipt, accept=edna.ALL, allow_partial=False).complete
+
+
+def test_an_anonymous_row_that_was_deleted_leaves_nobody_behind(bea: Student) -> None:
+    receipt = bea.disguise(ANONYMISE_ALL)
+    gone = Answer.objects.order_by("pk").first()
+    assert gone is not None
+    gone.delete()
+    users = User.objects.count()
+    assert [held.reason for held in bea.reveal(receipt).held] == [Reason.ROW_MISSING]
+
+    assert bea.reveal(receipt, accept=edna.ALL).complete
+
+    assert User.objects.count() < users
+    assert not Answer.objects.exclude(author=bea.user.pk).exists()
+    assert rows_of("edna_principalentry", ["natural"]) == [(True,)]
+
+
+def test_the_specification_accepts_by_itself(bea: Student) -> None:
+    with registering(Tolerant):
+        receipt = bea.disguise(Tolerant.name)
+        Answer.objects.order_by("pk")[0].delete()
+
+        outcome = bea.reveal(receipt)
+
+        assert (outcome.complete, outcome.accepted) == (True, {ANSWER: 1})
+        assert rows_of("edna_bag", ["id"]) == []
+
+
+def test_as_long_as_the_account_is_held_nothing_is_given_up(bea: Student) -> None:
+    """What belongs to it waits for it alone: to accept "everything" must not cost all that the person has."""
+    receipt = bea.disguise(DELETE)
+    other = User.objects.create_user(bea.email)
+
+    outcome = bea.reveal(receipt, accept=edna.ALL)
+
+    assert outcome.accepted == {}
+    assert outcome.held
+    other.delete()
+    assert bea.reveal(receipt).complete
+
+
+def test_what_is_no_row_of_an_outcome_is_refused(bea: Student) -> None:
+    receipt = bea.disguise(DELETE)
+    with pytest.raises(InvalidParameters, match="accept takes"):
+        bea.reveal(receipt, accept=["websubmit.answer:1"])
+    assert bea.reveal(receipt, accept=[Held(ANSWER, 1, Reason.CHANGED)]).complete
