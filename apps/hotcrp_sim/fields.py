@@ -56,6 +56,10 @@ class OrNobody(models.ForeignKey):
         }
         super().__init__(to, **{**words, **options})
 
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        # From 6.1 on Django asks the key that is referred to, and no key of MySQL's or MariaDB's is counted from 0.
+        return 0 if value == 0 else super().get_db_prep_save(value, connection)
+
     def validate(self, value: Any, model_instance: Any) -> None:
         if value != 0:
             super().validate(value, model_instance)

@@ -242,6 +242,8 @@ def test_no_number_of_a_vandal_is_the_last(vandalise: list[str]) -> None:
     ],
 )
 def test_details_that_cannot_be_read_are_one_entry_that_does_not_verify(written: str) -> None:
+    if "1111" in written and connection.vendor == "mysql" and not connection.mysql_is_mariadb:
+        pytest.skip("MySQL takes no such number")
     note(3)
     tamper("UPDATE edna_auditentry SET details = %s WHERE id = 2", written)
     assert audit.verify() == [2]
@@ -374,13 +376,20 @@ def test_a_writer_waits_for_the_one_before() -> None:
     assert audit.verify() == []
 
 
+def keeps_its_snapshot() -> bool:
+    """Whether this is a MariaDB that refuses to lock a row that it would show as it was: from 11.6 on, unless it is told otherwise."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
+        return cursor.fetchone() == ("innodb_snapshot_isolation", "ON")
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.only_on("mysql", "postgresql")
 @pytest.mark.parametrize("strictly", [False, True])
 def test_who_began_before_others_noted_something_comes_after_them(strictly: bool) -> None:
     """Or, where a transaction only sees what was there when it began, is told to try again. They never go side by side."""
     note(1)
-    refused = strictly and connection.vendor == "postgresql"
+    refused = strictly and (connection.vendor == "postgresql" or keeps_its_snapshot())
 
     def others() -> None:
         note(3, who="others")
@@ -389,7 +398,7 @@ def test_who_began_before_others_noted_something_comes_after_them(strictly: bool
     if strictly and connection.vendor == "mysql":
         tamper("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     with pytest.raises(DatabaseBusy) if refused else contextlib.nullcontext(), transaction.atomic():
-        if refused:
+        if strictly and connection.vendor == "postgresql":
             tamper("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         assert len(audit.entries()) == 1
         thread = threading.Thread(target=others, daemon=True)

@@ -44,8 +44,10 @@ def test_new_users_are_counted_one_by_one_however_many_pseudoprincipals_come_bet
     assert made
     assert all(HALF // 2 <= key < HALF for key in made)
     first = next_user()
-    # PostgreSQL does not look at keys; the others jump once, to a number that everybody knows.
-    assert first == HALF + 1 or (connection.vendor == "postgresql" and first == carl.user.pk + 1)
+    # PostgreSQL does not look at keys. The others jump once, to a number that everybody knows; InnoDB goes on from there after a rollback,
+    # such as that of another test.
+    jumped = first > HALF if connection.vendor == "mysql" else first == HALF + 1
+    assert jumped or (connection.vendor == "postgresql" and first == carl.user.pk + 1)
     anonymous(carl)
     assert next_user() == first + 1
     bea.reveal(receipt)

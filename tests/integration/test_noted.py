@@ -104,7 +104,7 @@ ELSEWHERE = {
 }
 #: They finish what was noted when it was begun.
 FINISHES = {"edna_run": "start", "edna_files": "whatever took the rows", "edna_run_schedules": "start, of its jobs"}
-READS = {"edna_plan", "edna_health", "edna_verify"}
+READS = {"edna_audit", "edna_health", "edna_plan", "edna_scaffold", "edna_verify"}
 
 
 def test_every_command_says_whether_the_trail_notes_it() -> None:

@@ -17,7 +17,16 @@ from edna.custody import password
 from edna.custody.base import SlotSecret, lock_slot
 from edna.errors import PrincipalError, WrongCredentials
 from edna.testing.search import finds
-from tests.support import DELETE, edna_dump, know_server_keys, loot, rows_of, statements, vouch_for_what_is_there
+from tests.support import (
+    DELETE,
+    edna_dump,
+    know_server_keys,
+    loot,
+    rows_of,
+    statements,
+    users_at,
+    vouch_for_what_is_there,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -117,7 +126,7 @@ def test_a_key_pair_made_elsewhere(user: User) -> None:
 
 
 def test_many_at_once() -> None:
-    users = User.objects.bulk_create(User(email=f"{number}@example.org") for number in range(30))
+    users = users_at(f"{number}@example.org" for number in range(30))
     made = edna.register_principals(users)
     assert len({bytes(each.public_key) for each in made}) == 30
     for user, each in list(zip(users, made, strict=True))[:3]:

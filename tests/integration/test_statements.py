@@ -18,7 +18,16 @@ from edna import Decorrelate, Disguise, Modify
 from edna.operations import audit
 from edna.testing import application_dump
 from tests.installed import registering
-from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, DELETE, Student, enrol_many, make_course, statements
+from tests.support import (
+    ANONYMISE_ALL,
+    ANONYMISE_LECTURE,
+    DELETE,
+    Student,
+    enrol_many,
+    make_course,
+    statements,
+    users_at,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -274,8 +283,7 @@ def test_planning_reads_each_table_once() -> None:
 
 
 def test_registering_many_takes_few_statements() -> None:
-    make = [User(email=f"many{number}@example.org") for number in range(600)]
-    people = User.objects.bulk_create(make)
+    people = users_at(f"many{number}@example.org" for number in range(600))
     few, _ = counted(lambda: edna.register_principals(people[:3]))
     many, _ = counted(lambda: edna.register_principals(people[3:]))
     assert few == many <= 5

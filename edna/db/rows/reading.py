@@ -130,6 +130,8 @@ def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, loc
         # Along the column's index. For a list, MariaDB estimates first how many rows each value has, or reads, and locks, all of a table.
         numbers = f"JSON_TABLE(%(values)s, '$[*]' COLUMNS (k BIGINT PATH '$')) AS {GIVEN}"
         joined = f"STRAIGHT_JOIN {{table}} ON {{table}}.{{column}} = {GIVEN}.k"
+        if lock and connection.features.has_select_for_update_of:
+            suffix = " FOR UPDATE OF {table}"  # MySQL would lock the list, too, and cannot; MariaDB has no such words
         return f"EXISTS (SELECT 1 FROM {numbers} {joined}{suffix})", {"values": json.dumps(values)}
     marks, bound = listed(values, connection)
     named = {f"v{position}": value for position, value in enumerate(bound)}

@@ -163,4 +163,8 @@ def _insert_in_sequence(
     }
     columns |= {kind.table.field(name).attname: list(values) for name, values in kind.given.items()}
     rows = [kind.model(**{name: values[row] for name, values in columns.items()}) for row in range(count)]
+    if not connections[using].features.can_return_rows_from_bulk_insert:  # MySQL says the number of one row only
+        for row in rows:
+            row.save(force_insert=True, using=using)
+        return [row.pk for row in rows]
     return [row.pk for row in kind.model._base_manager.using(using).bulk_create(rows)]

@@ -22,7 +22,9 @@ _ROWS_AT_ONCE: Final = 1_000
 _ONE: Final = 1
 #: Numbers from here on were not given here. Whoever went on after the highest that there is could give no more.
 TOO_HIGH: Final = 1 << 62
+#: What PostgreSQL says, and MariaDB from 11.6 on, where a transaction is isolated so strictly that it cannot see the newest row.
 _SERIALISATION_FAILURE: Final = "40001"
+_CHANGED_SINCE_LAST_READ: Final = 1020
 _NOT_SEEN: Final = (
     "Somebody else has noted something in the audit trail, and this transaction, being an older one, does not see it; "
     "roll it back and try again."
@@ -58,7 +60,7 @@ def append(row: AuditRow, *, seal: Seal, is_ours: Callable[[Counted], bool], usi
     """Add ``row`` as ``seal`` makes it, after what the count says, if that ``is_ours``; return it as it was stored.
 
     Raises:
-        DatabaseBusy: the transaction cannot see what came before (PostgreSQL, if it is isolated more strictly than usual).
+        DatabaseBusy: the transaction cannot see what came before (PostgreSQL and MariaDB, if it is isolated more strictly than usual).
     """
     if connections[using].vendor == "sqlite":
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
@@ -101,7 +103,8 @@ def _counted(using: str, *, lock: bool) -> Counted | None:
     try:
         row = (found.select_for_update() if lock else found).first()
     except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", None) == _SERIALISATION_FAILURE:
+        refused = getattr(error.__cause__, "sqlstate", None) == _SERIALISATION_FAILURE
+        if refused or error.args[:1] == (_CHANGED_SINCE_LAST_READ,):
             raise DatabaseBusy(_NOT_SEEN) from error
         raise
     return None if row is None else Counted(row.count, bytes(row.newest), bytes(row.mac))
