@@ -13,7 +13,9 @@ from django.db import connection
 from django.db.models import Model
 
 import edna
+from edna import Disguise, Modify
 from edna.engine.pseudoprincipals import factory
+from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
 from tests.installed import installed, registered, registering
 from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
@@ -209,6 +211,35 @@ def test_one_that_is_made_again_has_them_but_for_those_that_are_sealed(bea: Pers
     assert Profile.objects.count() == Settings.objects.count() == 2 + 6
     assert bea.reveal(receipt).complete
     assert application_dump() == before
+
+
+class Mask(Disguise):
+    """Of the accounts themselves, and of what is beside them."""
+
+    name = "test.mask"
+    transformations = [
+        Modify(Member, set={"email": "nobody@example.org"}),
+        Modify(Profile, owner="member", set={"signature": "masked"}),
+        Modify(Settings, owner="member", set={"theme": "grey"}),
+    ]
+
+
+def test_what_changed_in_one_that_was_swept_needs_nothing_to_come_back(bea: Person, carl: Person) -> None:
+    with registering(Mask):
+        before = application_dump()
+        receipts = [bea.disguise("forum.anonymise"), bea.disguise("forum.anonymise", with_key=True)]
+        receipts.append(bea.disguise("test.mask", with_key=True))
+        assert residue.sweep(made_by_hand=True).pseudoprincipals == 6
+        for receipt in reversed(receipts):
+            assert bea.reveal(receipt).complete
+        assert application_dump() == before
+
+
+def test_what_others_have_deleted_is_held_as_ever(bea: Person) -> None:
+    """Hers was no placeholder's."""
+    receipt = bea.disguise("forum.hush")
+    Profile.objects.all().delete()
+    assert [held.reason for held in bea.reveal(receipt).held] == [edna.Reason.ROW_MISSING]
 
 
 def test_a_page_that_makes_what_is_missing_stands_in_nobodys_way(bea: Person, carl: Person) -> None:

@@ -24,6 +24,7 @@ from edna.db.rows import table_of
 from edna.engine.books.announcements import News
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.pseudoprincipals import companions
+from edna.spec import Modify
 from edna.store import residue, retention
 
 
@@ -37,7 +38,8 @@ def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:
 
     Not where foreign keys refer to another column than the primary key: one that is made again has other values there. Not where bags
     expire and keys do not say what they are: what names an orphan may outlive the bag that speaks for it, without which it is not
-    made again. Not where bags may be known by their receipts alone: what names one might be revealed without the receipt of the bag that
+    made again. Nor, with such keys, where a disguise changes companions: a record of one that was swept would wait for it for ever.
+    Not where bags may be known by their receipts alone: what names one might be revealed without the receipt of the bag that
     speaks for it. And not where sessions may have made some for the application to name in ways of its own, unless ``made_by_hand``
     says that it does not.
     """
@@ -45,8 +47,15 @@ def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:
         all(relation.field.target_field.primary_key for relation in relations_to(model))
         and (made_by_hand or not registry.all_by_hand())
         and not registry.any_unlisted()
-        and (recognisable(model) or not retention.anything_expires(using=using))
+        and (recognisable(model) or not (retention.anything_expires(using=using) or _changed_beside(model)))
     )
+
+
+def _changed_beside(model: type[Model]) -> bool:
+    """Whether a disguise changes companions whose key is not that of their pseudoprincipal."""
+    tables = {table_of(link.model) for link in links_to(model) if not link.primary_key}
+    steps = [step for disguise in registry.disguises().values() for step in disguise.steps()]
+    return any(isinstance(step, Modify) and table_of(step.model) in tables for step in steps)
 
 
 def unreferenced(model: type[Model], references: Sequence[str], *, using: str, lock: bool = False) -> set[str]:

@@ -8,7 +8,9 @@ key pair that nobody has. No statement unless one of the person's pseudoprincipa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.apps import apps
@@ -17,7 +19,7 @@ from django.db.models import Model
 from edna import registry, store
 from edna.companions import links_to
 from edna.db import rows as raw
-from edna.db.rows import table_of
+from edna.db.rows import Row, table_of
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened import Opened
 from edna.engine.bags.reader import Journal
@@ -63,6 +65,46 @@ def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksF
     for entry, voice in zip(store.add_entries(new, using=using), voices.values(), strict=True):
         journal.holders[entry.public_key] = Holder(entry, voice.secret_key, {})
     _rename(journal, label, {key: now for key, now in made.items() if now != key})
+
+
+def forget_swept(journal: Journal, coming: Sequence[Opened], *, using: str) -> None:
+    """What changed in the row of somebody who was swept and is not made again, or beside it, has no place to come back to, and nobody
+    misses it: it was a placeholder. No statement unless a record is about such a row."""
+    model: type[Model] = apps.get_model(journal.current.head.principal_model)
+    everything = (journal.current, *journal.others)
+    voices = {voice.principal for opened in everything for voice in opened.speaks_for}
+    placeholders: dict[str, Callable[[Any], bool]] = {
+        table_of(model).label: lambda key: key in voices or is_voiceless(model, key)
+    }
+    for link in links_to(model):
+        own = link.primary_key and link.target_field.primary_key
+        placeholders[table_of(link.model).label] = (
+            placeholders[table_of(model).label] if own else functools.partial(is_voiceless, link.model)
+        )
+    asked: dict[str, set[Row]] = {}
+    for batch in (batch for opened in (journal.current, *coming) for batch in opened.diffs):
+        if isinstance(batch, Changed) and batch.model in placeholders:
+            found = {key for key in batch.primary_keys() if placeholders[batch.model](key[0])}
+            asked.setdefault(batch.model, set()).update(found)
+    for label, keys in asked.items():
+        if gone := keys - _sealed_rows(everything, label):
+            about: type[Model] = apps.get_model(label)
+            table = table_of(about)
+            there = raw.read(table, table.key_names, sorted(gone, key=str), lock=False, using=using)
+            _forget((journal.current, *coming), label, gone.difference(there))
+
+
+def _sealed_rows(bags: Iterable[Opened], label: str) -> set[Row]:
+    removed = (batch for opened in bags for batch in opened.diffs if isinstance(batch, Removed))
+    return {key for batch in removed if batch.model == label for key in batch.primary_keys()}
+
+
+def _forget(bags: Iterable[Opened], label: str, gone: set[Row]) -> None:
+    for opened in bags if gone else ():
+        for batch in opened.diffs:
+            if isinstance(batch, Changed) and batch.model == label:
+                keys = zip(batch.primary_keys(), batch.rows, strict=True)
+                opened.exchange(batch, replace(batch, rows=[row for key, row in keys if key not in gone]))
 
 
 def is_voiceless(model: type[Model], key: Any) -> bool:

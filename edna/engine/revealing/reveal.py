@@ -97,6 +97,7 @@ def make_again(reveal: Reveal) -> None:
     """Leaves a row and an entry of every pseudoprincipal whom the records name and who was swept. Some have another key then: so this
     comes before anybody looks at keys."""
     recreate.make_again(reveal.journal, reveal.coming, using=reveal.using)
+    recreate.forget_swept(reveal.journal, reveal.coming, using=reveal.using)
 
 
 def give_keys(reveal: Reveal) -> None:
