@@ -43,6 +43,7 @@ class HistoryEntry:
 
 def of(unlocked: Unlocked) -> list[HistoryEntry]:
     """Newest first. Of a disguise in chunks there is one entry, with the receipt that leads to all of them."""
+    unlocked.forget_voices()  # what was disguised since the key was opened is history, too
     listed = unlocked.listed()
     chunked = {locator.chunk(number): locator for locator in listed for number in chunks_of(locator, listed.keys())[1:]}
     entries_by_first: dict[Locator, HistoryEntry] = {}

@@ -86,6 +86,16 @@ class TestLocatorsOnTheServer:
         assert {entry.receipt for entry in bea.history()} == receipts
 
 
+def test_history_knows_what_was_disguised_after_the_key_was_opened(bea: Student) -> None:
+    """By somebody who has no key: an administrator, a schedule, another request."""
+    with bea.unlock() as unlocked:
+        assert edna.history(unlocked) == []
+        edna.disguise_all(ANONYMISE_ALL)
+        assert [entry.name for entry in edna.history(unlocked)] == [ANONYMISE_ALL]
+        edna.disguise_all(ANONYMISE_ALL)
+        assert len(edna.history(unlocked)) == 3, "and what became of anonymous answers"
+
+
 @pytest.mark.usefixtures("client_mode")
 class TestLocatorsWithTheClient:
     def test_no_locator_is_in_any_table(self, bea: Student) -> None:
