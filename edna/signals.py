@@ -6,6 +6,10 @@ instances), and nothing else: no values, no receipt, and in the signals about ro
 - ``rows_removed``, ``rows_restored``, ``rows_changed``: one for each model; ``sender`` is the model, ``keys`` its rows.
 - ``disguised``, ``revealed``: ``sender`` is the principal model, ``keys`` the people for whom it was done.
 
+For what a site has made of files, thumbnails say; ``sender`` is the model, with ``field`` and ``file_name`` alone:
+
+- ``file_deleted``: just before a disguised row's file is deleted. ``file_written``: when it is back. If the process dies there, again.
+
 For the operator:
 
 - ``job_ready``: a job wants a runner; ``sender`` is None, and ``job`` is its number. Whatever runs tasks listens to it.
@@ -31,6 +35,8 @@ from django.dispatch import Signal
 
 __all__ = [
     "disguised",
+    "file_deleted",
+    "file_written",
     "job_ready",
     "measured",
     "request_counted",
@@ -57,6 +63,8 @@ rows_restored: Final = Announcement()
 rows_changed: Final = Announcement()
 disguised: Final = Announcement()
 revealed: Final = Announcement()
+file_deleted: Final = Announcement()
+file_written: Final = Announcement()
 job_ready: Final = Announcement()
 measured: Final = Announcement()
 request_counted: Final = Announcement()

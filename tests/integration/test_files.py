@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import io
 import json
@@ -19,6 +20,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 import edna
+from edna import signals
 from edna.engine.files import stored_files
 from edna.models import Bag, FileTask
 from edna.operations.retention import expiry
@@ -70,6 +72,15 @@ def state(files: Callable[[], dict[str, bytes]]) -> tuple[Any, ...]:
     return (*(table for table in tables if table[1]), files())
 
 
+@contextlib.contextmanager
+def connected(signal: Any, receiver: Callable[..., None]) -> Iterator[None]:
+    signal.connect(receiver)
+    try:
+        yield
+    finally:
+        signal.disconnect(receiver)
+
+
 # There and back
 
 
@@ -88,6 +99,42 @@ def test_the_file_of_a_removed_row_goes_and_comes_back(world: Any, files: Any, t
     assert outcome.complete
     assert outcome.restored == {"world.document": 1, "world.person": 1}
     assert state(files) == before
+
+
+def test_what_is_made_of_a_file_goes_and_comes_back_with_it(world: Any, files: Any, tmp_path: Path) -> None:
+    """A thumbnail, say. When its receiver is told, the file can still be read."""
+    ada = person(world)
+    name = document(world, ada).scan.name
+    thumbnail = tmp_path / "thumbnail"
+
+    def draw(sender: Any, field: str, file_name: str, **kwargs: Any) -> None:
+        thumbnail.write_bytes((tmp_path / file_name).read_bytes()[:3])
+
+    def forget(sender: Any, field: str, file_name: str, **kwargs: Any) -> None:
+        assert (sender, field, file_name, (tmp_path / file_name).exists()) == (world.Document, "scan", name, True)
+        thumbnail.unlink(missing_ok=True)
+
+    draw(world.Document, "scan", name)
+    with connected(signals.file_deleted, forget), connected(signals.file_written, draw):
+        ada.disguise("world.leave")
+        assert not thumbnail.exists()
+        ada.reveal_everything()
+    assert thumbnail.read_bytes() == SECRET[:3]
+
+
+def test_a_receiver_that_fails_keeps_no_file(world: Any, files: Any) -> None:
+    ada = person(world)
+    document(world, ada)
+    before = files()
+
+    def fail(**kwargs: Any) -> None:
+        raise RuntimeError("no thumbnails today")
+
+    with connected(signals.file_deleted, fail), connected(signals.file_written, fail):
+        ada.disguise("world.leave")
+        assert files() == {}
+        ada.reveal_everything()
+    assert files() == before
 
 
 def test_of_any_storage(world: Any, files: Any) -> None:

@@ -29,6 +29,7 @@ from edna.engine.files.stored_files import Presence
 from edna.errors import BagError, StorageFailed
 from edna.records import values
 from edna.records.locator import Locator
+from edna.signals import Announcement, file_deleted, file_written
 from edna.store import PendingFile, serverkeys
 
 logger = logging.getLogger("edna")
@@ -239,6 +240,8 @@ class _Batch:
         if isinstance(presence, str):
             return presence
         if presence is Presence.SAME and _name(task) not in named:
+            # First: if the process dies in between, they are told again, and what they keep of the file does not outlive it.
+            _tell(file_deleted, task)
             _storage(task).delete(task.name)
             self._result.deleted += 1
         else:
@@ -268,8 +271,14 @@ class _Batch:
             storage.delete(task.name)
         if presence is not Presence.SAME:
             sealed_content.save(storage, task.name, sealed)
+        _tell(file_written, task)
         self._result.written += 1
         return None
+
+
+def _tell(signal: Announcement, task: PendingFile) -> None:
+    field = _field(task)
+    signal.send_robust(sender=field.model, field=field.name, file_name=task.name)
 
 
 def content_of(task: PendingFile) -> Content:
