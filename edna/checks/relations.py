@@ -176,7 +176,8 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         yield Warning(
             f"The admin site writes a history about {', '.join(sorted(logged))}: entries about a removed row stay and "
             "hold its primary key and its name (str()) in the clear.",
-            hint=f"Override {', '.join(_LOG_METHODS)} in its ModelAdmin so that they write nothing, and delete the old "
+            hint=f"Override {', '.join(_LOG_METHODS)} in the ModelAdmin of each so that they write nothing (of a "
+            "package's: unregister it, and register your own that extends it), and delete the old "
             "entries; or give the model a GenericRelation to LogEntry with a related_query_name, and add "
             'Remove(LogEntry, owner="...") along it; if the entries tell nothing: Keep(LogEntry, "object_id").',
             obj=name_of(disguise),

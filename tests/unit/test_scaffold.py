@@ -115,10 +115,12 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Modify(Patron, owner="warden", set={"warden": None})': "Another person's account",
         'Remove(Sticker, owner="answer__patron")': "Cascade: ",
         'Keep(Sticker, "on")': "Decide: generic",
+        'Remove(Seat, owner="patron")': "Cascade: ",
         'Keep(Counter, "folder")': "Decide: its model says that this may point at nothing",
         'Remove(Patron, returning={"is_staff": False})': "Rights do not come back",
     }.items():
         assert reason in steps.get(step, "missing"), step
+    assert not any("GoldenSticker" in step or "booked_by" in step or "named_by" in step for step in steps)
     assert "Decide: it keeps remarks." in steps['Decorrelate(Loan, owner="patron")']
 
 

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
+
+
+class Guard:
+    """What a library puts around an `on_delete`, as django-polymorphic does."""
+
+    def __init__(self, action: Any) -> None:
+        self.action = action
+
+    def __call__(self, *arguments: Any) -> None:
+        self.action(*arguments)
 
 
 class Table(models.Model):
@@ -27,12 +39,35 @@ class Patron(Table):
     wishes = models.ManyToManyField(Book)
 
 
+class Librarian(Patron):
+    """A patron who was made one by another: their account, and not a row of that one's."""
+
+    named_by = models.ForeignKey(Patron, models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        app_label = "draft_app"
+
+
+class Seat(Table):
+    """Another library stands between its references and what Django does."""
+
+    patron = models.ForeignKey(Patron, Guard(models.CASCADE))  # type: ignore[arg-type]
+    booked_by = models.ForeignKey(Patron, Guard(models.SET_NULL), null=True, related_name="+")  # type: ignore[arg-type]
+
+
 class Sticker(Table):
     """May be on any row, and some rows know which are on them."""
 
     content_type = models.ForeignKey(ContentType, models.CASCADE)
     object_id = models.BigIntegerField()
     on = GenericForeignKey()
+
+
+class GoldenSticker(Sticker):
+    """Has its parent's key, and none of its own."""
+
+    class Meta:
+        app_label = "draft_app"
 
 
 class Dossier(Table):
