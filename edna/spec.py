@@ -235,6 +235,8 @@ class Disguise:
     does with rows that came to refer to a pseudoprincipal since: ``"restore"`` to the owner (the default), ``"delete"``, or
     ``"retain"`` on the pseudoprincipal. ``accepts`` says, per ``"app.Model"``, for which reasons a reveal gives up a row that it would
     hold: what others did then stands, and the record is erased (`Reason` lists them).
+    ``asks_for_key`` says whether pages open the person's key before they apply it: without, what
+    another disguise has given to pseudoprincipals stays as it is.
     """
 
     name: ClassVar[str]
@@ -245,6 +247,7 @@ class Disguise:
     applies_to: ClassVar[str] = "self"
     references: ClassVar[Mapping[str, str]] = {}
     accepts: ClassVar[Mapping[str, Collection[str]]] = {}
+    asks_for_key: ClassVar[bool | None] = None
 
     @classmethod
     def steps(cls) -> list[Transformation]:

@@ -75,6 +75,8 @@ class RemoveAccount(Disguise):
     """Remove the account. Reviews, comments and papers stay and name nobody; the person may return."""
 
     name = "hotcrp.remove-account"
+    # What was anonymised before is found by it alone; the page offers that, and says so.
+    asks_for_key = True
     transformations = [
         *HIDE_ADDRESSES,
         DISOWN_ENTRIES,

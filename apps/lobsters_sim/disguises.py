@@ -94,6 +94,8 @@ class DeleteAccount(Disguise):
     """Remove the account and all that is its owner's alone; stories and comments lose text and name. The member may return."""
 
     name = "lobsters.delete-account"
+    # What was anonymised before is found by it alone; the page offers that, and says so.
+    asks_for_key = True
     transformations = [
         Modify(Comment, owner="user", set={"comment": DELETED, "markeddown_comment": DELETED}),
         Modify(

@@ -31,6 +31,8 @@ class DeleteAccount(Disguise):
     """Remove the account and all its answers; the student may return. Who was of the staff returns as a student."""
 
     name = "websubmit.delete-account"
+    # What was anonymised before is found by it alone; the page offers that, and says so.
+    asks_for_key = True
     transformations = [
         Remove(Answer, owner="author"),
         Remove(LogEntry, owner="user"),

@@ -1,4 +1,6 @@
-"""Checks of the steps of a disguise against each other: which of them can change the same column of the same row."""
+"""Checks of steps against each other: which of one disguise can change the same column of the same row, and of which rows one disguise
+takes the owner before another one looks for them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from django.core.checks import CheckMessage, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, Model, Q
 
+from edna import given_away
 from edna.checks.steps import column_of, name_of, usable_steps
 from edna.spec import Decorrelate, Disguise, Modify, Transformation
 
@@ -30,6 +33,25 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=name_of(disguise),
                 id="edna.W114",
             )
+
+
+def given_away_before(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Rows that another disguise gives to pseudoprincipals: without the person's key, this one leaves them where they are."""
+    # Whoever disguises others has no key to ask for; the plan says it.
+    if disguise.asks_for_key is not None or disguise.applies_to != "self":
+        return
+    given = given_away.by_others(disguise)
+    if given:
+        tables = ", ".join(model._meta.label for model in given)
+        names = " and ".join(sorted({name for names in given.values() for name in names}))
+        yield Warning(
+            f"It is to take rows of {tables}, of which {names} may have given some to pseudoprincipals before: applied without the "
+            "person's key, it does not find these, and they stay as they are.",
+            hint="Open the key on the page (edna.disguise(..., unlocked=edna.unlock(...))) and say asks_for_key = True; or say "
+            "asks_for_key = False if they may stay.",
+            obj=name_of(disguise),
+            id="edna.W124",
+        )
 
 
 def _exclude_each_other(first: Transformation, second: Transformation) -> bool:

@@ -11,7 +11,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import ForeignKey, Model
 
 from edna import api, registry
-from edna.checks.overlaps import twice_changed
+from edna.checks.overlaps import given_away_before, twice_changed
 from edna.checks.pseudoprincipals.companions import check_companions, check_given_away
 from edna.checks.pseudoprincipals.generators import (
     check_generator,
@@ -80,6 +80,7 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
         *_unused_params(disguise),
         *check_together(disguise),
         *twice_changed(disguise),
+        *given_away_before(disguise),
         *check_relations(disguise),
         *check_returning(disguise),
     ]

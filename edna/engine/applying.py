@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -60,7 +61,8 @@ def plan(cls: type[Disguise], principal: Model, *, params: Params | None, unlock
     serverkeys.require(using=using)
     given = validated_params(cls, params)
     target = _target(model, reference, unlocked, lock=False, using=using)
-    return planning.build(Scope(cls, [target], params=given, using=using))
+    plan = planning.build(Scope(cls, [target], params=given, using=using))
+    return replace(plan, with_key=unlocked is not None)
 
 
 def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan:

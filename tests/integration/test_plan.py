@@ -15,6 +15,7 @@ from edna.db.rows import Row
 from edna.engine.planning.plan import owners_with_rows
 from edna.engine.planning.selection import Selection
 from edna.errors import DanglingReferences, SpecError
+from edna.management.commands.edna_plan import describe
 from edna.models import Bag
 from edna.testing import application_dump
 from edna.testing.search import finds
@@ -47,6 +48,28 @@ def test_a_plan_changes_nothing_and_locks_nothing(bea: Student) -> None:
     with nothing_changes():
         sent = statements(lambda: edna.plan(DELETE, bea.user))
     assert all(sql.lstrip().upper().startswith("SELECT") and "FOR UPDATE" not in sql for sql in sent), sent
+
+
+@pytest.mark.once
+def test_it_says_what_only_the_key_finds(bea: Student, settings: Any) -> None:
+    """After the staff has anonymised, leaving without the key leaves behind what leaving alone would have taken."""
+    assert edna.plan(DELETE, bea.user).beyond_reach == {}
+    receipt = bea.disguise(ANONYMISE_ALL)
+    plan = edna.plan(DELETE, bea.user)
+    assert plan.beyond_reach == {"websubmit.answer": [ANONYMISE_ALL, ANONYMISE_LECTURE]}
+    assert plan.as_dict()["beyond_reach"] == plan.beyond_reach
+    assert "websubmit.answer" not in plan.counts
+    assert "only the person's key finds those" in describe(plan, "1")
+    with bea.unlock() as unlocked:
+        plan = edna.plan(DELETE, bea.user, unlocked=unlocked)
+        assert plan.beyond_reach == {}
+        assert plan.counts["websubmit.answer"] == 4
+    assert edna.plan_all(DELETE).beyond_reach == {}
+    assert edna.plan(ANONYMISE_ALL, bea.user).beyond_reach == {}
+    bea.reveal(receipt)
+    assert edna.plan(DELETE, bea.user).beyond_reach == {}
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    assert edna.plan(DELETE, bea.user).beyond_reach.keys() == {"websubmit.answer"}
 
 
 def test_a_removal_is_listed_in_the_order_of_execution(bea: Student) -> None:

@@ -151,6 +151,15 @@ def test_the_numbers_of_a_preview_are_those_of_the_plan(operator: Operator, bea:
         assert f"{line.model} Sealed and deleted {terms}{line.rows}" in text
 
 
+@pytest.mark.once
+def test_a_preview_says_what_only_the_persons_key_finds(operator: Operator, bea: Student) -> None:
+    words = f"only each person's own key finds them: websubmit.answer ({ANONYMISE_ALL}, {ANONYMISE_LECTURE})"
+    assert words not in text_of(operator.preview(DELETE, bea))
+    bea.disguise(ANONYMISE_ALL)
+    assert words in text_of(operator.preview(DELETE, bea))
+    assert words not in text_of(operator.preview(DELETE))
+
+
 def test_a_preview_takes_parameters(operator: Operator, bea: Student) -> None:
     lecture = Lecture.objects.order_by("pk")[0]
     assert "2 rows" in text_of(operator.preview(ANONYMISE_LECTURE, bea, lecture=lecture.pk))

@@ -665,6 +665,25 @@ def test_an_owner_that_is_emptied_is_covered(run: Run, step: Modify, covers: boo
     assert covers or 'Modify(Wallet, owner="banker", set={"banker": None})' in str(uncovered[0].hint)
 
 
+@pytest.mark.parametrize(
+    ("step", "gives"),
+    [
+        (Decorrelate(Comment, "author"), True),
+        (Decorrelate(Comment, "author", where=Q(post__rating=1)), True),
+        (Modify(Comment, "author", {"text": ""}), False),
+        (Decorrelate(Letter, "author"), False),
+    ],
+)
+def test_what_another_disguise_gives_away_is_found_with_the_key_alone(run: Run, step: Any, gives: bool) -> None:
+    """Along a path that ends at the same foreign key, too; once it is said whether pages ask for the key, that is the site's word."""
+    other = type("Other", (Disguise,), {"name": "checks.other", "transformations": [step], "applies_to": "staff"})
+    told = [found for found in run(Nobody, spec(*PINS), other) if found.id == "edna.W124"]
+    assert ["checks_app.Pin" in found.msg and "checks.other" in found.msg for found in told] == [True] * gives
+    for attributes in ({"asks_for_key": True}, {"asks_for_key": False}, {"applies_to": "staff"}):
+        edna.unregister(registry.get("checks.sample"))
+        assert "W124" not in ids(run(spec(*PINS, **attributes)))
+
+
 @pytest.mark.parametrize("logs", [True, False])
 def test_admin_history(run: Run, logs: bool) -> None:
     class Silent(admin.ModelAdmin):

@@ -493,6 +493,7 @@ def test_leaving_after_the_conference_was_anonymised_and_returning(site: Site) -
     """With the key, the removal takes what the placeholders have. Coming back and reclaiming gives everything back."""
     before, visitor = dump(), site.rae
     site.anonymise()
+    assert edna.plan(REMOVE, visitor.user).beyond_reach.keys() >= {"hotcrp_sim.paperreviewpreference"}
     with visitor.unlock() as unlocked:
         assert edna.speaks_for(unlocked, m.ContactInfo)
     answer = visitor.post("finish", **visitor.key(sure="on"))

@@ -86,7 +86,10 @@ def remove(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     context = {"form": form, "has_key": edna.is_registered(user)}
     if context["has_key"] and not busy:  # a preview reads every row: not for a page that says "later"
         try:
-            context["preview"] = words.preview(edna.plan(keys.REMOVE, user))
+            plan = edna.plan(keys.REMOVE, user)
+            context |= {"preview": words.preview(plan), "beyond_reach": bool(plan.beyond_reach)}
+            # What the key alone finds is part of what they ask for, unless they say otherwise.
+            form.initial["everything"] = context["beyond_reach"]
         except edna.errors.EdnaError as error:
             context["problem"] = words.WORDS.explain(error)
     return show(request, "remove.html", context)

@@ -281,7 +281,9 @@ def test_reclaim_without_a_choice(bea: Person, site: Site) -> None:
 @pytest.mark.parametrize("disowned", [True, False])
 def test_deleting_with_and_without_what_was_disowned(disowned: bool, client: Client, site: Site, bea: Person) -> None:
     before = steady(dump())
+    assert not see(bea.client, "delete").context["beyond_reach"]
     topic = leave(bea)
+    assert see(bea.client, "delete").context["form"]["disowned"].value()
     send(bea.client, "delete", password=PASSWORD, **({"disowned": "on"} if disowned else {}))
     film = Story.objects.get(pk=site.beas_film.pk)
     assert (film.title == "[deleted content]") is disowned

@@ -270,6 +270,23 @@ def test_anonymise_all_then_leave_with_the_key_then_return(
     assert dump() == before
 
 
+@pytest.mark.once
+def test_the_page_asks_for_the_key_where_it_alone_finds_all(
+    answered: list[Lecture], bea: Person, staff: Person
+) -> None:
+    """It is ticked, and the page says why; who unticks it leaves what was anonymised."""
+
+    def page() -> tuple[bool, bool]:
+        response = bea.client.get(reverse("websubmit:delete"))
+        return "Only your key finds them" in response.content.decode(), bool(
+            response.context["form"]["everything"].value()
+        )
+
+    assert page() == (False, False)
+    anonymise(staff, answered[0])
+    assert page() == (True, True)
+
+
 def test_without_the_key_anonymised_answers_stay(answered: list[Lecture], bea: Person, staff: Person) -> None:
     anonymise(staff, answered[0])
     leave(bea)

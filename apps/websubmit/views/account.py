@@ -76,7 +76,10 @@ def delete(request: HttpRequest) -> HttpResponse:
     context = {"form": form, "has_key": edna.is_registered(user)}
     if context["has_key"] and not busy:  # a preview reads every row: not for a page that says "later"
         try:
-            context["preview"] = preview(edna.plan("websubmit.delete-account", user))
+            plan = edna.plan("websubmit.delete-account", user)
+            context |= {"preview": preview(plan), "beyond_reach": bool(plan.beyond_reach)}
+            # What the key alone finds is part of what they ask for, unless they say otherwise.
+            form.initial["everything"] = context["beyond_reach"]
         except edna.errors.EdnaError as error:
             context["problem"] = explain(error)
     return render(request, "websubmit/delete.html", context)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db.models import Model
 
-from edna import coverage
+from edna import conf, coverage, given_away, registry
 from edna.crypto.keys import SecretKey
 from edna.db.rows import Row, Table
 from edna.engine.graph.references import reference_of
@@ -149,6 +149,8 @@ class Plan:
     changes: tuple[PlannedStep, ...]
     #: Pseudoprincipals that rows of others mention, by the label of their model and raw key.
     mentioned: Mapping[tuple[str, Any], Entry] = field(default_factory=dict, repr=False)
+    #: Whether the person's key was given, so that it is for everybody whom they speak for, too.
+    with_key: bool = False
 
     @property
     def steps(self) -> tuple[PlannedStep, ...]:
@@ -180,6 +182,23 @@ class Plan:
         for step in self.steps:
             tally.add(step.table.label, self._counted(step))
         return tally.counts()
+
+    @property
+    def beyond_reach(self) -> dict[str, list[str]]:
+        """By table, the disguises that may have given rows of it to pseudoprincipals: without the person's key, those are not in this plan.
+
+        Empty if nothing is known to be so: the key was given, there is no such disguise, or none was applied to them. Where the server
+        keeps no locators (mode ``client``), nobody knows, and it is said.
+        """
+        alone = [target for target in self.targets if target.entry.natural and len(target.owners) == 1]
+        if not alone or self.with_key:
+            return {}
+        listed = any(target.entry.locators for target in alone)
+        return {
+            model._meta.label_lower: kept
+            for model, names in given_away.by_others(self.disguise).items()
+            if (kept := [name for name in names if listed or _mode(name) == "client"])
+        }
 
     @property
     def rows(self) -> int:
@@ -219,5 +238,10 @@ class Plan:
             "counts": self.counts,
             "rows": self.rows,
             "pseudoprincipals": self.pseudoprincipals,
+            "beyond_reach": self.beyond_reach,
             "estimated_bytes": self.estimated_bytes,
         }
+
+
+def _mode(name: str) -> str:
+    return registry.get(name).locators or conf.locator_mode()

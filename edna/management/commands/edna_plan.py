@@ -52,7 +52,12 @@ def describe(plan: api.Plan, principal: str | None) -> str:
         text += table(("table", "operation", "rows"), [row[:3] for row in rows])
     if made := plan.pseudoprincipals:
         text += f"\n  with {count(made, 'new pseudoprincipal')} as {'owner' if made == 1 else 'owners'}"
-    return f"{text}\n  about {count(plan.estimated_bytes, 'byte')} to be sealed"
+    text += f"\n  about {count(plan.estimated_bytes, 'byte')} to be sealed"
+    for model, names in plan.beyond_reach.items():
+        text += (
+            f"\n  without rows of {model} that {' or '.join(names)} gave away before: only the person's key finds those"
+        )
+    return text
 
 
 def staff_left_out(options: dict[str, Any]) -> str:

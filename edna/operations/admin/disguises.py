@@ -190,6 +190,7 @@ class DisguisesAdmin(PagesAdmin):
             tiles=_tiles(made) if made else [],
             rate=words.rate(made.people_per_second) if made else "",
             lines=_lines(made) if made else [],
+            beyond_reach=made.plan.beyond_reach if made and made.plan else {},
             empty=bool(made and made.plan and not made.plan.rows),
             most_rows=f"{preview.MOST_ROWS:,}",
             refusal=refusal,
