@@ -58,11 +58,10 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
     if kind is Kind.RIGHTS:
         paragraphs.append("Through table: rights, which do not come back by themselves.")
     elif kind in (Kind.TOKEN, Kind.SESSION):
-        paragraphs.append(f"{kind.value.capitalize()}: whoever has it gets in as this person.")
+        what = "whoever has it can act as this person" if kind is Kind.TOKEN else "a new one begins when they are back"
+        paragraphs.append(f"{kind.value.capitalize()}: {what}.")
         if step.returning is NOTHING:
-            paragraphs.append(
-                "Decide: it does not come back. edna.AS_IT_WAS if programs of theirs should go on working."
-            )
+            paragraphs.append("Decide: it does not come back. edna.AS_IT_WAS if it should go on working then.")
     elif kind is Kind.LOG:
         paragraphs.append("Log: what this person did." if direct else f"Log: what happened to {_target(step)}.")
     elif kind is Kind.THROUGH and (len(direct) == 1 or not direct):

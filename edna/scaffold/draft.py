@@ -220,8 +220,9 @@ def _end_rights(draft: Draft) -> None:
         ending -= needed
 
 
-def behind(draft: Draft) -> Iterator[tuple[Relation, list[str]]]:
-    """Rows that rows of a person refer to, and from which nothing leads to one: an address of an order. With what they say."""
+def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
+    """Tables that rows of a person refer to, and from which nothing leads to one: an address of an order. By what, and what they say."""
+    found: dict[type[Model], tuple[list[str], list[str]]] = {}
     touched = dict.fromkeys([*(step.model for step in draft.steps), *(relation.model for relation in draft.emptied)])
     for model in touched:
         for column in () if is_of_principals(model, draft.principals) else model._meta.local_fields:
@@ -231,7 +232,8 @@ def behind(draft: Draft) -> Iterator[tuple[Relation, list[str]]]:
             if target in touched or personal.way_to_a_person(target) is not None:
                 continue
             if told := [each.name for each in target._meta.concrete_fields if personal.says_who(each)]:
-                yield Relation(model, column, target), told
+                found.setdefault(target, ([], told))[0].append(Relation(model, column, target).label)
+    return found
 
 
 def _one_or_several(names: list[str]) -> str | list[str]:

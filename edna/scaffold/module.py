@@ -150,15 +150,13 @@ def _disguise(draft: Draft, class_name: str) -> str:
             "they were?"
         )
         lines += [line for each in draft.emptied for line in _comment(what_stays(draft, each), hanging=2)]
-    if further := list(behind(draft)):
+    if further := behind(draft):
         lines += _comment(
             "Decide: rows of the account refer to these, and nothing leads from there to it. They stay with what they keep; a "
             "Modify along the way back replaces it."
         )
-        for relation, told in further:
-            lines += _comment(
-                f"{relation.target._meta.label} (by {relation.label}); keeps {', '.join(told)}", hanging=2
-            )
+        for target, (labels, told) in further.items():
+            lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)
     for message in check_disguise(draft.as_disguise())[0]:
         lines += _comment(f"Decide: {message.msg} ({message.id})")
     return "\n".join(lines) + "\n"

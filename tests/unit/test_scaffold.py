@@ -100,7 +100,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(LineMark, owner="line__answer__patron")': "Cascade: it goes with its AnswerLine.",
         'Remove(Dossier, owner="patron")': "Profile: one to one",
         'Remove(ActivityLog, owner="patron")': "Log: what this person did.",
-        'Remove(ReadingToken, owner="patron", returning=edna.NOTHING)': "Token: ",
+        'Remove(ReadingToken, owner="patron", returning=edna.NOTHING)': "Token: whoever has it can act as this person.",
         'Remove(Team.members.through, owner="patron")': "Through table: Team.members.",
         'Remove(Patron.wishes.through, owner="patron")': "Through table: Patron.wishes.",
         'Remove(Swap, owner=["giver", "taker"])': "Shared: it goes when the last of these people leaves",
