@@ -87,10 +87,15 @@ class Param(Expression):
 
 @dataclass(frozen=True, eq=False)
 class _Owned:
-    """``owner`` is a foreign key to the principal model, a path to one, or several of them; without, the row is the principal's own."""
+    """``owner`` is a foreign key to the principal model, a path to one, or several of them; without, the row is the principal's own.
+
+    ``one_owner`` says that each row has one owner, although the path could lead to several, as that from an address by the orders to
+    their customer. Changes nothing; silences the check.
+    """
 
     model: type[Model]
     owner: str | Sequence[str] | None = None
+    one_owner: bool = field(default=False, kw_only=True)
 
     @property
     def owners(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from django.utils.tree import Node
 
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.coverage import in_key, kept, relations_to, same_table
+from edna.coverage import in_key, kept, one_each, relations_to, same_table
 from edna.errors import SpecError
 from edna.remedies import is_of_principals
 from edna.spec import Decorrelate, Disguise, Modify, Param, Remove, Transformation
@@ -77,10 +77,11 @@ def check_step(disguise: type[Disguise], step: Transformation) -> list[CheckMess
 
 
 def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[CheckMessage]:
-    model, many = step.model, False
+    model: type[Model] = step.model
+    many: Any = None
     for name in owner.split("__"):
         try:
-            relation = model._meta.get_field(name)
+            relation: Any = model._meta.get_field(name)
             related = relation.related_model
             if related is None or isinstance(related, str):
                 raise SpecError
@@ -96,14 +97,14 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
                 id="edna.E106",
             )
             return
-        many = many or bool(relation.many_to_many or relation.one_to_many)
+        if many is None and (relation.many_to_many or (relation.one_to_many and not one_each(relation.remote_field))):
+            many = relation
         model = related
-    if many:
+    if many is not None and not step.one_owner:
         yield Warning(
             f"{what}: this path leads to several owners of one row. Whoever applies the disguise first takes the row "
             "from the others too.",
-            hint="Use the table in between as the model of the step, for example the `through` model of a "
-            "many-to-many field.",
+            hint=_for_one_owner(many),
             obj=obj,
             id="edna.W106",
         )
@@ -116,6 +117,17 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
             obj=obj,
             id="edna.E109",
         )
+
+
+def _for_one_owner(relation: Any) -> str:
+    """What to do about a path that goes on to several rows there."""
+    if relation.many_to_many:
+        return "Use the table in between as the model of the step, for example the `through` model of a many-to-many field."
+    column = relation.remote_field
+    return (
+        f"If no two people have {column.model._meta.label} rows that refer to the same one by {column.name}, say so: one_owner=True. "
+        "A unique constraint on that column says it, too. Otherwise leave these rows to the last of them, by hand (edna.session)."
+    )
 
 
 def _key_of_several(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:

@@ -18,7 +18,7 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.core.checks import CheckMessage, Tags, run_checks
 from django.db import connection, connections
-from django.db.models import Exists, Q
+from django.db.models import Exists, Q, UniqueConstraint
 
 import edna
 from edna import (
@@ -227,6 +227,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
     "other principals": ("E109", spec(Remove(Person, owner="manager")), spec(Remove(Person))),
     "other principals, as a child": ("E109", spec(Remove(Agent, owner="manager")), spec(Remove(Agent))),
     "several owners": ("W106", spec(Remove(Letter, owner="readers")), spec(READERS)),
+    "several owners, by what refers to the row": (
+        "W106",
+        spec(Remove(Stranger, owner="post__author")),
+        spec(Remove(Stranger, owner="post__author", one_owner=True)),
+    ),
     "decorrelate along a path": (
         "E110",
         spec(Decorrelate(Comment, "post__author")),
@@ -682,6 +687,21 @@ def test_what_another_disguise_gives_away_is_found_with_the_key_alone(run: Run, 
     for attributes in ({"asks_for_key": True}, {"asks_for_key": False}, {"applies_to": "staff"}):
         edna.unregister(registry.get("checks.sample"))
         assert "W124" not in ids(run(spec(*PINS, **attributes)))
+
+
+def test_a_row_to_which_one_row_refers_has_one_owner(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not certain, the hint names the column that would say so."""
+    step = spec(Remove(Stranger, owner="post__author"))
+    hint = message(run(step), "W106").hint
+    assert "one_owner=True" in hint
+    assert "checks_app.Post rows that refer to the same one by stranger" in hint
+    assert (
+        "the table in between" in message(run(spec(Remove(Letter, owner="readers"), name="checks.other")), "W106").hint
+    )
+    unique = UniqueConstraint(fields=["stranger"], name="one")
+    monkeypatch.setattr(Post._meta, "constraints", [unique])
+    edna.unregister(registry.get("checks.other"))
+    assert "W106" not in ids(run())
 
 
 @pytest.mark.parametrize("logs", [True, False])
