@@ -129,7 +129,7 @@ def _add_who_they_are(values: Values, principal: Model, *, everywhere: bool) -> 
 
 def as_key(key: Iterable[Any]) -> tuple[str, ...]:
     """A primary key as text: drivers give the same key in several types."""
-    return tuple(str(part) for part in key)
+    return tuple(str(bytes(part) if isinstance(part, memoryview) else part) for part in key)
 
 
 def _note(rows: Rows, model: type[Model], key: tuple[str, ...], columns: Iterable[str] | None) -> None:
