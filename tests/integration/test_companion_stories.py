@@ -17,7 +17,7 @@ from tests.integration.test_ghost import Hand
 from tests.integration.test_together import Anonymous
 from tests.support import edna_dump
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 FORUM = "tests.integration.forum"
 SEEDS = int(os.environ.get("EDNA_STORIES", "12"))

@@ -21,7 +21,7 @@ import edna
 from edna.errors import ReceiptUnknown
 from tests.support import AUDIT_TABLES, EDNA_TABLES
 from tests.zoo.machine import Habitat, Inhabitant, raw_values
-from tests.zoo.models.hamlet import MODELS, Diary, Letter, Stamp, Villager
+from tests.zoo.models.hamlet import MODELS, Diary, Hearth, Letter, Stamp, Villager
 from tests.zoo.oracle import APPLICATION, Gone, Layer, Oracle, Row
 from tests.zoo.specs import hamlet as specs
 
@@ -33,6 +33,8 @@ REASONS: Final = {
     "reference": edna.Reason.REFERENCE_MISSING,
 }
 VILLAGER: Final = Villager._meta.label_lower
+#: Of which the oracle knows nothing: it is there where a pseudoprincipal is, and what it holds is of no interest to anybody.
+HEARTH: Final = Hearth._meta.label_lower
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,18 @@ def rows_of_edna() -> dict[str, int]:
         return dict(cursor.fetchall())
 
 
+def raw_hearths() -> dict[Any, str]:
+    return dict(QuerySet(Hearth).values_list("villager", "fuel"))
+
+
 class InMemory(Oracle):
     """Finds rows by what it knows itself: asking the database takes longer than all else here."""
 
     def matched(
         self, step: Any, params: Mapping[str, Any], who: Mapping[Any, int]
     ) -> Iterator[tuple[Row, int, list[Any]]]:
-        for row in sorted(self.present(step.model), key=lambda row: row.key):
+        rows = self.present(step.model) if step.model in self.rows else ()
+        for row in sorted(rows, key=lambda row: row.key):
             if step.where is not None and any(row.value(name) != value for name, value in step.where.children):
                 continue
             holders = [self._follow(row, path) for path in step.owners] or [row.key]
@@ -79,8 +86,8 @@ class InMemory(Oracle):
 
 class Hamlet(Habitat):
     principal = Villager
-    tables = MODELS
-    made = MODELS[1:]
+    tables = tuple(model for model in MODELS if model is not Hearth)
+    made = tables[1:]
     disguises = (specs.Leave, specs.Mask, specs.Hush)
     people = 2
     oracles = InMemory
@@ -136,7 +143,8 @@ class Hamlet(Habitat):
             found = {str(entry.receipt): Counter(entry.counts) for entry in edna.history(unlocked)}
         assert set(found) <= self.oracle.outstanding.get(person.pk, set())
         for receipt, counts in found.items():
-            counts.pop(VILLAGER, None)
+            for label in (VILLAGER, HEARTH):
+                counts.pop(label, None)
             hidden, perhaps = self.hidden_under(person, receipt)
             assert counted(hidden) <= counts <= counted(hidden | perhaps), (counts, hidden, perhaps)
         return sorted(found, key=self.oracle.order.index)
@@ -240,6 +248,11 @@ class Hamlet(Habitat):
 
     # What must hold
 
+    def everybody_sees_what_they_should(self) -> None:
+        super().everybody_sees_what_they_should()
+        placeholders = set(QuerySet(Villager).values_list("pk", flat=True)) - {*self.inhabitants, 100}
+        assert raw_hearths() == dict.fromkeys(placeholders, "peat")
+
     def told(self, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
         """Why each row is held, and how many of the others are back or wait for another disguise of the same person."""
         reasons = {(row.model, row.truth["id"], self.reason(row, why)) for row, why in held}
@@ -251,7 +264,8 @@ class Hamlet(Habitat):
         said = {kind: Counter(getattr(outcome, kind)) for kind in ("restored", "deferred")}
         for each in said.values():
             # People count once, and pseudoprincipals in disguises of their own only.
-            each.pop(VILLAGER, None)
+            for label in (VILLAGER, HEARTH):
+                each.pop(label, None)
         assert said["restored"] + said["deferred"] == counted(self.oracle.due - kept), (outcome, self.oracle.due)
         assert counted(later) <= said["deferred"] <= counted(later) + either, (outcome, later)
 
@@ -278,6 +292,7 @@ class Hamlet(Habitat):
         hidden = [row for row in self.oracle.all_rows() if row.gone or any(row.layers.values())]
         # A pseudoprincipal that nothing names any more does not come back.
         assert [row for row in hidden if row.stands_for is None] == []
+        assert raw_hearths() == {}
         assert rows_of_edna() == self.clean_now()
 
     # Going on, and back
@@ -299,5 +314,5 @@ class Hamlet(Habitat):
 
     def state(self) -> Any:
         """All there is, to the byte, and what others have not done yet."""
-        tables = [*EDNA_TABLES, *(model._meta.db_table for model in self.tables)]
+        tables = [*EDNA_TABLES, *(model._meta.db_table for model in MODELS)]
         return self.done_by_others, tuple(frozenset(raw_values(table)) for table in tables if table not in AUDIT_TABLES)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from django.db.models import Model
 
 from edna import coverage
+from edna.companions import links_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.graph import families
@@ -47,8 +48,8 @@ def _merged(removals: Sequence[PlannedStep]) -> Removals:
 
 
 def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
-    """Keep the rows of the targets' pseudoprincipals that others may need: a row that they share with somebody names them, and
-    whoever comes back first brings it back."""
+    """Keep the rows of the targets' pseudoprincipals that others may need, and their companions: a row that they share with somebody
+    names them, and whoever comes back first brings it back."""
     principals = table_of(scope.model).model
     entries = [entry for target in scope.targets for entry in target.owners if not entry.natural]
     if principals not in removed or not entries:
@@ -62,6 +63,13 @@ def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
         if entry.locators or entry.reference in named or entry.public_key in needed
     }
     removed[principals] = removed[principals].only(lambda key: reference_of(scope.model, key[0]) not in spared)
+    for link in links_to(scope.model) if spared else ():
+        step = removed.get(table_of(link.model).model)
+        if step is not None and link.target_field.primary_key:
+            position = step.columns.index(link.name)
+            whose = {key: row[position] for key, row in zip(step.primary_keys(), step.rows, strict=True)}
+            stays = {key for key, value in whose.items() if reference_of(scope.model, value) in spared}
+            removed[step.table.model] = step.only(lambda key, stays=stays: key not in stays)  # type: ignore[misc]
 
 
 def with_families(removed: Removals, *, lock: bool, using: str) -> Removals:

@@ -48,4 +48,14 @@ class Stamp(models.Model):
         app_label = "zoo"
 
 
-MODELS = (Villager, Diary, Letter, Stamp)
+class Hearth(models.Model):
+    """Beside each pseudoprincipal, and beside nobody else."""
+
+    villager = models.OneToOneField(Villager, models.CASCADE)
+    fuel = models.CharField(max_length=20, default="")
+
+    class Meta:
+        app_label = "zoo"
+
+
+MODELS = (Villager, Diary, Letter, Stamp, Hearth)

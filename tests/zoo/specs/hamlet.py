@@ -6,12 +6,13 @@ from django.db.models import Q
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
-from tests.zoo.models.hamlet import Diary, Letter, Stamp, Villager
+from tests.zoo.models.hamlet import Diary, Hearth, Letter, Stamp, Villager
 
 
 class AnonymousVillager(edna.Pseudoprincipal):
     model = Villager
     values = {"name": placeholders.random_string()}
+    companions = {Hearth: {"fuel": "peat"}}
 
 
 class Leave(Disguise):
@@ -24,6 +25,7 @@ class Leave(Disguise):
         Remove(Diary, owner="villager"),
         Remove(Letter, owner=["sender", "recipient"]),
         Remove(Stamp, owner=["letter__sender", "letter__recipient"]),
+        Remove(Hearth, owner="villager"),
     ]
 
 
