@@ -68,6 +68,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.location[0]] += report.duration
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What tests have counted (`record_property` with a number), together, wherever they ran."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    counted: Counter[str] = Counter()
+    for report in reports:
+        if getattr(report, "when", None) == "call":
+            counted.update({name: value for name, value in report.user_properties if isinstance(value, int)})
+    for name, number in counted.items():
+        terminalreporter.write_line(f"{number:,} {name}")
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave a record of what took how long, by file, the longest first: build/test-times-<database>.txt."""
     if hasattr(session.config, "workerinput") or not _seconds:
