@@ -205,13 +205,13 @@ class Hamlet(Habitat):
         self.oracle.rows[row.model].append(row)
 
     def delete(self) -> None:
-        """The letter with its stamps: for good, if nothing of them is hidden."""
+        """The letter with its stamps: for good, if no disguise has been about them."""
         self.interfere("delete")
         letter = self.letter()
         assert letter is not None
         stamps = [row for row in self.oracle.rows[Stamp] if row.truth["letter_id"] == LETTER]
         visible = [row for row in stamps if row.gone is None]
-        free = visible == stamps and not any(any(row.layers.values()) for row in (letter, *stamps))
+        free = visible == stamps and not any(any(row.layers.values()) or row.unchanged for row in (letter, *stamps))
         for row in (*visible, letter):
             QuerySet(row.model).filter(pk=row.key)._raw_delete(using="default")
             if free:
