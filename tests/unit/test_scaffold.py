@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import io
 import itertools
 import json
@@ -170,6 +171,24 @@ def test_a_file_is_never_overwritten_unasked(write: Write, tmp_path: Path) -> No
     assert path.read_text() == text
     with pytest.raises(CommandError, match="goes with --output"):
         write(None, "draft_app.Patron", force=True)
+
+
+def test_a_file_that_is_written_again_does_not_rely_on_itself(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has registered is as if it were not there: its placeholder users are written again, and its name is free."""
+    path = tmp_path / "disguises.py"
+    write(*LIBRARY, output=str(path))
+    text = path.read_text()
+    assert "class NobodyPatron(Pseudoprincipal):" in text
+    found = importlib.util.spec_from_file_location("drafted_disguises", path)
+    assert found is not None
+    module = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, "drafted_disguises", module)
+    assert found.loader is not None
+    found.loader.exec_module(module)
+    write(None, "draft_app.Patron", output=str(path), force=True)
+    assert path.read_text() == text
 
 
 def test_a_name_that_is_taken_is_refused(write: Write, tmp_path: Path) -> None:
