@@ -92,6 +92,10 @@ class _Search:
         #: Values that somebody else has where they come from.
         self._of_others: set[int] = set()
         self.findings = Findings(values.of, values.disguise, len(self._needles), values.too_short, values.unopened)
+        self.findings.notes += [
+            f"Not looked for: what stands in rows of {model} that {' or '.join(names)} gave away before. Only the person's key finds those."
+            for model, names in values.beyond_reach.items()
+        ]
 
     def run(self, databases: Iterable[str]) -> Findings:
         for number, using in enumerate(databases):

@@ -50,6 +50,8 @@ class Values:
     files: set[str] = field(default_factory=set, repr=False)
     too_short: int = 0
     unopened: int = 0
+    #: By table, the disguises that may have given rows of it away before: without the key, nobody knows what stands in them.
+    beyond_reach: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, value: Value) -> None:
         wanted = needle(value.text)
@@ -88,7 +90,7 @@ def given(lines: Iterable[str]) -> Values:
 
 def of_plan(plan: api.Plan, principal: Model) -> Values:
     """Of somebody in plain sight: what a disguise would take from them."""
-    values = Values(f"{principal._meta.label} {principal.pk}", plan.disguise.name)
+    values = Values(f"{principal._meta.label} {principal.pk}", plan.disguise.name, beyond_reach=plan.beyond_reach)
     removes_account = False
     for step in plan.steps:
         model, word = step.table.model, step.operation.word

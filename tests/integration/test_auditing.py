@@ -157,6 +157,20 @@ def test_the_names_of_files_are_searched(world: Any, tmp_path: Path, settings: A
 
 
 @pytest.mark.once
+def test_it_says_of_what_it_cannot_know_the_values(bea: Student) -> None:
+    """Rows that were given away before, while the person's key is not there."""
+
+    def notes(wanted: values.Values) -> list[str]:
+        return [note for note in search(wanted).notes if "gave away" in note]
+
+    assert notes(planned(bea)) == []
+    bea.disguise(ANONYMISE_ALL)
+    (note,) = notes(planned(bea))
+    assert "websubmit.answer" in note
+    assert notes(sealed(bea)) == []
+
+
+@pytest.mark.once
 def test_bags_that_do_not_open_are_counted(bea: Student) -> None:
     """What is in them was not looked for."""
     bea.disguise()
@@ -279,7 +293,11 @@ def test_the_command_is_content_where_nothing_is_found(bea: Student, typed: Any)
     keeping = type(
         "Keeping",
         (Disguise,),
-        {"name": "audit.keeping", "transformations": [Remove(Answer, owner="author"), *everything]},
+        {
+            "name": "audit.keeping",
+            "transformations": [Remove(Answer, owner="author"), *everything],
+            "asks_for_key": False,
+        },
     )
     with registering(keeping):
         ran = typed("edna_audit", "--principal", EMAIL, "--disguise", DELETE)

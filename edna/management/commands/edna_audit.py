@@ -26,6 +26,7 @@ from edna.management.base import (
 )
 from edna.management.credentials import add_key_arguments, check_usage, credentials, is_given
 from edna.spec import Disguise
+from edna.wording import count
 
 
 class Command(EdnaCommand):
@@ -176,9 +177,17 @@ class Command(EdnaCommand):
 
 def _found(made: report.Report) -> str:
     places = sum(len(findings.certain) for findings in made.searches)
-    found = [f"values of the person in {places} places"] if places else []
-    found += [f"{len(made.uncovered)} columns that look personal and are covered by nothing"] if made.uncovered else []
-    return f'Found {" and ".join(found)}. Cover them in a disguise, or say Keep(Model, "column", why="...") of what may stay.'
+    said = []
+    if places:
+        said.append(
+            f"Found values of the person in {count(places, 'place')}: cover them in a disguise, or name with --ignore what may hold them."
+        )
+    if made.uncovered:
+        said.append(
+            f"Found {count(len(made.uncovered), 'column')} that look personal and are covered by nothing: cover them in a disguise, or say "
+            'Keep(Model, "column", why="...") of what may stay.'
+        )
+    return " ".join(said)
 
 
 def _lines(path: str) -> list[str]:
