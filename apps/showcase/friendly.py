@@ -68,6 +68,7 @@ _REASONS: Mapping[edna.Reason, str] = {
     edna.Reason.UNIQUE_TAKEN: "there is another one in its place.",
     edna.Reason.REFERENCE_MISSING: "what it belongs to is not there (any more, or not yet).",
     edna.Reason.CONSTRAINT: "there is another one in its place.",
+    edna.Reason.OWNER_AWAY: "it is somebody else's, too, who is away. It comes back when they do.",
     edna.Reason.FILE_EXISTS: "a file of that name is there already. Please tell {helpers}.",
     edna.Reason.SCHEMA_CHANGED: "the site has been rebuilt since. Please tell {helpers}.",
 }

@@ -220,9 +220,35 @@ class Mentions(RowBatch):
         return dict(self.rows)  # type: ignore[arg-type]  # pairs: they fit their columns
 
 
+class Owners(RowBatch):
+    """Of rows of `model` that somebody else owns beside whom the bag is for: by which path whom each had for a natural owner, with the
+    reference and the public key of that one, and which columns are theirs, too; "" for the row as a whole."""
+
+    __slots__ = ()
+    number, word = 8, "owner"
+
+    @classmethod
+    def of(cls, model: str, stamp: str, key: tuple[str, ...], rows: Sequence[Sequence[Value]]) -> Self:
+        return cls(model, stamp, key, ("path", "reference", "public_key", "columns"), rows)
+
+
+class Listed(RowBatch):
+    """In whose lists the locator of the shared bag is that holds this, and by which item: whoever erases the bag takes them out again."""
+
+    __slots__ = ()
+    number, word = 9, "listing"
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[bytes, bytes]]) -> Self:
+        return cls("", "", ("public_key",), ("item",), rows)
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        return [(bytes(public_key), bytes(item)) for public_key, item in self.rows]
+
+
 #: The kinds by their numbers in the format.
 KINDS: dict[int, type[RowBatch]] = {
-    kind.number: kind for kind in (Removed, Modified, Decorrelated, Shares, Files, Blobs, Mentions)
+    kind.number: kind for kind in (Removed, Modified, Decorrelated, Shares, Files, Blobs, Mentions, Owners, Listed)
 }
 #: What a disguise does to rows of a table: the type of the records that it makes.
 Operation: TypeAlias = type[Removed] | type[Modified] | type[Decorrelated]

@@ -55,6 +55,7 @@ CHANGES: list[Callable[[Opened], None]] = [
     lambda bag: bag.substitute(bag.diffs[0], 0, {1: 7}),
     lambda bag: bag.exchange(bag.diffs[0], removed([9, "white"])),
     lambda bag: bag.keep([]),
+    lambda bag: bag.keep_stuck([]),
     lambda bag: bag.reduce_to([], []),
     lambda bag: bag.add(removed()),
     lambda bag: bag.add_below(removed()),

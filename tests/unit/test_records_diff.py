@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 
 from edna.errors import BagCorrupt
-from edna.records.diff import KINDS, Blobs, Decorrelated, Files, Mentions, Modified, Removed, RowBatch, Shares
+from edna.records.diff import (
+    KINDS,
+    Blobs,
+    Decorrelated,
+    Files,
+    Listed,
+    Mentions,
+    Modified,
+    Owners,
+    Removed,
+    RowBatch,
+    Shares,
+)
 from edna.records.values import decode, encode
 
 REMOVED = Removed("a.answer", "0001_initial", ("id",), ("id", "body"), [[1, "x"], [2, None]])
@@ -23,6 +35,8 @@ FILES = Files(
     [[b"L" * 32, "f", "n", 5, b"D" * 32]],
 )
 BLOBS = Blobs("a.export", "", ("position", "part"), ("blob",), [[0, 0, b"x"], [1, 0, b""]])
+OWNERS = Owners.of("a.note", "", ("id",), [[1, "author", "7", b"K" * 32, "body"]])
+LISTINGS = Listed("", "", ("public_key",), ("item",), [[b"K" * 32, b"item"]])
 MENTIONS = Mentions("a.message", "", ("mentioned",), ("now",), [[-5, 7]])
 
 
@@ -32,7 +46,19 @@ def payload_of(batch: RowBatch) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "batch", [REMOVED, MODIFIED, COMPOSITE, SHARED, FILES, BLOBS, MENTIONS, dataclasses.replace(REMOVED, rows=[])]
+    "batch",
+    [
+        REMOVED,
+        MODIFIED,
+        COMPOSITE,
+        SHARED,
+        FILES,
+        BLOBS,
+        MENTIONS,
+        OWNERS,
+        LISTINGS,
+        dataclasses.replace(REMOVED, rows=[]),
+    ],
 )
 def test_a_batch_comes_back_as_it_was(batch: RowBatch) -> None:
     """Through the bytes and back; tuples of names stay tuples."""
@@ -155,6 +181,8 @@ def test_a_number_leads_to_its_kind() -> None:
         5: "file",
         6: "blob",
         7: "mention",
+        8: "owner",
+        9: "listing",
     }
 
 

@@ -296,6 +296,7 @@ DIFF_BATCHES = [
 SHARED_BATCHES = [
     [1, "websubmit.message", "0003_score", ["id"], ["id", "sender_id", "recipient_id", "body"], [[3, -1, -2, "Hi"]]],
 ]
+OWNER_ROWS = [[3, "author", "7", CARL.public, "body"], [3, "order__customer", "8", BEA.public, "body,title"]]
 BLOB_ROWS = [[0, 0, b"From: bea"], [0, 1, b"@example.org"], [1, 0, b""]]
 # Records beside those of rows: a pointer at the shared bag, one at the content of a file, and blobs.
 FILE = b"%PDF-1.7 of Bea"
@@ -421,6 +422,13 @@ def bag_cases() -> dict[str, Case]:
     empty, last = bag(1, [], segments=[1, 0]), bag(1, DIFF_BATCHES, segments=[2**32, 0])
     shared, shared_place = pack(shared_bag(SHARED_BATCHES)), index(3, 0, SHARED_LOCATOR)
     mention = shared_bag([[7, "websubmit.user", "", ["mentioned"], ["now"], [[-12345, 7]]]])
+    handed = shared_bag(
+        [
+            [2, "websubmit.note", "0003_score", ["id"], ["body"], [[3, "Hi", "[gone]"]]],
+            [8, "websubmit.note", "0003_score", ["id"], ["path", "reference", "public_key", "columns"], OWNER_ROWS],
+            [9, "", "", ["public_key"], ["item"], [[CARL.public, bytes(80)]]],
+        ]
+    )
     open_shared = {"locator": SHARED_LOCATOR.hex(), "kind": 3, "secret_key": SHARED.secret.hex()}
     pieces = [[5, "", "", ["offset"], ["content"], [[0, FILE]]]]
     piece = [3, "", AT, "", None, {}, "sqlite", False, [0, 0], pieces]
@@ -496,6 +504,12 @@ def bag_cases() -> dict[str, Case]:
             container(content(diff, at=here), recipients=(CARL.public,) * 15 + (BEA.public,)),
             plain,
             "as many stanzas as allowed",
+        ),
+        "bag-shared-handed-over": valid(
+            container(content(pack(handed), at=shared_place, owner=SHARED.public), recipients=(SHARED.public,)),
+            handed,
+            "a shared bag with what waits for another owner, who owns it, and in whose list it is",
+            **open_shared,
         ),
         "bag-shared-mention": valid(
             container(content(pack(mention), at=shared_place, owner=SHARED.public), recipients=(SHARED.public,)),

@@ -28,6 +28,7 @@ from tests.zoo.specs import hamlet as specs
 #: The primary key of the letter, which others edit and delete.
 LETTER: Final = 1
 REASONS: Final = {
+    "away": edna.Reason.OWNER_AWAY,
     "changed": edna.Reason.CHANGED,
     "row": edna.Reason.ROW_MISSING,
     "reference": edna.Reason.REFERENCE_MISSING,

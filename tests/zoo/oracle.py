@@ -47,6 +47,10 @@ class Layer:
     #: What the specification says about the value: a placeholder, or which rows get the same pseudoprincipal.
     placeholder: Placeholder | None = None
     group: Any = None
+    #: Who is told that it lies over what they have put there, because the row names them.
+    told: frozenset[Any] = frozenset()
+    #: What a reveal does with rows that name it: the policy of the relation.
+    policy: str = "restore"
 
     def __repr__(self) -> str:
         return f"<{self.person}: {self.value!r}>"
@@ -80,8 +84,7 @@ class Row:
 
     def copy(self) -> Row:
         layers = {
-            name: [Layer(each.person, set(each.receipts), each.value, each.placeholder, each.group) for each in stack]
-            for name, stack in self.layers.items()
+            name: [replace(each, receipts=set(each.receipts)) for each in stack] for name, stack in self.layers.items()
         }
         gone = self.gone and Gone(_copied(self.gone.holders), _copied(self.gone.shared), self.gone.together)
         told = set(self.unchanged), set(self.pointed_at)
@@ -119,6 +122,9 @@ class Effect:
     targets: tuple[int, ...] = ()
     shared: Mapping[Any, set[Any]] = field(default_factory=dict)
     on_paper: bool = False
+    #: Of a modification: the people whom the row names as owners.
+    told: frozenset[Any] = frozenset()
+    policies: Mapping[str, str] = field(default_factory=dict)
 
 
 #: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
@@ -200,6 +206,8 @@ class Oracle:
         self.outstanding: dict[Any, set[str]] = {}
         #: All receipts, oldest first.
         self.order: list[str] = []
+        #: What was held for others, who may bring it back: a row, or a layer of one.
+        self.handed: list[tuple[Row, str | None, Layer | None]] = []
         #: Pseudoprincipals in removed rows: nobody outside can tell which is in which.
         self.hidden: set[Any] = set()
         #: The rows that the latest reveal was about; those of which it put something under a later disguise of the same person; and
@@ -211,7 +219,16 @@ class Oracle:
     def copy(self) -> Oracle:
         """Another one that knows the same, for whoever goes on from here in several ways."""
         other = copy.copy(self)
-        other.rows = {model: [row.copy() for row in rows] for model, rows in self.rows.items()}
+        rows = {id(row): row.copy() for row in self.all_rows()}
+        other.rows = {model: [rows[id(row)] for row in known] for model, known in self.rows.items()}
+        other.handed = [
+            (
+                rows[id(row)],
+                name,
+                None if layer is None else rows[id(row)].layers[str(name)][row.layers[str(name)].index(layer)],
+            )
+            for row, name, layer in self.handed
+        ]
         other.outstanding, other.order, other.hidden = _copied(self.outstanding), list(self.order), set(self.hidden)
         return other
 
@@ -330,10 +347,12 @@ class Oracle:
                 if isinstance(step, Modify):
                     named = {name: row.model._meta.get_field(name).attname for name in step.set}
                     columns = {named[name]: as_placeholder(value) for name, value in step.set.items()}
-                    changes.append(Effect("modify", row, target, columns))
+                    told = frozenset(map(self.person_of, holders))
+                    changes.append(Effect("modify", row, target, columns, told=told))
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))
-        return [*changes, *removals.values()]
+        policies = {label.lower(): policy for label, policy in disguise.references.items()}
+        return [replace(each, policies=policies) for each in (*changes, *removals.values())]
 
     def add_families(self, removals: dict[Row, Effect]) -> None:
         """Rows of several tables that are one object go together."""
@@ -430,6 +449,9 @@ class Oracle:
                 continue
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
+                layer.told = effect.told
+                field = effect.row.model._meta.get_field(name).name
+                layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")
                 effect.row.layers.setdefault(name, []).append(layer)
                 if layer.value is UNKNOWN:
                     new.append((effect.row, name, layer))
@@ -456,8 +478,9 @@ class Oracle:
                     layer.value = value
                     if layer.placeholder is not None:
                         self.check_placeholder(row, name, layer)
-                        if len(stack) > 1 and stack[-2].person != layer.person and stack[-2].value == value:
-                            stack.pop()  # somebody else had put the very same there: nothing was changed
+                        below = stack[-2] if len(stack) > 1 else None
+                        if below and below.person not in {layer.person, *layer.told} and below.value == value:
+                            stack.pop()  # somebody else had put the very same there, and nobody could tell them
                             row.unchanged |= layer.receipts
                         continue
                     # A pseudoprincipal: a new one for each group, and no two groups share one.
@@ -546,7 +569,9 @@ class Oracle:
             waiting.append((row, "reference", holders, lambda row=row: self._missing_of(person, row) or [None]))
         for row, name, layer in layers:
             covered = row.layers[name][-1] is not layer
-            if row.gone is not None and not covered:
+            if self._told_of_more(row, name, layer):
+                held.add((row, "away"))
+            elif row.gone is not None and not covered:
                 waiting.append((row, "row", layer.receipts, functools.partial(list, [row])))
             elif covered:
                 # By others; if the row is gone, too, it will not be as this record left it when it is back.
@@ -561,7 +586,73 @@ class Oracle:
         held |= {(row, why) for row, why, receipts, _ in waiting if receipts == {receipt}}
         if not held:
             self.outstanding[person].discard(receipt)
+        self._hand_over({row for row, _ in held}, pending, layers)
+        self._bring_back(after)
         return held, deferred
+
+    def _hand_over(self, held: set[Row], pending: set[Row], layers: set[tuple[Row, str, Layer]]) -> None:
+        """Note what others may bring back from now on: what of these rows was held."""
+        for row in pending & held:
+            self.handed.append((row, None, None))
+        for row, name, layer in layers:
+            if row in held and name not in self.owner_columns(row.model):
+                self.handed.append((row, name, layer))
+
+    def _bring_back(self, after: Snapshot) -> None:
+        """What was handed over, and can be seen to be back: nobody foretells when, but never while anything is in its way."""
+        while True:
+            back = [each for each in self.handed if self._is_back(*each, after)]
+            if not back:
+                break
+            self.handed = [each for each in self.handed if each not in back]
+        self.handed = [
+            (row, name, layer)
+            for row, name, layer in self.handed
+            if (row.gone if layer is None else layer in row.layers.get(str(name), ()))
+        ]
+
+    def _is_back(self, row: Row, name: str | None, layer: Layer | None, after: Snapshot) -> bool:
+        found = after[row.model].get(row.key)
+        if layer is None:
+            if row.gone is None or found is None or self.missing(row):
+                return False
+            row.pointed_at |= set().union(*row.gone.holders.values())
+            row.gone = None
+            return True
+        stack = row.layers.get(str(name), [])
+        if row.gone is not None or found is None or not stack or stack[-1] is not layer:
+            return False
+        if found[str(name)] != self._below(row, str(name), layer):
+            return False
+        row.pointed_at |= layer.receipts
+        stack.remove(layer)
+        return True
+
+    def _told_of_more(self, row: Row, name: str, layer: Layer) -> bool:
+        """Whether somebody who owns the row, too, has it under disguise as well, since; or, of what was handed over, has their name."""
+        stack = row.layers[name]
+        since = [
+            over
+            for column in self.owner_columns(row.model)
+            for over in row.layers.get(column, ())[-1:]
+            if over.person not in (layer.person, APPLICATION) and self._when(over) > self._when(layer)
+        ]
+        if since and row.gone is None and any(each is layer for _, _, each in self.handed):
+            return True
+        above = stack[stack.index(layer) + 1 :]
+        return any(each.person != layer.person and layer.person in each.told for each in above)
+
+    def _when(self, layer: Layer) -> int:
+        return min((self.order.index(receipt) for receipt in layer.receipts), default=-1)
+
+    def missing(self, row: Row) -> list[Row | None]:
+        """What a row refers to by a constraint and that is not there."""
+        return [
+            blocker
+            for each in references_of(row.model)
+            if each.db_constraint
+            for blocker in self._missing(None, row, each.attname, row.value(each.attname))
+        ]
 
     def _stands(self, row: Row, name: str, layer: Layer, after: Snapshot) -> bool:
         """Whether the layer is still there, as far as can be seen."""
@@ -650,6 +741,14 @@ class Oracle:
         position = stack.index(layer)
         return stack[position - 1].value if position else row.truth[name]
 
+    def _is_mentioned(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
+        """Whether somebody else has taken the row along as it names this person's pseudoprincipal: then the name follows."""
+        assert row.gone is not None
+        target = self.owner_columns(row.model).get(name)
+        known = {*row.gone.holders, *row.gone.shared}
+        strangers = person not in known and APPLICATION not in known
+        return strangers and target == self.principal._meta.pk.attname and layer.policy == "restore"
+
     def _take_away(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
         """Restore the value below, or fold the record into what covers it; whether that was possible."""
         stack = row.layers[name]
@@ -658,6 +757,8 @@ class Oracle:
             stack.remove(layer)  # it changed nothing, whatever has become of the row
             self.idle.add(row)
             return True
+        if self._told_of_more(row, name, layer):
+            return False
         if position + 1 < len(stack):
             if stack[position + 1].person == person:
                 stack.remove(layer)
@@ -670,6 +771,9 @@ class Oracle:
             if mine:
                 self.folded.add(row)
             if (alone and mine) or (mine and name not in self.owner_columns(row.model)):
+                stack.remove(layer)
+                return True
+            if self._is_mentioned(person, row, name, layer):
                 stack.remove(layer)
                 return True
             if person in row.gone.holders:
@@ -688,10 +792,10 @@ class Oracle:
 
     @staticmethod
     def _same_constant_twice(stack: list[Layer], layer: Layer, below: Any) -> bool:
-        """Others have changed the value, and somebody has put this very constant over that: nobody can tell it from one's own, and the
-        old value comes back (docs/limitations.md). It stands in the way of whoever came later, as a write of the application does."""
+        """Others have changed the value, and somebody whom the row did not let tell has put this very constant over that: nobody can tell
+        it from one's own, and the old value comes back. It stands in the way of whoever came later, as a write of the application."""
         above = stack[stack.index(layer) + 1 :]
-        if stack[-1].value != layer.value or any(each.person == layer.person for each in above):
+        if stack[-1].value != layer.value or any(layer.person in {each.person, *each.told} for each in above):
             return False
         stack.remove(layer)
         stack.append(Layer(APPLICATION, set(), below))

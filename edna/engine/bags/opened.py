@@ -16,7 +16,7 @@ from typing import Any
 
 from edna.engine.forwarding.walk import Forwarded, Stuck
 from edna.records.bag import Bag
-from edna.records.diff import Mentions, RowBatch, Shares
+from edna.records.diff import Listed, Mentions, Modified, Owners, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.records.values import Value
@@ -96,12 +96,44 @@ class Opened:
         return self.shared and all(isinstance(batch, Mentions) for batch in self._diffs)
 
     @property
+    def tells_of_more(self) -> bool:
+        """Whether it says nothing but that somebody else's disguise lies over rows: changes without a value."""
+        return (
+            self.shared
+            and bool(self._diffs)
+            and all(
+                isinstance(batch, Listed)
+                or (
+                    isinstance(batch, Modified)
+                    and all(value is None for row in batch.rows for value in row[len(batch.key) :])
+                )
+                for batch in self._diffs
+            )
+        )
+
+    @property
+    def owners(self) -> list[Owners]:
+        """Who owns rows of its records beside its holder; of a shared bag, who has to be there for them to come back."""
+        return [batch for batch in self._diffs if isinstance(batch, Owners)]
+
+    @property
+    def listings(self) -> list[tuple[bytes, bytes]]:
+        """Public keys of those in whose lists it is, and the items there, as far as it says so."""
+        return [item for batch in self._diffs if isinstance(batch, Listed) for item in batch.items()]
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it holds records that wait for somebody else, who has it in their list."""
+        return self.shared and bool(self.owners)
+
+    @property
     def mentions(self) -> list[Mentions]:
         return [batch for batch in self._diffs if isinstance(batch, Mentions)]
 
     @property
     def empty(self) -> bool:
-        return not self._speaks_for and not self._stuck and not any(batch.rows for batch in self._diffs)
+        records = (batch for batch in self._diffs if not isinstance(batch, Owners | Listed))
+        return not self._speaks_for and not self._stuck and not any(batch.rows for batch in records)
 
     @property
     def pointers(self) -> tuple[Locator, ...]:

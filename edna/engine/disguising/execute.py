@@ -22,13 +22,14 @@ from edna.engine.bags.seal import recipient_of, seal_records, seal_shared
 from edna.engine.books import announcements, beside, departure, measurements
 from edna.engine.books.expiry_dates import bucket_of, entry_bucket
 from edna.engine.disguising import row_changes
-from edna.engine.disguising.record import Records, SharedRows, mention, record, share
+from edna.engine.disguising.record import Records, SharedRows, mention, record, share, tell_owners
 from edna.engine.disguising.row_changes import Moved, translated
 from edna.engine.files import seal
 from edna.engine.graph.order import against_order
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.steps import Plan, PlannedStep, Speaking
 from edna.records.bag import Bag, BagKind
+from edna.records.diff import Listed
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.store import Entry
 
@@ -57,7 +58,7 @@ def execute(
             own = [position for position, key in enumerate(keys) if key not in step.shares]
             shared += share(plan, step, records)
             step = replace(step, rows=[step.rows[i] for i in own], targets=[step.targets[i] for i in own])
-        shared += mention(plan, step, records)
+        shared += [*mention(plan, step, records), *tell_owners(plan, step, records)]
         record(step, step.columns, step.rows, records)
     return finish(plan, records, shared, moved, now=now, using=using, locators=locators, more_to_come=more_to_come)
 
@@ -177,11 +178,14 @@ def _write_bags(
         else:
             unlisted_now.append((target.speaking, locator))
     for each in shared:
-        sealed += seal_shared(head, each.batches, locator=each.locator, using=using)
+        items = []
         for entry in each.others:
             entry = listed.get(entry.id, entry)
             item = seal_locator(each.locator, recipient=recipient_of(entry))
+            items.append((entry.public_key, item))
             listed[entry.id] = replace(entry, locators=entry.locators + item)
+        batches = (*each.batches, Listed.of(items)) if each.says_where else each.batches
+        sealed += seal_shared(head, batches, locator=each.locator, using=using)
     expires_on = bucket_of(now.date())
     store.add_bags(sealed, expires_on=expires_on, using=using)
     unlisted.note(unlisted_now, using=using)

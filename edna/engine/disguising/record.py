@@ -15,7 +15,7 @@ from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep
-from edna.records.diff import RowBatch, Shares
+from edna.records.diff import Modified, Owners, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry
@@ -36,6 +36,8 @@ class SharedRows:
     locator: Locator
     batches: tuple[RowBatch, ...]
     others: tuple[Entry, ...]
+    #: Whether it says in whose lists it is: those of people, which must not grow for ever.
+    says_where: bool = False
 
 
 def mention(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
@@ -94,6 +96,37 @@ def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedR
     for target, leading in pointers.items():
         label = step.table.label
         records[target].diffs.append(Shares.of(label, leading))
+    return shared
+
+
+def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
+    """Who owns rows of ``step`` beside their targets, in the records of these; and for those who are to be told of it, that a disguise lies
+    over the rows: without a value, so that nobody learns any."""
+    if not step.owned:
+        return []
+    table, stamp = step.table, table_history.newest(step.table.model._meta.app_label)
+    owners: dict[int, list[Row]] = {}
+    told: dict[tuple[int, tuple[int, ...]], tuple[list[Row], tuple[Entry, ...]]] = {}
+    names = sorted({name for owned in step.owned.values() for owner in owned if owner.told for name in owner.columns})
+    nothing = (None,) * 2 * len(names)
+    for key, target in zip(step.primary_keys(), step.targets, strict=True):
+        owned = step.owned.get(key, ())
+        if any(owner.entry.natural and not owner.mine for owner in owned):
+            owners.setdefault(target, []).extend(
+                (*key, owner.path, str(owner.entry.reference), owner.entry.public_key, ",".join(owner.columns))
+                for owner in owned
+                if owner.entry.natural
+            )
+        others = {owner.entry.id: owner.entry for owner in owned if owner.told}
+        if others:
+            told.setdefault((target, tuple(sorted(others))), ([], tuple(others.values())))[0].append((*key, *nothing))
+    for target, rows in owners.items():
+        records[target].diffs.append(Owners.of(table.label, stamp, table.key_names, rows))
+    shared = []
+    for (target, _), (rows, entries) in told.items():
+        over = Modified(table.label, stamp, table.key_names, tuple(names), rows)
+        shared.append(SharedRows(Locator.new(), (over,), entries, says_where=True))
+        records[target].diffs.append(Shares.of(table.label, [(shared[-1].locator.expose(), 0)]))
     return shared
 
 

@@ -18,7 +18,7 @@ from edna import registry
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
-from edna.engine.disguising.record import Records, SharedRows, mention, record
+from edna.engine.disguising.record import Records, SharedRows, mention, record, tell_owners
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep, together
 from edna.engine.pseudoprincipals import factory
@@ -67,7 +67,7 @@ def _finish_writing(writes: Writes, written: list[Recording]) -> None:
 
 
 def _mention(plan: Plan, step: PlannedStep, records: list[Records], shared: list[SharedRows]) -> None:
-    shared += mention(plan, step, records)
+    shared += [*mention(plan, step, records), *tell_owners(plan, step, records)]
 
 
 def _changes_key(step: PlannedStep) -> bool:

@@ -23,7 +23,7 @@ from edna.db.rows import Table, table_of
 from edna.engine.forwarding import table_history
 from edna.errors import ConfigurationError
 from edna.records.bag import Bag
-from edna.records.diff import Blobs, Files, Mentions, RowBatch, Shares
+from edna.records.diff import Blobs, Files, Listed, Mentions, Owners, RowBatch, Shares
 from edna.records.speaksfor import SpeaksFor
 
 #: Makes a value of another kind of database one of this kind.
@@ -137,10 +137,11 @@ def _batch(batch: RowBatch, *, using: str) -> RowBatch:
     if isinstance(batch, Mentions):
         key = _key_converter(batch.model, using=using)
         return batch if key is None else replace(batch, rows=[[key(value) for value in row] for row in batch.rows])
-    if isinstance(batch, Shares | Files | Blobs):
+    if isinstance(batch, Shares | Files | Blobs | Listed):
         return batch
-    needed = columns_here(batch.model, batch.stamp, batch.layout, using=using)
-    converters = [needed.get(name) for name in batch.layout]
+    names = batch.key if isinstance(batch, Owners) else batch.layout
+    needed = columns_here(batch.model, batch.stamp, names, using=using)
+    converters = [needed.get(name) if name in names else None for name in batch.layout]
     if not any(converters):
         return batch
     return replace(batch, rows=[_row(converters, row) for row in batch.rows])

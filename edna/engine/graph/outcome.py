@@ -29,6 +29,7 @@ class Reason(enum.StrEnum):
     CONSTRAINT = "constraint"
     SCHEMA_CHANGED = "schema_changed"
     FILE_EXISTS = "file_exists"
+    OWNER_AWAY = "owner_away"
     CALLBACK_MISSING = "callback_missing"
     CALLBACK_REFUSED = "callback_refused"
 

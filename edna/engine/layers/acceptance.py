@@ -30,6 +30,8 @@ Policy = Mapping[str, Collection[str]]
 _OF_CHANGED_ROWS = frozenset({Reason.CHANGED, Reason.ROW_MISSING})
 #: The application holds these: it is asked again each time, and decides.
 _OF_THE_APPLICATION = frozenset({Reason.CALLBACK_MISSING, Reason.CALLBACK_REFUSED})
+#: What comes back with another owner is theirs as well.
+_OF_OTHERS = frozenset({Reason.OWNER_AWAY})
 
 
 def require_held(accepted: Accepted) -> None:
@@ -57,7 +59,7 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     return frozenset(
         (each.model, each.pk)
         for each in held
-        if each.reason not in _OF_THE_APPLICATION
+        if each.reason not in _OF_THE_APPLICATION | _OF_OTHERS
         and (
             named is None or (each.model, str(each.pk)) in named or (each.model.lower(), str(each.reason)) in by_itself
         )

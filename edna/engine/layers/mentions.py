@@ -29,7 +29,7 @@ def _places(batch: RowBatch) -> Places:
     ]
 
 
-def _named(batches: Iterable[RowBatch]) -> set[Name]:
+def named(batches: Iterable[RowBatch]) -> set[Name]:
     return {(label, row[position]) for batch in batches for position, label in _places(batch) for row in batch.rows}
 
 
@@ -45,6 +45,21 @@ def resolve(journal: Journal, coming: Sequence[Opened]) -> list[Opened]:
             for position, label in _places(batch):
                 opened.substitute(batch, position, now.get(label, {}))
     return used
+
+
+def followed(journal: Journal, policies: Mapping[str, str]) -> set[tuple[str, str, Any]]:
+    """The principals' own pseudoprincipals whom other people's records name, by model and column of whatever may name them; but for
+    relations that the reference ``policies`` do not restore."""
+    known_names = {name for opened in journal.others if opened.is_mention for name in names(opened)}
+    if not known_names:
+        return set()
+    return {
+        (table, column, key)
+        for table, columns in principal_columns().items()
+        for column, label in columns.items()
+        for known, key in known_names
+        if known == label and policies.get(f"{table}.{column}", "restore") == "restore"
+    }
 
 
 def names(opened: Opened) -> set[Name]:
@@ -64,8 +79,8 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
     has moved into another bag takes the way to them along, and the revealed bag forgets it."""
     if not used:
         return
-    own = _named(kept)
-    needed = _named([*kept, *(batch for opened in coming for batch in opened.diffs)])
+    own = named(kept)
+    needed = named([*kept, *(batch for opened in coming for batch in opened.diffs)])
     # What is stuck was not brought up to date, and its columns cannot be told.
     stuck = {
         value
@@ -76,7 +91,7 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
         if not isinstance(value, list | dict)
     }
     elsewhere = [
-        (opened, _named(opened.diffs), set(opened.pointers))
+        (opened, named(opened.diffs), set(opened.pointers))
         for opened in journal.others
         if opened.changed and not opened.shared
     ]
@@ -88,7 +103,7 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
             for opened, known in waiting:
                 if mention.locator not in known:
                     known.add(mention.locator)
-                    naming = next(batch.model for batch in opened.diffs if (label, now) in _named([batch]))
+                    naming = next(batch.model for batch in opened.diffs if (label, now) in named([batch]))
                     opened.add(pointer([mention.locator], label=naming))
             rows += [(key, now)] if key in stuck else []
             rows += [(now, now)] if waiting or (label, now) in needed else []

@@ -21,6 +21,7 @@ from edna.engine.graph.order import deletion_order
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.division import divide
 from edna.engine.planning.mentions import mentioned_by
+from edna.engine.planning.owners import note_owners
 from edna.engine.planning.removals import emptied, removed_by, without_removed
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.search import Finding
@@ -177,6 +178,8 @@ def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, fin
     mentioned: Mapping[tuple[str, Any], Entry] = {}
     if not scope.everyone:
         steps = [*removals, *changed]
+        if scope.lock:
+            note_owners(steps, scope)
         mentioned = mentioned_by(steps, scope.owners, model=scope.model, lock=scope.lock, using=scope.using)
     return Plan(scope.disguise, scope.params, scope.model, tuple(scope.targets), removals, changed, mentioned)
 

@@ -52,6 +52,23 @@ class Target:
     needed: frozenset[bytes] = frozenset()
 
 
+@dataclass(frozen=True)
+class Owner:
+    """Somebody who owns a row: by which path, and whether it is ``mine``, who is disguised.
+
+    ``told``: that one more disguise lies over it. ``columns`` are theirs, too; none where it is the row itself.
+    """
+
+    path: str
+    entry: Entry
+    mine: bool
+    told: bool
+    columns: tuple[str, ...]
+
+    def with_entry(self, entry: Entry) -> Owner:
+        return replace(self, entry=entry)
+
+
 @dataclass
 class PlannedStep:
     """Rows of one table under one operation, each with the target it belongs to.
@@ -69,6 +86,8 @@ class PlannedStep:
     groups: list[Any] = field(default_factory=list, repr=False)
     #: Of a removal: rows that others own too, by primary key.
     shares: dict[Row, Share] = field(default_factory=dict, repr=False)
+    #: Who owns rows that somebody else owns, too, by primary key.
+    owned: dict[Row, tuple[Owner, ...]] = field(default_factory=dict, repr=False)
     #: Of a decorrelation: the rows are removed right after, so that only their records change.
     on_paper: bool = False
     #: Of references to removed rows that no step deals with: the model says what they become.

@@ -8,7 +8,7 @@ Knows bags, entries and books; writes no tables of the application.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from edna.engine.revealing import blobs, files
 from edna.engine.revealing.progress import Progress, Reveal
 from edna.engine.revealing.recreate import add_voiceless, is_voiceless
 from edna.errors import SpecError
-from edna.records.diff import Blobs, Changed, Files, Removed, RowBatch, Shares
+from edna.records.diff import Blobs, Changed, Files, Listed, Removed, RowBatch, Shares
 from edna.records.ledgernote import what
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
 from edna.store import Entry
@@ -107,6 +107,7 @@ def erase(reveal: Reveal) -> None:
     """
     journal, current, using = reveal.journal, reveal.current, reveal.using
     current.reduce_to(_remaining(journal, reveal.progress), reveal.released.remaining)
+    _list_adopted(reveal)
     # While a later chunk is there, an empty one marks the way to it.
     done = [current] if current.empty and not journal.later else []
     if done:
@@ -118,7 +119,7 @@ def erase(reveal: Reveal) -> None:
     left = [opened for opened in (current, *changed) if opened not in done]
     sealed = [(opened, _sealed(opened, reveal.given, using=using)) for opened in left]
     _unlist_done(reveal, {opened.locator for opened in done})
-    _list_adopted(reveal)
+    _unlist_for_others(reveal, [opened for opened in done if opened.listings])
     store.delete_bags([index for opened in (current, *changed) for index in opened.indexes], using=using)
     by_expiry: dict[datetime.date | None, list[Sealed]] = {}
     for opened, bags in sealed:
@@ -138,6 +139,21 @@ def _unlist_done(reveal: Reveal, done: set[Locator]) -> None:
         _unlist(holder, [locator for locator in holder.items if locator in done], reveal.entries)
 
 
+def _unlist_for_others(reveal: Reveal, done: Sequence[Opened]) -> None:
+    """Nothing lies under these any more: they are taken out of the lists of those who were told, too."""
+    items: dict[bytes, set[bytes]] = {}
+    for public_key, item in (each for opened in done for each in opened.listings):
+        items.setdefault(public_key, set()).add(item)
+    known = reveal.entries | {
+        key: holder.entry for key, holder in reveal.journal.holders.items() if key not in reveal.entries
+    }
+    strangers = items.keys() - known.keys()
+    found = store.entries_by_public_key(strangers, using=reveal.using, lock=True) if strangers else []
+    store.require_sound(found)
+    for entry in [*(known[key] for key in items.keys() & known.keys()), *found]:
+        reveal.entries[entry.public_key] = _without_items(entry, items[entry.public_key])
+
+
 def _list_adopted(reveal: Reveal) -> None:
     """Bags that have another holder now are in that one's list."""
     journal, entries = reveal.journal, reveal.entries
@@ -150,6 +166,8 @@ def _list_adopted(reveal: Reveal) -> None:
         if not opened.empty:
             item = seal_locator(opened.locator, recipient=recipient_of(heir))
             taken_over.setdefault(heir.public_key, []).append(item)
+            if opened.listings:
+                opened.add(Listed.of([(heir.public_key, item)]))
     for public_key, items in taken_over.items():
         entry = entries.get(public_key, journal.holders[public_key].entry)
         entries[public_key] = replace(entry, locators=b"".join((entry.locators, *items)))
@@ -171,9 +189,11 @@ def _remaining(journal: Journal, progress: Progress) -> list[RowBatch]:
     # Changes were undone, and held, from the last to the first: keep them in the order in which they were made.
     changed = [batch for batch in reversed(progress.kept) if isinstance(batch, Changed)]
     kept_blobs = [batch for batch in progress.kept if isinstance(batch, Blobs)]
+    waiting = {(batch.model, key) for batch in (*removed, *changed) for key in batch.primary_keys()}
+    owners = [batch.only({key for model, key in waiting if model == batch.model}) for batch in journal.current.owners]
     kept_files = [batch for batch in progress.kept if isinstance(batch, Files)]
     pointers = [batch.only(alive) for batch in journal.current.diffs if isinstance(batch, Shares)]
-    return [batch for batch in (*removed, *pointers, *changed, *kept_files, *kept_blobs) if batch.rows]
+    return [batch for batch in (*removed, *pointers, *changed, *owners, *kept_files, *kept_blobs) if batch.rows]
 
 
 def _sealed(opened: Opened, given: Given, *, using: str) -> list[Sealed]:
@@ -197,10 +217,13 @@ def _unlist(holder: Holder, locators: Sequence[Locator], entries: dict[bytes, En
     items = {holder.items[locator] for locator in locators if locator in holder.items}
     if items:
         entry = entries.get(holder.entry.public_key, holder.entry)
-        size = SEALED_LOCATOR_BYTES
-        listed = [entry.locators[start : start + size] for start in range(0, len(entry.locators), size)]
-        shortened = b"".join(item for item in listed if item not in items)
-        entries[entry.public_key] = replace(entry, locators=shortened)
+        entries[entry.public_key] = _without_items(entry, items)
+
+
+def _without_items(entry: Entry, items: Collection[bytes]) -> Entry:
+    size = SEALED_LOCATOR_BYTES
+    listed = [entry.locators[start : start + size] for start in range(0, len(entry.locators), size)]
+    return replace(entry, locators=b"".join(item for item in listed if item not in items))
 
 
 def attach(reveal: Reveal) -> None:

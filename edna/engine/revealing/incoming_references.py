@@ -29,9 +29,13 @@ UNSAID: Final = "unsaid"
 
 
 def reference_policy(name: str, relation: coverage.Relation) -> str:
+    return policies_of(name).get(relation.label.lower(), UNSAID)
+
+
+def policies_of(name: str) -> dict[str, str]:
+    """By the label of a relation, in lower case, what the disguise of this name says of it."""
     disguise = registry.find(name)
-    policies = disguise.references if disguise else {}
-    return {label.lower(): policy for label, policy in policies.items()}.get(relation.label.lower(), UNSAID)
+    return {label.lower(): policy for label, policy in (disguise.references if disguise else {}).items()}
 
 
 def settle(

@@ -6,6 +6,7 @@ Knows records and the other bags of the principal; reads and writes no tables.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,7 +29,8 @@ from edna.engine.layers.returning import Altered, Overrides
 from edna.engine.planning.terms import Terms
 from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.files import Incoming
-from edna.records.diff import Changed, Removed, RowBatch
+from edna.engine.revealing.owners import Others
+from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry
 
@@ -63,6 +65,15 @@ class Progress:
     #: The files of the rows that are to come back.
     files: Incoming = field(default_factory=Incoming)
 
+    #: The other owners of its rows; None where nothing has any.
+    others: Others | None = None
+    #: What waits for one of them.
+    waiting: list[RowBatch] = field(default_factory=list)
+    #: Pseudoprincipals whom sealed records of somebody else name, by model and column: these follow whoever they stand for.
+    mentioned: set[tuple[str, str, Any]] = field(default_factory=set)
+    #: Rows that were handed over and that the receipt does not lead to, by model and key: tried in passing, and nobody is told.
+    passing: set[tuple[str, Row]] = field(default_factory=set)
+
     def fold(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
         """What later disguises of the same principal do not lie on; the rest goes into their records."""
         if not self.folding:
@@ -73,6 +84,10 @@ class Progress:
             folded = [key for key in batch.primary_keys() if key not in stays]
             self.outcome.waiting.add(batch.model, self.former(batch.model, folded))
         return left
+
+    def is_mentioned(self, batch: Changed, *, new: Sequence[Any]) -> bool:
+        """Whether a row is gone with somebody else who can tell by a mention whom it names, and goes to that one when it comes back."""
+        return isinstance(batch, Decorrelated) and (batch.model, batch.columns[-1], new[-1]) in self.mentioned
 
     def former(self, model: str, keys: list[Row]) -> list[Row]:
         """The keys that rows had before the disguise."""
@@ -140,6 +155,10 @@ class Reveal:
     terms: Terms = field(default_factory=dict)
     #: Shared bags whose rows it brings back.
     coming: Sequence[Opened] = ()
+    #: Shared bags into which it has put what waits for others.
+    handed_over: Sequence[Opened] = ()
+    #: Removed rows that others have handed over and that are not tried, with the bag that has them.
+    apart: list[tuple[Opened, RowBatch]] = field(default_factory=list)
     #: The rows that the records are about.
     recorded: Recorded = field(default_factory=Recorded)
     #: Keys that were given to rows that a rule has made.
@@ -151,6 +170,11 @@ class Reveal:
     released: LetGo = field(default_factory=lambda: LetGo([], set(), []))
     #: Entries that have changed, by public key.
     entries: dict[bytes, Entry] = field(default_factory=dict)
+
+    @functools.cached_property
+    def others(self) -> Others:
+        """The other owners of its rows."""
+        return Others(self.journal, using=self.using)
 
     @property
     def using(self) -> str:
@@ -179,10 +203,22 @@ def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], rea
     if not held:
         return
     kept = replace(batch, rows=held)
-    progress.kept.append(kept)
+    waiting = _waiting(progress, kept, reason, name)
+    if waiting:
+        progress.waiting.append(kept.only(waiting))
+    if len(waiting) < len(held):
+        progress.kept.append(kept.without(waiting) if waiting else kept)
+    if progress.passing:
+        kept = kept.without({key for model, key in progress.passing if model == batch.model})
     progress.outcome.stopped.add(batch.model, progress.former(batch.model, kept.primary_keys()))
     for key in kept.primary_keys():
         progress.outcome.held.append(Held(batch.model, key[0] if len(key) == 1 else key, reason, name))
+
+
+def _waiting(progress: Progress, batch: RowBatch, reason: Reason, name: str | None) -> set[Row]:
+    """Rows that come back with somebody else, and not by themselves."""
+    others = progress.others
+    return {key for key in batch.primary_keys() if others.can_wait(batch, key, reason, name)} if others else set()
 
 
 def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) -> None:

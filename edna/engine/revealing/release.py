@@ -114,7 +114,9 @@ def _candidates(
     for key, own in _in_shared_rows(journal, aliases, model):
         needed.setdefault(key, own)
     sealed_together = {
-        opened.locator for opened in journal.others if opened.shared and not opened.empty and not opened.is_mention
+        opened.locator
+        for opened in journal.others
+        if opened.shared and not (opened.empty or opened.is_mention or opened.tells_of_more or opened.handed_over)
     }
     still_used |= mentioned_by_stuck(journal)
     free = {}
@@ -147,7 +149,8 @@ def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> I
     Whoever else brings such a row back must not find the name of whom one stood for in it.
     """
     waiting = pointing_at(journal.others)
-    for opened in (opened for opened in journal.others if opened.shared and opened.locator in waiting):
+    together = (opened for opened in journal.others if opened.shared and not opened.handed_over)
+    for opened in (opened for opened in together if opened.locator in waiting):
         for batch in (batch for batch in opened.diffs if isinstance(batch, Removed)):
             for relation in relations_to(model):
                 if table_of(relation.model).label == batch.model:
@@ -293,12 +296,12 @@ def _adopt(
     others = {voice.principal for opened in journal.others for voice in opened.speaks_for}
     others |= {voice.principal for voice in journal.current.speaks_for if voice.principal not in owners}
     names = {(table_of(model).label, key) for key in others}
-    noted = {opened.locator: opened for opened in journal.others if opened.is_mention}
+    noted = {opened.locator: opened for opened in journal.others if opened.is_mention or opened.listings}
     for voice in voices:
         # A mention is to be followed further, if the next one may go as well.
         items = holder.items if (holder := journal.held_by(voice)) else ()
         followed = [noted[locator] for locator in items if locator in noted]
-        adopted += [(opened, None) for opened in followed if mentions.names(opened) & names]
+        adopted += [(opened, None) for opened in followed if opened.listings or mentions.names(opened) & names]
         for opened in by_holder.get(bytes(voice.public_key), ()):
             principal = references.get(str(opened.head.principal), opened.head.principal)
             opened.name_principal(principal)

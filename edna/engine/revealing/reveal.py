@@ -26,7 +26,17 @@ from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.returning import Overrides
 from edna.engine.planning import terms
-from edna.engine.revealing import files, finish, insert, progress, recreate, release, undo
+from edna.engine.revealing import (
+    files,
+    finish,
+    incoming_references,
+    insert,
+    progress,
+    recreate,
+    release,
+    together,
+    undo,
+)
 from edna.engine.revealing.constraints import require_columns
 from edna.engine.revealing.progress import Reveal
 from edna.errors import BagMissing
@@ -81,8 +91,22 @@ def bring_forward(reveal: Reveal) -> None:
 def find_shared(reveal: Reveal) -> None:
     """Needs all bags. Leaves the shared ones whose rows come back, and the others to fold into."""
     journal = reveal.journal
-    reveal.coming = _shared_with(journal)
-    reveal.progress.folding = Folding(reveal.current, [each for each in journal.others if each not in reveal.coming])
+    others = reveal.others
+    reveal.coming = [*_shared_with(journal), *others.handed]
+    apart = {id(opened) for opened in reveal.coming} | {id(each) for each in journal.others if each.tells_of_more}
+    reveal.progress.folding = Folding(reveal.current, [each for each in journal.others if id(each) not in apart])
+    if others:
+        reveal.progress.others = others
+        reveal.progress.passing = {
+            (batch.model, key)
+            for opened in others.passing
+            for batch in opened.diffs
+            if isinstance(batch, Removed)
+            for key in batch.primary_keys()
+        }
+    reveal.progress.mentioned = mentions.followed(
+        journal, incoming_references.policies_of(reveal.current.head.disguise)
+    )
 
 
 def drop_rows(reveal: Reveal) -> None:
@@ -121,7 +145,9 @@ def note_rows(reveal: Reveal) -> None:
     """Needs the records as they are to be revealed. Leaves what they are about: to count it, to know rows by their former keys, and to
     keep shared rows out of one owner's bag."""
     reveal.recorded = Recorded(reveal.current.head.principal_model, reveal.current.head.principal)
-    reveal.recorded.add(batch for batch in (*reveal.current.diffs, *reveal.shared) if not isinstance(batch, Blobs))
+    passing = {id(batch) for opened in reveal.others.passing for batch in opened.diffs}
+    due = [batch for batch in (*reveal.current.diffs, *reveal.shared) if id(batch) not in passing]
+    reveal.recorded.add(batch for batch in due if not isinstance(batch, Blobs))
     reveal.progress.before = reveal.recorded.before
     for batch in reveal.shared:
         reveal.progress.shared.setdefault(batch.model, set()).update(batch.primary_keys())
@@ -163,6 +189,11 @@ def resolve_mentions(reveal: Reveal) -> None:
 # Bringing rows back
 
 
+def look_at_owners(reveal: Reveal) -> None:
+    """Needs whom the records name now. Leaves out removed rows that another owner has taken out of sight since."""
+    together.leave_out_removed(reveal)
+
+
 def lock_rows(reveal: Reveal) -> None:
     """Needs the last word on keys. Leaves all rows that are to change read and locked, before one is written."""
     reveal.progress.standing.look(reveal.current.diffs, using=reveal.using)
@@ -184,7 +215,11 @@ def keep_shared(reveal: Reveal) -> None:
             batch = batch.without(reveal.progress.shared.get(batch.model, set()))
         kept.append(batch)
     reveal.progress.kept = kept
-    for opened in reveal.coming:
+    for opened in reveal.others.handed:
+        opened.keep(
+            batch.only(held.get(batch.model, set())) if isinstance(batch, Removed) else batch for batch in opened.diffs
+        )
+    for opened in (opened for opened in reveal.coming if opened not in reveal.others.handed):
         pointers = [batch for batch in opened.diffs if isinstance(batch, Shares)]
         # What leads to files goes along, until it is known which rows have come back.
         opened.keep(batch.only(held.get(batch.model, set())) for batch in opened.diffs if not isinstance(batch, Shares))
@@ -199,9 +234,20 @@ def undo_changes(reveal: Reveal) -> None:
             undo.undo(batch, reveal.progress, overrides=reveal.overrides, using=reveal.using)
 
 
+def try_handed_over(reveal: Reveal) -> None:
+    """Needs all rows, and the own changes undone. Leaves, of what others have handed over, what still waits."""
+    together.try_handed_over(reveal)
+
+
+def hand_over(reveal: Reveal) -> None:
+    """Needs to know what is held. Leaves what waits for another owner in shared bags, which that one finds."""
+    together.hand_over(reveal)
+
+
 def finish_mentions(reveal: Reveal) -> None:
     """Needs to know what is held and what has moved. Leaves the mentions that such a record needs."""
-    mentions.finish(reveal.journal, reveal.mentions, reveal.coming, reveal.progress.kept)
+    holding = [*reveal.coming, *reveal.handed_over]
+    mentions.finish(reveal.journal, reveal.mentions, holding, reveal.progress.kept)
 
 
 def note_voices(reveal: Reveal) -> None:
@@ -233,10 +279,13 @@ STEPS: tuple[Callable[[Reveal], None], ...] = (
     note_later_chunks,
     look_at_files,
     resolve_mentions,
+    look_at_owners,
     lock_rows,
     insert_rows,
     keep_shared,
     undo_changes,
+    try_handed_over,
+    hand_over,
     finish_mentions,
     note_voices,
     let_go,
@@ -263,4 +312,5 @@ def _shared_with(journal: Journal) -> list[Opened]:
         wanted |= set(holder.items) if holder else set()
     wanted -= set(pointing_at(opened for opened in journal.others if not opened.shared))
     wanted |= set(journal.current.pointers)
-    return [opened for opened in journal.others if opened.shared and opened.locator in wanted and not opened.is_mention]
+    together = (opened for opened in journal.others if opened.shared and opened.locator in wanted)
+    return [each for each in together if not (each.is_mention or each.tells_of_more or each.handed_over)]

@@ -7,7 +7,7 @@ holds back that row only. Knows records and tables; knows no keys or bags.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from edna.engine.layers.returning import Overrides
 from edna.engine.revealing.constraints import overridden, refusal, refuses_at_once, with_references, write_back
 from edna.engine.revealing.current_rows import changes, left_standing, same_values
 from edna.engine.revealing.progress import Progress, hold
-from edna.records.diff import Changed
+from edna.records.diff import Changed, Modified
 
 
 def undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
@@ -27,13 +27,59 @@ def undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str
 
     What a later disguise of the same principal lies on is folded into its record instead.
     """
+    batch = _not_under_others(batch, progress, overrides=overrides)
     for part in progress.fold(batch):
         if progress.folding:
             part = progress.folding.moves.located(part)
-        _undo(part, progress, overrides=overrides, using=using)
+        for own in _of_those_there(part, progress):
+            put_back(own, progress, overrides=overrides, using=using)
 
 
-def _undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
+def _not_under_others(batch: Changed, progress: Progress, *, overrides: Overrides) -> Changed:
+    """Without what another owner's disguise lies over: not even into a later disguise of the same person, which may lie over that."""
+    others = progress.others
+    keys = others.under_others(batch) if others and isinstance(batch, Modified) else set()
+    if not others or not keys or not isinstance(batch, Modified):
+        return batch
+    common = [name for name in batch.columns if name in others.common_columns(batch.model)]
+    rows = [row for row in batch.only(keys).rows if changes(batch, row)]
+    hold(progress, _with(batch, common), _with(replace(batch, rows=rows), common).rows, Reason.OWNER_AWAY, common[0])
+    rest = [name for name in batch.columns if name not in common]
+    if rest:
+        undo(_with(batch.only(keys), rest), progress, overrides=overrides, using=others.using)
+    return batch.without(keys)
+
+
+def _of_those_there(batch: Changed, progress: Progress) -> Iterator[Changed]:
+    """The batch without what other owners have under disguise: what is common to them, and what is the person's own."""
+    others = progress.others
+    common = others.common_columns(batch.model).intersection(batch.columns) if others else set()
+    if not others or not common or not isinstance(batch, Modified):
+        yield batch
+        return
+    if common != {*batch.columns}:
+        yield _with(batch, [name for name in batch.columns if name not in common])
+        batch = _with(batch, [name for name in batch.columns if name in common])
+    away = others.away(replace(batch, rows=[row for row in batch.rows if changes(batch, row)]))
+    hold(progress, batch, away, Reason.OWNER_AWAY, batch.columns[0])
+    yield batch.without({tuple(row[: len(batch.key)]) for row in away}) if away else batch
+
+
+def _with(batch: Modified, columns: Sequence[str]) -> Modified:
+    """The batch with some of its columns."""
+    places = [batch.columns.index(name) for name in columns]
+    rows = [
+        [
+            *row[: len(batch.key)],
+            *(batch.old(row)[place] for place in places),
+            *(batch.new(row)[place] for place in places),
+        ]
+        for row in batch.rows
+    ]
+    return replace(batch, columns=tuple(columns), rows=rows)
+
+
+def put_back(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
     table = table_by_label(batch.model)
     if table is None or not set(batch.columns) <= set(table.names):
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
@@ -69,6 +115,10 @@ def _standing(
     for row in rows:
         key = tuple(row[:width])
         found = current.get(key)
+        if found is None and progress.is_mentioned(batch, new=batch.new(row)):
+            # Whoever brings the row back finds there who it was.
+            progress.outcome.waiting.add(batch.model, progress.former(batch.model, [key]))
+            continue
         if found is None:
             for part in progress.fold(replace(batch, rows=[row]), at_any_time=True):
                 hold(progress, part, part.rows, Reason.ROW_MISSING, None)
@@ -94,7 +144,7 @@ def _look_for_layer(
     for part in progress.fold(batch, at_any_time=True):
         still = next((name for name in differing if name in part.columns), None)
         if still is None:
-            _undo(part, progress, overrides=overrides, using=using)
+            put_back(part, progress, overrides=overrides, using=using)
         else:
             hold(progress, part, part.rows, Reason.CHANGED, still)
 

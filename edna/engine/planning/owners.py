@@ -1,0 +1,207 @@
+"""Who owns the rows of a disguise beside those for whom it is done, by the paths of its other steps about the same table.
+
+What one person's disguise changes or removes may be somebody else's, too: a note of a customer and of whoever wrote it. So the records
+say who else was there (`Owners`), and whoever has such a row under disguise already, or may have, is told that one more disguise lies
+over it (`disguising.record.beside`). A reveal asks again who is there (`revealing.owners`). A column that names nobody, or somebody
+without a key, makes no owner here. Reads the application's tables and entries; writes nothing, and opens nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db.models import ForeignKey, Model
+
+from edna import coverage, registry, store
+from edna.coverage import same_table
+from edna.db.rows import Row, Table
+from edna.engine.graph.references import reference_of, without_row
+from edna.engine.planning.scope import Scope
+from edna.engine.planning.selection import Selection
+from edna.engine.planning.steps import Owner, PlannedStep
+from edna.errors import SpecError
+from edna.records.diff import Modified, Removed
+from edna.spec import Decorrelate, Disguise, Modify, Remove
+from edna.store import Entry
+
+#: By path, the columns that go with whoever leaves first; none where it is the row itself.
+Paths = Mapping[str, tuple[str, ...]]
+
+
+def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
+    """Write into each step who owns its rows: one statement a step, and two for entries; none where one path leads to all."""
+    found: list[tuple[PlannedStep, Paths, Mapping[Row, Sequence[Any]]]] = []
+    for step in steps:
+        paths = _paths(scope.disguise, step)
+        if len(paths) > 1 and step.rows:
+            keys = [key for key in step.primary_keys() if key not in step.shares]
+            # With multi-table inheritance, the table may be a parent's, which does not know the paths.
+            model = step.transformation.model if step.transformation else step.table.model
+            named = values_of(step.table, keys, tuple(paths), scope.model, using=scope.using, model=model)
+            found.append((step, paths, named))
+    if not found:
+        return
+    own = {str(entry.reference): entry for target in scope.targets for entry in target.owners if entry.attached}
+    entries = own | _entries(scope, {value for _, _, rows in found for row in rows.values() for value in row}, own)
+    told: dict[int, Entry] = {}
+    for step, paths, rows in found:
+        targets = dict(zip(step.primary_keys(), step.targets, strict=True))
+        for key, values in rows.items():
+            owners: list[Owner] = []
+            for (path, columns), value in zip(paths.items(), values, strict=True):
+                entry = None if value is None else entries.get(reference_of(scope.model, value))
+                if entry is None:
+                    continue
+                mine = scope.owners.get(str(entry.reference)) == targets[key]
+                told_of_it = (
+                    bool(columns) and not mine and _may_have_it_under_disguise(scope.disguise, step, path, entry)
+                )
+                if told_of_it:
+                    told[entry.id] = entry
+                owners.append(Owner(path, entry, mine, told_of_it, columns))
+            if any(owner.told or (owner.entry.natural and not owner.mine) for owner in owners):
+                step.owned[key] = tuple(owners)
+    if told and scope.lock:
+        locked = store.entries_by_reference(
+            scope.model._meta.label_lower, [str(e.reference) for e in told.values()], using=scope.using, lock=True
+        )
+        now = {entry.id: entry for entry in locked}
+        for step, _, _ in found:
+            for key, owned in step.owned.items():
+                step.owned[key] = tuple(owner.with_entry(now.get(owner.entry.id, owner.entry)) for owner in owned)
+
+
+def values_of(
+    table: Table,
+    keys: Collection[Row],
+    paths: Sequence[str],
+    principal: type[Model],
+    *,
+    using: str,
+    model: type[Model] | None = None,
+) -> dict[Row, Sequence[Any]]:
+    """Of rows that are in their table: raw primary keys of principals, by the rows' keys and in the order of the paths. Nothing of a path
+    that the ``model``, or that of the table, does not have."""
+    model, width, wanted = model or table.model, len(table.key), set(keys)
+    key_names = table.key_names if width > 1 else ("pk",)
+    try:
+        names = (*key_names, *(registry.owner_key(model, path, principal=principal) for path in paths))
+    except (SpecError, FieldDoesNotExist):
+        return {}
+    found = _selected(model, names, key_names[0], [key[0] for key in keys], using=using)
+    return {row[:width]: row[width:] for row in found if row[:width] in wanted}
+
+
+def values_along(
+    table: Table, rows: Sequence[Mapping[str, Any]], path: str, principal: type[Model], *, using: str
+) -> list[tuple[bool, Any]]:
+    """Of rows that are sealed, as columns: whether the row that the path leads over is there, and whom it names at its end."""
+    name, _, rest = path.partition("__")
+    try:
+        column = table.field(name)
+    except (KeyError, FieldDoesNotExist):
+        return [(False, None)] * len(rows)
+    if not rest or not isinstance(column, ForeignKey):
+        return [(bool(not rest), row.get(name)) for row in rows]
+    over, refers_to = column.related_model, column.target_field.name
+    assert isinstance(over, type)
+    names = (refers_to, registry.owner_key(over, rest, principal=principal))
+    wanted = {row[name] for row in rows if row.get(name) is not None}
+    there: dict[Any, Any] = dict(_selected(over, names, refers_to, list(wanted), using=using))
+    return [(row.get(name) in there, there.get(row.get(name))) for row in rows]
+
+
+def people(
+    references: Collection[str], *, model: type[Model], using: str, lock: bool = False
+) -> tuple[dict[str, Entry], set[str]]:
+    """Entries by reference, and those of the references that nobody has."""
+    entries = store.entries_by_reference(model._meta.label_lower, references, using=using, lock=lock)
+    known = {str(entry.reference): entry for entry in entries}
+    unknown = sorted(set(references) - known.keys())
+    return known, set(without_row(model, unknown, using=using)) if unknown else set()
+
+
+@functools.lru_cache(maxsize=1024)
+def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
+    """Whether the disguise takes its people out of the column at the end of the path, and leaves the row that has the column."""
+    over, _, name = path.rpartition("__")
+    try:
+        holder = registry.owner_target(model, over or None)
+        field = holder._meta.get_field(name)
+    except (SpecError, FieldDoesNotExist):
+        return True
+    for step in disguise.steps():
+        if same_table(step.model, holder):
+            several = isinstance(step, Remove) and len(step.owners) > 1 and name in step.owners
+            if several or (isinstance(step, Decorrelate) and step.column == name):
+                return True
+            if isinstance(step, Modify) and name in step.set:
+                return True
+    relations = coverage.set_null_relations(disguise)
+    return any(relation.field == field for relation in relations)
+
+
+# How
+
+
+def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[str, Entry]:
+    strangers = {reference_of(scope.model, value) for value in values if value is not None} - set(own)
+    if not strangers:
+        return {}
+    found = store.entries_by_reference(scope.model._meta.label_lower, strangers, using=scope.using)
+    return {str(entry.reference): entry for entry in found}
+
+
+def _paths(disguise: type[Disguise], step: PlannedStep) -> Paths:
+    if step.operation is Removed:
+        return _paths_of_removal(disguise, step.table.model)  # type: ignore[arg-type]
+    if step.operation is Modified and isinstance(step.transformation, Modify):
+        return _paths_of_change(disguise, step.transformation.model, frozenset(step.columns[len(step.table.key) :]))  # type: ignore[arg-type]
+    return {}
+
+
+@functools.lru_cache(maxsize=1024)
+def _paths_of_removal(disguise: type[Disguise], model: type[Model]) -> Paths:
+    """To everybody whom the disguise takes for an owner of a row that it removes."""
+    return {path: () for step in disguise.steps() if same_table(step.model, model) for path in step.owners}
+
+
+@functools.lru_cache(maxsize=1024)
+def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: frozenset[str]) -> Paths:
+    """To everybody with whom one of these columns goes, or the row. Whose a row is is no column that anybody has in common."""
+    paths: dict[str, tuple[str, ...]] = {}
+    for step in disguise.steps():
+        if same_table(step.model, model) and isinstance(step, Modify):
+            common = columns.intersection(step.set).difference(step.owners)
+            paths |= {path: tuple(sorted(common.union(paths.get(path, ())))) for path in step.owners if common}
+    for step in disguise.steps():
+        if same_table(step.model, model) and isinstance(step, Remove):
+            paths |= {path: () for path in step.owners if path not in paths}
+    return paths
+
+
+def _may_have_it_under_disguise(disguise: type[Disguise], step: PlannedStep, path: str, entry: Entry) -> bool:
+    """Whether somebody whom a row names can have it under this disguise: not if the disguise would have taken their name out."""
+    if not entry.natural:
+        return True
+    goes = any(same_table(model, registry.principal_model_for(disguise)) for model in coverage.removed_models(disguise))
+    assert step.transformation is not None
+    return not goes and not takes_out(disguise, step.transformation.model, path)  # type: ignore[arg-type]
+
+
+def _selected(
+    model: type[Model], names: tuple[str, ...], by: str, values: Sequence[Any], *, using: str
+) -> Sequence[Row]:
+    selection = _selection(model, names, by, using) if values else None
+    return selection.run(owners=list(dict.fromkeys(values)), params={}, using=using) if selection is not None else []
+
+
+@functools.lru_cache(maxsize=1024)
+def _selection(model: type[Model], names: tuple[str, ...], by: str, using: str) -> Selection | None:
+    try:
+        return Selection.compile(model, names, owners=(by,), where=None, using=using)
+    except FieldError:
+        return None

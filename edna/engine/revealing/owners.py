@@ -1,0 +1,359 @@
+"""Whether the others who own a row are there, now that one of its owners reveals; what waits for those who are away is handed to them.
+
+What several people own goes with whoever leaves first, and comes back with whoever comes back last. A record says who else was there when
+it was made (`Owners`), and a shared bag without values tells that somebody else's disguise lies over its rows. Somebody is away
+if their disguise lies over the row; or if the row has lost them since, and did not name the one who reveals, so that nobody could tell.
+What is held for that, or because the row or what it refers to went with somebody else, moves into a shared bag that is listed for them:
+whoever comes back last finds it by their own key, and brings it back. Invariant (nothing overwritten): nothing that somebody has taken out
+of sight comes back by somebody else. Reads the application's tables and entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.apps import apps
+from django.db.models import FileField, Model
+
+from edna import registry, store
+from edna.db.rows import Row
+from edna.engine.bags.opened import Opened
+from edna.engine.bags.reader import Journal
+from edna.engine.bags.seal import recipient_of
+from edna.engine.forwarding.walk import table_by_label
+from edna.engine.graph.outcome import Reason
+from edna.engine.graph.references import reference_of
+from edna.engine.planning.owners import people, takes_out, values_along, values_of
+from edna.records.bag import Bag
+from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch, Shares
+from edna.records.locator import Locator, seal_locator
+from edna.store import Entry
+
+#: What keeps back a row that comes back by itself when somebody else does.
+WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Reason.REFERENCE_MISSING})
+
+
+@dataclass(frozen=True)
+class Need:
+    """Somebody who owned a row when it was disguised: by which path, their reference, and the public key by which they are found."""
+
+    path: str
+    reference: str
+    public_key: bytes
+    #: What is theirs, too; nothing where it is the row itself.
+    columns: frozenset[str]
+
+
+#: By model and key of a row.
+Needs = Mapping[tuple[str, Row], Sequence[Need]]
+
+
+@dataclass
+class Standing:
+    """Whom rows name now: by model and key, and by path, None for nobody and "" for what cannot be told."""
+
+    named: dict[tuple[str, Row], dict[str, str | None]] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    nobody: set[str] = field(default_factory=set)
+
+    def is_there(self, reference: str | None) -> bool:
+        """Whether this is a user of flesh and blood, with or without a key."""
+        if not reference or reference in self.nobody:
+            return reference == ""
+        entry = self.entries.get(reference)
+        return entry is None or entry.natural
+
+
+class Others:
+    """The other owners of the rows of one reveal."""
+
+    def __init__(self, journal: Journal, *, using: str) -> None:
+        self.journal, self.using = journal, using
+        self.model: type[Model] = apps.get_model(journal.current.head.principal_model)
+        self.disguise = registry.find(journal.current.head.disguise)
+        self.needs: Needs = needs_of(journal.current)
+        #: Whose keys were opened: those who reveal now.
+        self.mine = set(journal.holders)
+        pointed = {locator for opened in journal.others if not opened.shared for locator in opened.pointers}
+        pointed |= set(journal.current.pointers)
+        self._over = list(_over(opened for opened in journal.others if opened.tells_of_more))
+        self._strangers = [over for over in self._over if over.locator not in pointed]
+        own = set(journal.current.pointers)
+        self._left = [over for over in self._over if over.locator not in own]
+        #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing.
+        self.handed = [opened for opened in journal.others if opened.handed_over]
+        self.passing = [opened for opened in self.handed if opened.locator not in own]
+        self._standing = Standing()
+
+    def __bool__(self) -> bool:
+        return bool(self.needs or self._over or self.handed)
+
+    def common_columns(self, model: str) -> set[str]:
+        """Columns of rows of this model that go with whoever leaves first, as far as the revealed bag or another's disguise says."""
+        needed = {
+            name
+            for (label, _), needs in self.needs.items()
+            if label == model
+            for need in needs
+            for name in need.columns
+        }
+        return needed.union(*(over.columns for over in self._strangers if over.model == model))
+
+    # Who is away
+
+    def look(self, batches: Iterable[RowBatch]) -> None:
+        """Needs the rows as their owner has left them. Finds out whom they name, in one statement a table or two."""
+        keys: dict[str, tuple[Modified, dict[Row, None]]] = {}
+        for batch in batches:
+            if isinstance(batch, Modified):
+                asked = [key for key in batch.primary_keys() if (batch.model, key) in self.needs]
+                keys.setdefault(batch.model, (batch, {}))[1].update(dict.fromkeys(asked))
+        for batch, rows in keys.values():
+            self._look(batch, list(rows), self.needs)
+
+    def away(self, batch: Modified, *, opened: Opened | None = None) -> list[Sequence[Any]]:
+        """Rows of changes over which another owner's disguise lies, or whose other owners have left since.
+
+        ``opened``: the bag that was handed over, if it is one's.
+        """
+        needs = self.needs if opened is None else needs_of(opened)
+        over = self.under_others(batch, opened=opened)
+        keys, by_any = batch.primary_keys(), opened is not None
+        asked = [key for key in keys if (batch.model, key) in needs and key not in over]
+        common = frozenset(batch.columns)
+        # Of the own ones, as they were before any change of theirs was undone: whom they named then could be told.
+        standing = self._standing if opened is None else self._look(batch, asked, needs)
+        return [
+            row
+            for key, row in zip(keys, batch.rows, strict=True)
+            if key in over or self._has_left(batch.model, key, needs, standing, common=common, by_any=by_any)
+        ]
+
+    def under_others(self, batch: Modified, *, opened: Opened | None = None) -> set[Row]:
+        """Rows over which somebody else's disguise lies that is newer, and says so."""
+        applied_at = (opened or self.journal.current).head.applied_at
+        return {
+            key
+            for over in (self._strangers if opened is None else self._left)
+            if over.model == batch.model
+            and over.applied_at >= applied_at
+            and not over.columns.isdisjoint(batch.columns)
+            for key in over.keys
+        }.intersection(batch.primary_keys())
+
+    def away_from_removed(self, batch: Removed, *, opened: Opened | None = None) -> list[Sequence[Any]]:
+        """Removed rows whose other owners have left since: as far as what the row refers to is there, and tells."""
+        needs = self.needs if opened is None else needs_of(opened)
+        keys = batch.primary_keys()
+        asked = [position for position, key in enumerate(keys) if (batch.model, key) in needs]
+        table = table_by_label(batch.model)
+        if not asked or table is None:
+            return []
+        rows = [dict(zip(batch.columns, batch.rows[position], strict=True)) for position in asked]
+        paths = dict.fromkeys(need.path for position in asked for need in needs[batch.model, keys[position]])
+        standing, found = Standing(), dict[tuple[int, str], tuple[bool, Any]]()
+        for path in paths:
+            for position, value in zip(
+                asked, values_along(table, rows, path, self.model, using=self.using), strict=True
+            ):
+                found[position, path] = value
+        self._ask(standing, (value for there, value in found.values() if there))
+        away = []
+        for position in asked:
+            key = batch.model, keys[position]
+            there = {path: found[position, path] for path in paths}
+            standing.named[key] = {path: self._name(value) if known else "" for path, (known, value) in there.items()}
+            if self._has_left(*key, needs, standing, by_any=opened is not None):
+                away.append(batch.rows[position])
+        return away
+
+    def _has_left(
+        self,
+        model: str,
+        key: Row,
+        needs: Needs,
+        standing: Standing,
+        *,
+        common: frozenset[str] = frozenset(),
+        by_any: bool,
+    ) -> bool:
+        """``common``: columns of a change; none of the row itself."""
+        needed, named = needs.get((model, key), ()), standing.named.get((model, key))
+        if not needed or named is None:
+            return False
+        mine = any(self._is_mine(standing, reference) for reference in named.values())
+        if mine and common and not by_any:
+            return False  # who has disguised it since has told it
+        return any(
+            need.public_key not in self.mine
+            and (not common or not need.columns.isdisjoint(common))
+            and self._tells(model, need.path, by_any=by_any)
+            and not self._stands_for(standing, named, need)
+            for need in needed
+        )
+
+    def _stands_for(self, standing: Standing, named: Mapping[str, str | None], need: Need) -> bool:
+        now = named.get(need.path, "")
+        return standing.is_there(now) or self._is_mine(standing, now)
+
+    def _tells(self, model: str, path: str, *, by_any: bool) -> bool:
+        """Whether somebody who leaves is missed at the end of this path, or only what it leads over. Of what was handed over, nobody
+        knows by which disguise."""
+        table = table_by_label(model)
+        if table is None or self.disguise is None:
+            return True
+        disguises = registry.disguises().values() if by_any else (self.disguise,)
+        return any(takes_out(each, table.model, path) for each in disguises)  # type: ignore[arg-type]  # classes are hashable
+
+    def _is_mine(self, standing: Standing, reference: str | None) -> bool:
+        entry = standing.entries.get(reference or "")
+        return entry is not None and entry.public_key in self.mine
+
+    def _look(self, batch: RowBatch, keys: Sequence[Row], needs: Needs) -> Standing:
+        standing, table = Standing(), table_by_label(batch.model)
+        if not keys or table is None:
+            return standing
+        paths = tuple(dict.fromkeys(need.path for key in keys for need in needs[batch.model, key]))
+        found = values_of(table, keys, paths, self.model, using=self.using)
+        self._ask(standing, (value for values in found.values() for value in values))
+        for key, values in found.items():
+            standing.named[batch.model, key] = {
+                path: self._name(value) for path, value in zip(paths, values, strict=True)
+            }
+        self._standing.named |= standing.named
+        return standing
+
+    def _ask(self, standing: Standing, values: Iterable[Any]) -> None:
+        references = {reference_of(self.model, value) for value in values if value is not None}
+        if references:
+            standing.entries, standing.nobody = people(references, model=self.model, using=self.using)
+            self._standing.entries |= standing.entries
+            self._standing.nobody |= standing.nobody
+
+    def _name(self, value: Any) -> str | None:
+        return None if value is None else reference_of(self.model, value)
+
+    # Handing over
+
+    def can_wait(self, batch: RowBatch, key: Row, reason: Reason, name: str | None) -> bool:
+        """Whether a row that is held for this comes back with somebody else, who then has to have the record."""
+        if reason not in WAITS or not isinstance(batch, Removed | Modified):
+            return False
+        needs = [need for need in self.needs.get((batch.model, key), ()) if need.public_key not in self.mine]
+        if reason is Reason.REFERENCE_MISSING:
+            # What the row refers to went with somebody to whom it leads.
+            needs = [need for need in needs if need.path.partition("__")[0] == name]
+        if not any(isinstance(batch, Removed) or not need.columns or need.columns & {*batch.columns} for need in needs):
+            return False
+        table = table_by_label(batch.model)
+        return table is not None and not any(isinstance(table.field(name), FileField) for name in batch.columns)
+
+    def hand_over(
+        self, waiting: Sequence[RowBatch], entries: dict[bytes, Entry]
+    ) -> tuple[list[Opened], list[RowBatch]]:
+        """Shared bags with what is ``waiting``, listed for the other owners of the rows, and what nobody can be handed. The entries
+        whose lists have grown are among ``entries`` then."""
+        together: dict[tuple[bytes, ...], list[RowBatch]] = {}
+        kept: list[RowBatch] = []
+        found = self._found(waiting)
+        for batch in waiting:
+            by_whom: dict[tuple[bytes, ...], list[Sequence[Any]]] = {}
+            for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
+                whom = {entry.public_key for entry in self._recipients((batch.model, key), found)}
+                by_whom.setdefault(tuple(sorted(whom)), []).append(row)
+            for whose, rows in by_whom.items():
+                (together.setdefault(whose, []) if whose else kept).append(replace(batch, rows=rows))
+        bags = []
+        known = {entry.public_key: entry for entry in found.values()}
+        for whose, batches in together.items():
+            opened = self._bag(batches)
+            bags.append(opened)
+            items: list[tuple[bytes, bytes]] = []
+            for public_key in whose:
+                entry = entries.get(public_key, known[public_key])
+                item = seal_locator(opened.locator, recipient=recipient_of(entry))
+                items.append((public_key, item))
+                longer = replace(entry, locators=entry.locators + item)
+                entries[public_key] = longer if entry.attached else longer.kept_until(opened.expires_on)
+            opened.add(Listed.of(items))
+        return bags, kept
+
+    def _bag(self, batches: Sequence[RowBatch]) -> Opened:
+        current = self.journal.current
+        head: Bag = replace(current.head, disguise="", principal=None, params={}, listed=True, batches=())
+        opened = Opened(Locator.new(), [head], holder=None, expires_on=current.expires_on)
+        opened.add(*batches)
+        keys = {(batch.model, key) for batch in batches for key in batch.primary_keys()}
+        for owners in current.owners:
+            mine = {key for model, key in keys if model == owners.model}
+            opened.add(owners.only(mine))
+        current.add(*(Shares.of(batch.model, [(opened.locator.expose(), len(batch.rows))]) for batch in batches))
+        self.journal.others.append(opened)
+        return opened
+
+    def _found(self, waiting: Sequence[RowBatch]) -> dict[str | bytes, Entry]:
+        """The entries of all whom the rows need: by public key; by reference those whom a row names now, or who have a new key."""
+        needed = [
+            need for batch in waiting for key in batch.primary_keys() for need in self.needs.get((batch.model, key), ())
+        ]
+        strangers = {need.public_key: need for need in needed if need.public_key not in self.mine}
+        if not strangers:
+            return {}
+        found: dict[str | bytes, Entry] = {
+            entry.public_key: entry for entry in store.entries_by_public_key(strangers, using=self.using, lock=True)
+        }
+        missing = {need.reference for public_key, need in strangers.items() if public_key not in found}
+        named = {
+            reference for named in self._standing.named.values() for reference in named.values() if reference
+        } & self._standing.entries.keys()
+        if missing or named:
+            label = self.model._meta.label_lower
+            for entry in store.entries_by_reference(label, missing | named, using=self.using, lock=True):
+                found[str(entry.reference)] = entry
+        store.require_sound(found.values())
+        return found
+
+    def _recipients(self, row: tuple[str, Row], found: Mapping[str | bytes, Entry]) -> Iterator[Entry]:
+        for need in self.needs.get(row, ()):
+            if need.public_key in self.mine:
+                continue
+            now = self._standing.named.get(row, {}).get(need.path)
+            stands_for = found.get(now) if now else None
+            if stands_for is not None and not stands_for.natural and stands_for.public_key not in self.mine:
+                yield stands_for
+            entry = found.get(need.public_key) or found.get(need.reference)
+            if entry is not None and (stands_for is None or entry.attached):
+                yield entry
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """That somebody's disguise lies over these columns of these rows."""
+
+    locator: Locator
+    applied_at: Any
+    model: str
+    columns: frozenset[str]
+    keys: frozenset[Row]
+
+
+def _over(bags: Iterable[Opened]) -> Iterator[_Layer]:
+    for opened in bags:
+        for batch in opened.diffs:
+            if isinstance(batch, Changed):
+                keys = frozenset(batch.primary_keys())
+                yield _Layer(opened.locator, opened.head.applied_at, batch.model, frozenset(batch.columns), keys)
+
+
+def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
+    needs: dict[tuple[str, Row], list[Need]] = {}
+    for batch in opened.owners:
+        width = len(batch.key)
+        for row in batch.rows:
+            path, reference, public_key, columns = row[width:]
+            needs.setdefault((batch.model, tuple(row[:width])), []).append(
+                Need(str(path), str(reference), bytes(public_key), frozenset(filter(None, str(columns).split(","))))
+            )
+    return needs

@@ -1,0 +1,132 @@
+"""The steps of a reveal about rows that others own, too: who is away keeps them back, and whoever comes back last brings them back.
+
+Invariant (nothing lost): what waits lies in a shared bag to which the revealed one leads, and which the others have in their lists.
+Knows opened records and one reveal's progress (`revealing.owners` knows who is there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from edna.db.rows import Row
+from edna.engine.bags.opened import Opened
+from edna.engine.graph.outcome import Held, Reason
+from edna.engine.layers import mentions
+from edna.engine.layers.stack import Stack
+from edna.engine.planning.mentions import pointer
+from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
+from edna.engine.revealing.undo import put_back
+from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
+
+
+def leave_out_removed(reveal: Reveal) -> None:
+    """Removed rows whose other owners are away are not inserted: those of the revealed bag are held, others stay where they are."""
+    others, progress = reveal.others, reveal.progress
+    others.look(reveal.current.diffs if others.needs else ())
+    for batch in reveal.current.diffs if others.needs else ():
+        away = others.away_from_removed(batch) if isinstance(batch, Removed) else []
+        if away:
+            hold(progress, batch, away, Reason.OWNER_AWAY, None)
+            reveal.current.exchange(batch, _without(batch, away))
+            note_absent(replace(batch, rows=away), progress)
+    for opened in others.handed:
+        for batch in opened.diffs:
+            away = others.away_from_removed(batch, opened=opened) if isinstance(batch, Removed) else []
+            if away:
+                reveal.apart.append((opened, replace(batch, rows=away)))
+                opened.exchange(batch, _without(batch, away))
+                note_absent(replace(batch, rows=away), progress)
+                if opened not in others.passing:
+                    _say(reveal, batch, away, Reason.OWNER_AWAY)
+
+
+def try_handed_over(reveal: Reveal) -> None:
+    """Bring back changes that were handed over, the newest first, as long as one makes way for another; then leave out of each bag what is
+    back."""
+    others = reveal.others
+    newest_first = sorted(others.handed, key=lambda opened: opened.head.applied_at, reverse=True)
+    reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]] = {}
+    waiting = True
+    while waiting:
+        waiting = sum(_put_back(opened, reveal, reasons) for opened in newest_first) > 0
+    for opened in others.handed:
+        opened.add(*(batch for bag, batch in reveal.apart if bag is opened))
+        left = {(batch.model, key) for batch in opened.diffs if _holds(batch) for key in batch.primary_keys()}
+        for batch in opened.owners:
+            opened.exchange(batch, batch.only({key for model, key in left if model == batch.model}))
+        if opened not in others.passing:
+            for (bag, model, key), (reason, name) in reasons.items():
+                if bag is opened and (model, key) in left:
+                    _say_one(reveal, model, key, reason, name)
+
+
+def hand_over(reveal: Reveal) -> None:
+    """What waits for others goes into bags that they find; what nobody can find stays in the revealed bag."""
+    for opened in reveal.journal.others:
+        if opened.tells_of_more and opened.locator in reveal.current.pointers:
+            opened.keep(
+                batch for batch in opened.diffs if isinstance(batch, Listed)
+            )  # whoever reveals has it under disguise no longer
+    if not reveal.progress.waiting:
+        return
+    reveal.handed_over, kept = reveal.others.hand_over(reveal.progress.waiting, reveal.entries)
+    reveal.progress.kept += kept
+    for opened in reveal.handed_over:
+        named = mentions.named(opened.diffs)
+        leading = [mention.locator for mention in reveal.mentions if mentions.names(mention) & named]
+        if leading:
+            opened.add(pointer(leading, label=opened.diffs[0].model))
+
+
+def _put_back(
+    opened: Opened, reveal: Reveal, reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]]
+) -> bool:
+    """Whether any change of this bag could be undone now."""
+    own = [each for each in reveal.journal.others if not each.shared]
+    stack = Stack(opened, own)
+    done_any = False
+    for batch in reversed([batch for batch in opened.diffs if isinstance(batch, Modified)]):
+        away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
+        away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
+        aside = Progress(present=reveal.progress.present, absent=reveal.progress.absent, news=reveal.progress.news)
+        put_back(batch.without(away), aside, overrides={}, using=reveal.using)
+        waits = away | {key for kept in aside.kept for key in kept.primary_keys()}
+        reasons |= {(opened, batch.model, key): (Reason.OWNER_AWAY, batch.columns[0]) for key in away}
+        reasons |= {
+            (opened, held.model, held.pk if isinstance(held.pk, tuple) else (held.pk,)): (held.reason, held.field)
+            for held in aside.outcome.held
+        }
+        done = [key for key in batch.primary_keys() if key not in waits]
+        if done:
+            reveal.outcome.due.add(batch.model, done)
+            opened.exchange(batch, batch.only(waits))
+            done_any = True
+    return done_any
+
+
+def _is_covered(stack: Stack, batch: Changed, key: Row, opened: Opened) -> bool:
+    """Whether a later disguise of one of those who reveal lies over it, which they have not taken back."""
+    return stack.lies_over(batch.model) and any(
+        layer.opened.head.applied_at >= opened.head.applied_at and not layer.old.keys().isdisjoint(batch.columns)
+        for layer in stack.layers(batch.model, key)
+    )
+
+
+def _holds(batch: RowBatch) -> bool:
+    return isinstance(batch, Removed | Changed)
+
+
+def _without(batch: RowBatch, rows: Sequence[Sequence[Any]]) -> RowBatch:
+    return batch.without(set(replace(batch, rows=rows).primary_keys()))
+
+
+def _say(reveal: Reveal, batch: RowBatch, rows: Sequence[Sequence[Any]], reason: Reason) -> None:
+    for key in replace(batch, rows=rows).primary_keys():
+        _say_one(reveal, batch.model, key, reason, None)
+
+
+def _say_one(reveal: Reveal, model: str, key: Row, reason: Reason, name: str | None) -> None:
+    reveal.outcome.held.append(Held(model, key[0] if len(key) == 1 else key, reason, name))
+    reveal.outcome.stopped.add(model, [key])

@@ -1,0 +1,98 @@
+"""What several people own goes with whoever leaves first, and comes back with whoever comes back last: in every order, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from edna import Disguise
+from edna.testing import Person, application_dump, cheap_keys
+from tests.installed import installed, registered
+from tests.office import models as office
+from tests.office import specs
+
+DESK = "tests.office"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def desk_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed(DESK, principals=["office.Person"]):
+        yield
+
+
+@pytest.fixture
+def people(desk_tables: None, db: None) -> Iterator[list[Person]]:
+    """Two customers who are staff as well, and a third person; each has something with each."""
+    with registered(DESK), cheap_keys():
+        made = [Person.registered(office.Person.objects.create(name=name)) for name in ("ann", "bob", "cat")]
+        for customer, author in permutations([each.user for each in made], 2):
+            order = office.Order.objects.create(customer=customer)
+            text = f"secret of {customer.pk} and {author.pk}"
+            office.Note.objects.create(order=order, author=author, text=f"note: {text}")
+            office.Entry.objects.create(order=order, user=author, text=f"entry: {text}")
+            office.Ticket.objects.create(customer=customer, assignee=author, text=f"ticket: {text}")
+            office.Message.objects.create(sender=customer, recipient=author, text=f"message: {text}")
+        for first, second, third in permutations([each.user for each in made], 3):
+            text = f"secret of {first.pk} and {second.pk} and {third.pk}"
+            for model in (office.Paper, office.Draft):
+                model.objects.create(first=first, second=second, third=third, text=f"{model.__name__}: {text}")
+        yield made
+
+
+def hides(disguise: type[Disguise], table: str, names: Sequence[str], away: set[str]) -> bool:
+    """Whether a row that these own has to be out of sight while some are away."""
+    about = disguise.name.removeprefix("office.").partition("-")[0]
+    # Of a message, the first is the sender, whose text goes where the specification says so.
+    first = names[:1] if table != "message" or "texts" in disguise.name else ()
+    meant = {*first, *names[1:]}
+    return about.startswith(table) and not meant.isdisjoint(away)
+
+
+def readable(disguise: type[Disguise], away: set[str]) -> list[str]:
+    """Texts in the tables that ought to be out of sight."""
+    found = []
+    for model in (office.Note, office.Entry, office.Ticket, office.Message, office.Paper, office.Draft):
+        for text in model.objects.values_list("text", flat=True):
+            kind, _, names = text.partition(": secret of ")
+            table = {"entry": "entr"}.get(kind.lower(), kind.lower())
+            if names and hides(disguise, table, names.split(" and "), away):
+                found.append(text)
+    return found
+
+
+def goes_and_comes(disguise: type[Disguise], people: Sequence[Person], out: Sequence[int], back: Sequence[int]) -> None:
+    before = application_dump()
+    keys = [str(each.user.pk) for each in people]
+    away: set[str] = set()
+    receipts = {}
+    for number in out:
+        receipts[number] = people[number].disguise(disguise.name)
+        away.add(keys[number])
+        assert readable(disguise, away) == []
+    for number in back:
+        people[number].reveal(receipts[number])
+        away.discard(keys[number])
+        assert readable(disguise, away) == [], f"of {away}, after {number} came back"
+    assert application_dump() == before
+
+
+ORDERS = [(out, back) for out in permutations(range(2)) for back in permutations(range(2))]
+
+
+@pytest.mark.parametrize(("out", "back"), ORDERS)
+@pytest.mark.parametrize("disguise", specs.TWO, ids=lambda each: each.name.removeprefix("office."))
+def test_two_people_go_and_come_back(
+    people: list[Person], disguise: type[Disguise], out: Sequence[int], back: Sequence[int]
+) -> None:
+    """Nothing of either is readable as long as one is away; then all is as it was."""
+    goes_and_comes(disguise, people, out, back)
+
+
+@pytest.mark.parametrize("back", list(permutations(range(3))))
+@pytest.mark.parametrize("disguise", specs.OF_THREE, ids=lambda each: each.name.removeprefix("office."))
+def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disguise], back: Sequence[int]) -> None:
+    goes_and_comes(disguise, people, range(3), back)

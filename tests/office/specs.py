@@ -1,0 +1,90 @@
+"""One disguise for each way in which a row can be several people's: what it is about, and whether it takes the account along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import edna
+from edna import Decorrelate, Disguise, Modify, Remove, placeholders
+from tests.office.models import Draft, Entry, Message, Note, Order, Paper, Person, Ticket
+
+
+class Anonymous(edna.Pseudoprincipal):
+    model = Person
+    values = {"name": "somebody"}
+
+
+CONSTANT: Any = placeholders.constant("[gone]")
+RANDOM: Any = placeholders.random_string()
+#: Rows of the tables that a specification is not about, as far as the account has to be covered.
+_REST = {
+    Order: Decorrelate(Order, owner="customer"),
+    Note: Decorrelate(Note, owner="author"),
+    Entry: Decorrelate(Entry, owner="user"),
+    Message: Decorrelate(Message, owner=["sender", "recipient"]),
+    Paper: Decorrelate(Paper, owner=["first", "second", "third"]),
+}
+THREE = ["first", "second", "third"]
+
+
+def leaving(name: str, *steps: Any, about: Any = None) -> type[Disguise]:
+    """With the account; ``about``: what has its own steps in ``steps``."""
+    rest = [step for model, step in _REST.items() if model is not about]
+    return staying(name, *steps, *rest, Remove(Person))
+
+
+def staying(name: str, *steps: Any) -> type[Disguise]:
+    return type(name, (Disguise,), {"name": f"office.{name}", "transformations": steps})
+
+
+def _note(text: Any) -> list[Any]:
+    return [Modify(Note, owner=["order__customer", "author"], set={"text": text})]
+
+
+TWO = (
+    leaving("notes", *_note(CONSTANT)),
+    leaving("notes-at-random", *_note(RANDOM)),
+    leaving(
+        "notes-in-two-steps",
+        Modify(Note, owner="order__customer", set={"text": CONSTANT}),
+        Modify(Note, owner="author", set={"text": CONSTANT}),
+    ),
+    staying("notes-alone", *_note(CONSTANT)),
+    staying("notes-alone-at-random", *_note(RANDOM)),
+    staying("notes-and-names", *_note(CONSTANT), _REST[Order], _REST[Note]),
+    leaving("tickets", Modify(Ticket, owner=["customer", "assignee"], set={"text": CONSTANT})),
+    leaving("tickets-at-random", Modify(Ticket, owner=["customer", "assignee"], set={"text": RANDOM})),
+    staying(
+        "tickets-emptied",
+        Modify(Ticket, owner=["customer", "assignee"], set={"text": CONSTANT}),
+        Modify(Ticket, owner="customer", set={"customer": None}),
+        Modify(Ticket, owner="assignee", set={"assignee": None}),
+    ),
+    leaving("entries", Remove(Entry, owner="user"), Remove(Entry, owner="order__customer"), about=Entry),
+    leaving(
+        "entries-and-orders",
+        Remove(Entry, owner="user"),
+        Remove(Entry, owner="order__customer"),
+        Remove(Note, owner="order__customer"),
+        Remove(Order, owner="customer"),
+        about=Entry,
+    ),
+    leaving("messages", Remove(Message, owner="recipient"), Decorrelate(Message, owner="sender"), about=Message),
+    staying("messages-alone", Remove(Message, owner="recipient"), Decorrelate(Message, owner="sender")),
+    leaving(
+        "messages-and-texts",
+        Remove(Message, owner="recipient"),
+        Modify(Message, owner="sender", set={"text": CONSTANT}),
+        Decorrelate(Message, owner="sender"),
+        about=Message,
+    ),
+)
+OF_THREE = (
+    leaving("papers", Modify(Paper, owner=THREE, set={"text": CONSTANT})),
+    leaving("papers-at-random", Modify(Paper, owner=THREE, set={"text": RANDOM})),
+    staying("papers-alone", Modify(Paper, owner=THREE, set={"text": CONSTANT})),
+    leaving("drafts", Modify(Draft, owner=THREE, set={"text": CONSTANT})),
+    leaving("drafts-at-random", Modify(Draft, owner=THREE, set={"text": RANDOM})),
+    leaving("papers-removed", *(Remove(Paper, owner=owner) for owner in THREE), about=Paper),
+)
+ALL = (Anonymous, *TWO, *OF_THREE)
