@@ -210,6 +210,16 @@ def loaded(path: str) -> ModuleType:
     return module
 
 
+def test_the_classifiers_name_what_was_run() -> None:
+    """What the README says of it; each with its major and minor number."""
+    _, rows = (ROOT / "README.md").read_text().split("\n## Versions\n")
+    cells = [line.split("|") for line in rows.partition("\n## ")[0].splitlines() if line.startswith("| 3.")]
+    for column, words in ((1, "Programming Language :: Python :: 3."), (2, "Framework :: Django :: ")):
+        ran = {".".join(version.split(".")[:2]) for cell in cells for version in cell[column].split(",")}
+        said = {text.removeprefix(words) for text in PYPROJECT["project"]["classifiers"] if text.startswith(words)}
+        assert {version.strip().removeprefix("3.") if column == 1 else version.strip() for version in ran} == said
+
+
 def test_every_page_of_the_docs_is_in_the_navigation_of_the_site() -> None:
     """`docs/sources.py` takes it from the index; a line that it cannot read would leave a page out."""
     shown = loaded("docs/sources.py").navigation((ROOT / "docs" / "index.md").read_text())
