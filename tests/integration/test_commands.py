@@ -208,6 +208,7 @@ def test_plan_as_json(bea: Student, typed: Any) -> None:
         "counts": {"websubmit.answer": 4, "websubmit.user": 1},
         "rows": 5,
         "pseudoprincipals": 0,
+        "beyond_reach": {},
     }
     assert {"model": "websubmit.answer", "operation": "remove", "rows": 4, "returning": ""} in document["tables"]
 
@@ -233,6 +234,7 @@ def test_plan_counts_in_words() -> None:
             tables=[api.PlannedTable("websubmit.answer", "remove", rows)],
             pseudoprincipals=pseudoprincipals,
             estimated_bytes=estimated_bytes,
+            beyond_reach={},
         )
 
     one = plan(1, 1, 1)

@@ -27,6 +27,7 @@ class Hand(Disguise):
     """Everything stays, and is the ghost's."""
 
     name = "test.hand"
+    asks_for_key = True
     transformations = [
         Modify(Topic, owner="starter", set={"starter": GHOST}),
         Modify(Topic, owner="last_poster", set={"last_poster": GHOST}),
@@ -36,6 +37,7 @@ class Hand(Disguise):
 
 class Vanish(Disguise):
     name = "test.vanish"
+    asks_for_key = True
     transformations = [
         Remove(Member),
         Remove(Profile, owner="member"),

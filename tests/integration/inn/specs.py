@@ -20,6 +20,7 @@ class AnonymousHost(edna.Pseudoprincipal):
 
 class Depart(Disguise):
     name = "inn.depart"
+    asks_for_key = True
     transformations = [Remove(Guest), Remove(Stay, owner="guest"), Decorrelate(Letter, owner="guest")]
 
 
@@ -27,6 +28,7 @@ class Retire(Disguise):
     """The stays remain, and name somebody else."""
 
     name = "inn.retire"
+    asks_for_key = True
     transformations = [
         Remove(Host),
         Remove(Meal, owner="cook"),
@@ -55,16 +57,19 @@ class ForgetStays(Disguise):
     """Rows that name guests and hosts who are not asked."""
 
     name = "inn.forget-stays"
+    asks_for_key = True
     transformations = [Remove(Stay, owner="guest")]
 
 
 class Hush(Disguise):
     name = "inn.hush"
+    asks_for_key = True
     transformations = [Modify(Stay, owner="guest", set={"text": "[hushed]", "host": None})]
 
 
 class Unfriend(Disguise):
     name = "inn.unfriend"
+    asks_for_key = True
     transformations = [Modify(Stay, owner="guest", set={"friend": None})]
 
 
