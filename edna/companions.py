@@ -36,9 +36,10 @@ def companions_of(generator: type[Pseudoprincipal], principal: type[Model]) -> l
         SpecError: one of the models does not say whom its rows are beside.
     """
     return [
-        Companion(model, link_of(model, principal), values, f"{generator.__name__}.companions[{model.__name__}]")
+        Companion(link.model, link, values, f"{generator.__name__}.companions[{model.__name__}]")
         for model, values in generator.companions.items()
         if values is not None
+        for link in [link_of(model, principal)]
     ]
 
 
@@ -48,7 +49,8 @@ def link_of(model: type[Model], principal: type[Model]) -> ForeignKey[Any, Any]:
     Raises:
         SpecError: there is none, or it cannot be told which.
     """
-    found = [field for field in model._meta.local_fields if isinstance(field, ForeignKey) and _names(field, principal)]
+    fields = (model._meta.concrete_model or model)._meta.local_fields
+    found = [field for field in fields if isinstance(field, ForeignKey) and _names(field, principal)]
     unique = [field for field in found if one_each(field)]
     if len(unique or found) == 1:
         return (unique or found)[0]

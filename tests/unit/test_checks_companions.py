@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edna import ALL, Decorrelate, Remove, placeholders
-from tests.unit.checks_app.models import Bench, Card, Comment, Letter, Post, Shop, Stranger, Wallet
+from tests.unit.checks_app.models import Bench, Card, Comment, Letter, Post, Purse, Shop, Stranger, Wallet
 from tests.unit.test_checks import Nobody, Run, ids, message, run, spec  # noqa: F401 - `run` is a fixture
 
 COMMENTS = Decorrelate(Comment, "author")
@@ -22,6 +22,11 @@ def test_a_row_beside_each_user_of_which_nothing_is_said(run: Run) -> None:  # n
     assert "checks_app.Card.person" in found.msg
     assert "Card: None" in str(found.hint)
     assert "W319" not in ids(run(generator({Wallet: {}, Card: None}), spec(COMMENTS)))
+
+
+def test_a_proxy_is_another_name_for_the_same_rows(run: Run) -> None:  # noqa: F811
+    assert ids(run(generator({Purse: {}, Card: None}), spec(COMMENTS))).count("E318") == 0
+    assert "W319" not in ids(run())
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,14 @@ class Wallet(Table):
     note = models.CharField(max_length=10, default="")
 
 
+class Purse(Wallet):
+    """Another name for the same rows."""
+
+    class Meta:
+        app_label = "checks_app"
+        proxy = True
+
+
 class Coin(Table):
     wallet = models.ForeignKey(Wallet, models.CASCADE)
 
