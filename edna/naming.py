@@ -97,6 +97,8 @@ def written_arguments(step: Transformation | Keep) -> list[str]:
         arguments.append(f"together={written_value(step.together)}")
     if step.where is not None:
         arguments.append(f"where={conditions.written(step.where)}")
+    if step.one_owner:
+        arguments.append("one_owner=True")
     if isinstance(step, Remove) and step.returning is not None:
         arguments.append(f"returning={written_value(step.returning)}")
     return arguments

@@ -152,8 +152,8 @@ def _disguise(draft: Draft, class_name: str) -> str:
         lines += [line for each in draft.emptied for line in _comment(what_stays(draft, each), hanging=2)]
     if further := behind(draft):
         lines += _comment(
-            "Decide: rows of the account refer to these, and nothing leads from there to it. They stay with what they keep; a "
-            "Modify along the way back replaces it."
+            "Decide: rows of the account refer to these, and nothing leads from there to it. They stay with what they keep. A "
+            "Modify along the way back replaces it (one_owner=True, if no two people share one)."
         )
         for target, (labels, told) in further.items():
             lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)

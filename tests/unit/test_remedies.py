@@ -136,5 +136,8 @@ def test_steps_are_written_as_code() -> None:
     assert written_step(Decorrelate(library.Branch, "patron", group_by=["parent"])) == (
         'Decorrelate(Branch, owner="patron", group_by=["parent"])'
     )
+    assert written_step(Remove(library.Address, "loan__patron", one_owner=True)) == (
+        'Remove(Address, owner="loan__patron", one_owner=True)'
+    )
     assert written_step(Keep(library.Branch, "parent")) == 'Keep(Branch, "parent")'
     assert written_model(library.Team.members.through) == "Team.members.through"
