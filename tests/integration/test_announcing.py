@@ -384,5 +384,6 @@ def test_without_receivers_nothing_is_computed(
 def test_the_signals_are_easy_to_import() -> None:
     assert edna.signals is signals
     assert set(signals.__all__) == {
-        "disguised", "job_ready", "measured", "request_counted", "revealed", "rows_changed", "rows_removed", "rows_restored"
+        "disguised", "file_deleted", "file_written", "job_ready", "measured", "request_counted", "revealed",
+        "rows_changed", "rows_removed", "rows_restored",
     }  # fmt: skip

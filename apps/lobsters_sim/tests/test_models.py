@@ -168,7 +168,7 @@ def test_str_tells_no_name(site: Site, bea: Person) -> None:
     """It gets into logs and into the admin site's history."""
     for model in MODELS.values():
         for row in model._base_manager.all():
-            assert "bea" not in str(row)
+            assert "bea" not in re.split(r"\W+", str(row)), "as a word: a random short id may have these letters"
             assert str(row)
 
 

@@ -232,8 +232,9 @@ def test_what_came_to_a_pseudoprincipal_meanwhile(league: Any, ada: Student, spe
 def test_a_profile_made_for_a_pseudoprincipal_cannot_take_the_owners_place(
     league: Any, ada: Student, spec: Any
 ) -> None:
-    """It stays with the pseudoprincipal, which stays, until the owner has none."""
-    receipt = ada.disguise(spec("memberships", Decorrelate(league.Membership, owner="player", group_by=edna.ALL)))
+    """Where the disguise says "restore", it stays with the pseudoprincipal, which stays, until the owner has none."""
+    transformation = Decorrelate(league.Membership, owner="player", group_by=edna.ALL)
+    receipt = ada.disguise(spec("memberships", transformation, references={"schemas.Profile.player": "restore"}))
     somebody = league.Membership.objects.get(note="0 of Reds").player
     league.Profile.objects.create(player=somebody, motto="an eager script was here")
     outcome = ada.reveal(receipt)
