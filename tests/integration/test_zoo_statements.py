@@ -137,7 +137,7 @@ def test_as_many_statements_for_1000_rows_as_for_10(
     settings: Any,
 ) -> None:
     """Of every disguise, and of its reveal; two people, one with ten rows of everything and one with a thousand."""
-    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 10_000}
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 20_000}  # one chunk, and one segment of a bag
     # What servers take in one packet is another matter: a thousand shared rows are a thousand bags.
     for module in ("edna.db.rows", "edna.db.rows.binding"):
         monkeypatch.setattr(f"{module}.MAX_STATEMENT_BYTES", 15 * 2**20)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
-from django.db.models import ForeignKey, Model
+from django.db.models import ForeignKey, Model, Q
 
 from edna import coverage, registry, store
 from edna.coverage import same_table
@@ -41,7 +41,7 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
             # With multi-table inheritance, the table may be a parent's, which does not know the paths.
             model = step.transformation.model if step.transformation else step.table.model
             named = values_of(step.table, keys, tuple(paths), scope.model, using=scope.using, model=model)
-            found.append((step, paths, named))
+            found.append((step, paths, _met(step, paths, named, scope, model=model)))
     if not found:
         return
     own = {str(entry.reference): entry for target in scope.targets for entry in target.owners if entry.attached}
@@ -153,6 +153,45 @@ def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[
         return {}
     found = store.entries_by_reference(scope.model._meta.label_lower, strangers, using=scope.using)
     return {str(entry.reference): entry for entry in found}
+
+
+def _met(
+    step: PlannedStep, paths: Paths, named: Mapping[Row, Sequence[Any]], scope: Scope, *, model: type[Model]
+) -> Mapping[Row, Sequence[Any]]:
+    """Without those to whom only steps lead that do not mean the row: one statement for each condition of another step."""
+    conditions = _conditions(scope.disguise, model, step.operation is Removed)  # type: ignore[arg-type]
+    names = step.table.key_names if len(step.table.key) > 1 else ("pk",)
+    rows = {key: list(values) for key, values in named.items()}
+    for position, path in enumerate(paths):
+        wheres = conditions.get(path, ())
+        if not wheres or not rows:
+            continue
+        meant: set[Row] = set()
+        for where in wheres:
+            selection = Selection.compile(model, names, owners=(names[0],), where=where, using=scope.using)
+            if selection is not None:
+                owners = list(dict.fromkeys(key[0] for key in rows))
+                meant.update(selection.run(owners=owners, params=scope.params, using=scope.using))
+        for key, values in rows.items():
+            if key not in meant:
+                values[position] = None
+    return rows
+
+
+@functools.lru_cache(maxsize=1024)
+def _conditions(disguise: type[Disguise], model: type[Model], removed: bool) -> Mapping[str, tuple[Q, ...]]:
+    """Of owner paths to which only steps with a condition lead: these conditions."""
+    kinds = Remove if removed else (Modify, Remove)
+    found: dict[str, list[Q | None]] = {}
+    for step in disguise.steps():
+        if same_table(step.model, model) and isinstance(step, kinds):
+            for path in step.owners:
+                found.setdefault(path, []).append(step.where)
+    return {
+        path: tuple(where for where in wheres if where is not None)
+        for path, wheres in found.items()
+        if None not in wheres
+    }
 
 
 def _paths(disguise: type[Disguise], step: PlannedStep) -> Paths:
