@@ -230,13 +230,16 @@ def _rewrite(
     for removed in (batch for opened in journal.others for batch in opened.diffs if isinstance(batch, Removed)):
         for position, name in _mentions(removed, doomed.get(removed.model, {})):
             rows = [row for row in removed.rows if row[position] in doomed[removed.model][name]]
-            gone.setdefault(removed.model, set()).update(replace(removed, rows=rows).primary_keys())
+            keys = replace(removed, rows=rows).primary_keys()
+            # A row that a record migration has made has no key yet, and is in nobody else's record.
+            gone.setdefault(removed.model, set()).update(key for key in keys if None not in key)
     for opened in journal.others:
         if opened.is_mention:
             mentions.follow(opened, owners, label=principals.label)
             continue
         for batch in opened.diffs:
-            keep = list(_surviving(batch, principals, gone.get(batch.model, set()), owners))
+            going = doomed.get(batch.model, {})
+            keep = list(_surviving(batch, principals, gone.get(batch.model, set()), going, owners))
             if len(keep) < len(batch.rows):
                 left = replace(batch, rows=keep)
                 opened.exchange(batch, left)
@@ -273,13 +276,19 @@ def _second_ones(
 
 
 def _surviving(
-    batch: RowBatch, principals: Table, gone: set[Row], owners: Mapping[Any, Any]
+    batch: RowBatch,
+    principals: Table,
+    gone: set[Row],
+    doomed: Mapping[str, Mapping[Any, Any]],
+    owners: Mapping[Any, Any],
 ) -> Iterator[Sequence[Any]]:
     """The rows but those of the pseudoprincipals themselves, and of others that go, or have gone, along with them."""
     own = batch.model == principals.label
     keys = batch.primary_keys() if (own or gone) and isinstance(batch, Removed | Changed) else None
+    places = [(at, doomed[name]) for at, name in _mentions(batch, doomed)] if isinstance(batch, Removed) else []
     for key, row in zip(keys or batch.rows, batch.rows, strict=True):
-        if keys is None or not (key in gone or (own and key[0] in owners)):
+        leaves = keys is not None and (key in gone or (own and key[0] in owners))
+        if not leaves and not any(row[position] in values for position, values in places):
             yield row
 
 
