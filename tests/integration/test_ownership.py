@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 import edna
 from edna import signals
@@ -190,6 +191,21 @@ class TestRights:
             assert edna.reveal(s.receipt, unlocked).complete
             assert edna.speak_as(unlocked, letter).pk == letter.author_id
         edna.unregister(nothing_to_do)
+
+    @pytest.mark.only_on("sqlite3")  # the others look at references at once
+    def test_a_pseudoprincipal_that_goes_at_that_moment(self, desk: Any, bea: Person) -> None:
+        """By a reveal of the same person, in another tab: its key was found, and its row is not there any more."""
+        letter = desk.Letter.objects.create(author=bea.user)
+        bea.disguise("desk.unsign")
+        letter.refresh_from_db()
+        with bea.unlock() as unlocked, transaction.atomic():
+            assert edna.speaks_for(unlocked) == [letter.author_id]
+            table = desk.Writer._meta.db_table
+            with connection.cursor() as cursor:
+                cursor.execute(f"DELETE FROM {table} WHERE id = %s", [letter.author_id])
+            with pytest.raises(NotYours):
+                edna.speak_as(unlocked, letter)
+            transaction.set_rollback(True)
 
     def test_after_the_capability_is_closed(self, desk: Any, bea: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user)

@@ -38,7 +38,10 @@ def spoken_for(obj: Model, voices: Voices, unlocked: Unlocked, *, owner: str | N
         rows: QuerySet[Any, Any] = QuerySet(model=type(obj), using=unlocked.using).filter(pk=obj.pk)
         for holder in rows.values_list(f"{path}__pk" if path else "pk", flat=True):
             if holder in mine:
-                return model._base_manager.using(unlocked.using).get(pk=holder)
+                # Somebody's reveal, in another tab say, may just have taken the pseudoprincipal away: then it owns nothing any more.
+                found: Model | None = model._base_manager.using(unlocked.using).filter(pk=holder).first()
+                if found is not None:
+                    return found
     return None
 
 
