@@ -39,12 +39,12 @@ EPOCH: Final = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 PARAMETER_TYPES: Final = (int, str, bool, float, decimal.Decimal, datetime.date, datetime.datetime, uuid.UUID)
 
 
-class _All:
+class All:
     def __repr__(self) -> str:
         return "edna.ALL"
 
 
-ALL: Final = _All()
+ALL: Final = All()
 
 
 class Return(enum.Enum):
@@ -157,7 +157,7 @@ class Decorrelate(_Owned):
     """
 
     where: Q | None = None
-    group_by: Sequence[str] | _All = ()
+    group_by: Sequence[str] | All = ()
     together: str | None = None
 
     @property
@@ -168,7 +168,7 @@ class Decorrelate(_Owned):
 
     @property
     def group_paths(self) -> tuple[str, ...]:
-        return () if isinstance(self.group_by, _All) else tuple(self.group_by)
+        return () if isinstance(self.group_by, All) else tuple(self.group_by)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,7 @@ from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudopr
 
 _APPLIES_TO: Final = ("self", "staff")
 _LOCATORS: Final = (None, "server", "client")
-#: All but those of which the application's function decides.
-_ACCEPTABLE: Final = {str(reason) for reason in api.Reason} - {"callback_missing", "callback_refused"}
+_ACCEPTABLE: Final = {str(reason) for reason in api.Reason if reason.can_be_accepted}
 _POLICIES: Final = ("restore", "delete", "retain")
 
 

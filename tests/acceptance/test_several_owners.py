@@ -96,3 +96,22 @@ def test_two_people_go_and_come_back(
 @pytest.mark.parametrize("disguise", specs.OF_THREE, ids=lambda each: each.name.removeprefix("office."))
 def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disguise], back: Sequence[int]) -> None:
     goes_and_comes(disguise, people, range(3), back)
+
+
+def test_whom_only_a_condition_leads_to_that_does_not_mean_the_row_owns_nothing(people: list[Person]) -> None:
+    """Two steps with conditions that exclude each other: nobody waits for the other, and nobody gets a note about the other's."""
+    ann, bob, _ = people
+    made = {
+        who: office.Ticket.objects.create(customer=ann.user, assignee=bob.user, text=f"secret of the {who}")
+        for who in ("customer", "assignee")
+    }
+    before = application_dump()
+    name = specs.EACH_THEIR_OWN.name
+    receipts = [each.disguise(name) for each in (ann, bob)]
+
+    assert ann.reveal(receipts[0]).complete
+
+    texts = {who: office.Ticket.objects.get(pk=ticket.pk).text for who, ticket in made.items()}
+    assert texts == {"customer": "secret of the customer", "assignee": "[gone]"}
+    assert bob.reveal(receipts[1]).complete
+    assert application_dump() == before

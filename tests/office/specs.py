@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q
+
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
 from tests.office.models import Draft, Entry, Message, Note, Order, Paper, Person, Ticket
@@ -79,6 +81,12 @@ TWO = (
         about=Message,
     ),
 )
+#: Each ticket is one person's alone: whose, its conditions say.
+EACH_THEIR_OWN = leaving(
+    "tickets-of-one",
+    Modify(Ticket, owner="customer", where=Q(text__contains="of the customer"), set={"text": CONSTANT}),
+    Modify(Ticket, owner="assignee", where=Q(text__contains="of the assignee"), set={"text": CONSTANT}),
+)
 OF_THREE = (
     leaving("papers", Modify(Paper, owner=THREE, set={"text": CONSTANT})),
     leaving("papers-at-random", Modify(Paper, owner=THREE, set={"text": RANDOM})),
@@ -87,4 +95,4 @@ OF_THREE = (
     leaving("drafts-at-random", Modify(Draft, owner=THREE, set={"text": RANDOM})),
     leaving("papers-removed", *(Remove(Paper, owner=owner) for owner in THREE), about=Paper),
 )
-ALL = (Anonymous, *TWO, *OF_THREE)
+ALL = (Anonymous, *TWO, *OF_THREE, EACH_THEIR_OWN)

@@ -358,6 +358,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(LETTERS, accepts={"checks_app.Comment": ["deleted"]}),
         spec(LETTERS, accepts={"checks_app.comment": ["unique_taken"]}),
     ),
+    "accepts what is another owner's": (
+        "E119",
+        spec(LETTERS, accepts={"checks_app.Comment": ["owner_away"]}),
+        spec(LETTERS, accepts={"checks_app.Comment": ["reference_missing"]}),
+    ),
     "accepts a word": (
         "E119",
         spec(LETTERS, accepts={"checks_app.Comment": "changed"}),

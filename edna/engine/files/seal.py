@@ -19,6 +19,7 @@ from edna.engine.files.fields import Name, field_of, label_of, mentions, name_of
 from edna.engine.files.pointers import Pointer, batches_of
 from edna.engine.files.sealed_content import Content, SealedFile, Sink
 from edna.engine.files.stored_files import Missing
+from edna.engine.graph.outcome import named
 from edna.records.diff import RowBatch
 from edna.store import PendingFile
 
@@ -71,7 +72,7 @@ def _files_of(batches: Iterable[RowBatch]) -> dict[Name, tuple[FileField, str]]:
         for column, name, key in mentions(batch):
             everybodys = project_names() if everybodys is None else everybodys
             if name not in everybodys.get(column, ()):
-                what = f"{batch.model} {key[0] if len(key) == 1 else key}, field {column.name},"
+                what = f"{batch.model} {named(key)}, field {column.name},"
                 files.setdefault(name_of(column, name), (column, what))
     return files
 

@@ -33,6 +33,16 @@ class Reason(enum.StrEnum):
     CALLBACK_MISSING = "callback_missing"
     CALLBACK_REFUSED = "callback_refused"
 
+    @property
+    def can_be_accepted(self) -> bool:
+        """Not what the application's function decides anew each time, nor what is another owner's as well."""
+        return self not in (Reason.CALLBACK_MISSING, Reason.CALLBACK_REFUSED, Reason.OWNER_AWAY)
+
+
+def named(key: Row) -> Any:
+    """A primary key as outcomes and messages have it: a composite one is a tuple."""
+    return key[0] if len(key) == 1 else key
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -42,6 +52,10 @@ class Held:
     pk: Any
     reason: Reason
     field: str | None = None
+
+    @classmethod
+    def of(cls, model: str, key: Row, reason: Reason, field: str | None = None) -> Held:
+        return cls(model, named(key), reason, field)
 
 
 @dataclass(slots=True)

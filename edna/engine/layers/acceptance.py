@@ -12,26 +12,22 @@ from dataclasses import replace
 from typing import Any
 
 from edna import registry
-from edna.db.rows import Row, table_of
+from edna.db.rows import table_of
 from edna.engine.bags.opened import Opened
-from edna.engine.graph.outcome import Held, Outcome, Reason
+from edna.engine.graph.outcome import Held, Outcome, Reason, named
 from edna.errors import InvalidParameters
 from edna.records.diff import Changed, Removed, RowBatch
-from edna.spec import _All
+from edna.spec import All
 
 #: Rows by the label of their table and their key, as `Held` names them.
 Rows = frozenset[tuple[str, Any]]
 #: What a caller accepts: these, or whatever is held.
-Accepted = Collection[Held] | _All
+Accepted = Collection[Held] | All
 #: What the specification accepts by itself: reasons, by the label of a model.
 Policy = Mapping[str, Collection[str]]
 
 #: These are said of rows that a disguise changed, and never of removed ones.
 _OF_CHANGED_ROWS = frozenset({Reason.CHANGED, Reason.ROW_MISSING})
-#: The application holds these: it is asked again each time, and decides.
-_OF_THE_APPLICATION = frozenset({Reason.CALLBACK_MISSING, Reason.CALLBACK_REFUSED})
-#: What comes back with another owner is theirs as well.
-_OF_OTHERS = frozenset({Reason.OWNER_AWAY})
 
 
 def require_held(accepted: Accepted) -> None:
@@ -39,7 +35,7 @@ def require_held(accepted: Accepted) -> None:
     Raises:
         InvalidParameters: it is neither `edna.ALL` nor made of what an outcome holds.
     """
-    if not isinstance(accepted, _All) and not all(isinstance(each, Held) for each in accepted):
+    if not isinstance(accepted, All) and not all(isinstance(each, Held) for each in accepted):
         raise InvalidParameters(
             "accept takes rows of an outcome, accept=outcome.held, or edna.ALL for whatever is held. Nothing was changed."
         )
@@ -55,13 +51,15 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     if any(each.model in accounts and each.reason not in _OF_CHANGED_ROWS for each in held):
         return frozenset()
     by_itself = {(label.lower(), str(reason)) for label, reasons in policy.items() for reason in reasons}
-    named = None if isinstance(accepted, _All) else {(each.model, str(each.pk)) for each in accepted}
+    by_caller = None if isinstance(accepted, All) else {(each.model, str(each.pk)) for each in accepted}
     return frozenset(
         (each.model, each.pk)
         for each in held
-        if each.reason not in _OF_THE_APPLICATION | _OF_OTHERS
+        if each.reason.can_be_accepted
         and (
-            named is None or (each.model, str(each.pk)) in named or (each.model.lower(), str(each.reason)) in by_itself
+            by_caller is None
+            or (each.model, str(each.pk)) in by_caller
+            or (each.model.lower(), str(each.reason)) in by_itself
         )
     )
 
@@ -76,7 +74,7 @@ def give_up(current: Opened, rows: Rows, outcome: Outcome) -> None:
     given_up: set[tuple[str, Any]] = set()
 
     def left_of(batch: RowBatch) -> RowBatch:
-        keys = [(batch.model, _named(key)) for key in batch.primary_keys()]
+        keys = [(batch.model, named(key)) for key in batch.primary_keys()]
         given_up.update(rows.intersection(keys))
         return replace(batch, rows=[row for row, key in zip(batch.rows, keys, strict=True) if key not in rows])
 
@@ -86,7 +84,3 @@ def give_up(current: Opened, rows: Rows, outcome: Outcome) -> None:
     current.keep_stuck(replace(each, batch=left_of(each.batch)) for each in current.stuck)
     for model, _ in sorted(given_up, key=str):
         outcome.accept(model)
-
-
-def _named(key: Row) -> Any:
-    return key[0] if len(key) == 1 else key

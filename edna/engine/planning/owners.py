@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
@@ -159,46 +160,65 @@ def _met(
     step: PlannedStep, paths: Paths, named: Mapping[Row, Sequence[Any]], scope: Scope, *, model: type[Model]
 ) -> Mapping[Row, Sequence[Any]]:
     """Without those to whom only steps lead that do not mean the row: one statement for each condition of another step."""
-    conditions = _conditions(scope.disguise, model, step.operation is Removed)  # type: ignore[arg-type]
     names = step.table.key_names if len(step.table.key) > 1 else ("pk",)
-    rows = {key: list(values) for key, values in named.items()}
-    for position, path in enumerate(paths):
-        wheres = conditions.get(path, ())
-        if not wheres or not rows:
-            continue
-        meant: set[Row] = set()
-        for where in wheres:
-            selection = Selection.compile(model, names, owners=(names[0],), where=where, using=scope.using)
-            if selection is not None:
-                owners = list(dict.fromkeys(key[0] for key in rows))
-                meant.update(selection.run(owners=owners, params=scope.params, using=scope.using))
-        for key, values in rows.items():
-            if key not in meant:
-                values[position] = None
-    return rows
+    conditions = _conditions(scope.disguise, model, names, scope.using, removed=step.operation is Removed)  # type: ignore[arg-type]  # classes are hashable
+    own = step.transformation.where if step.transformation else None
+    # What the step itself means has been asked for: its rows are those.
+    asked = {
+        path: found
+        for path, found in conditions.items()
+        if path in paths and not any(each.where is own for each in found)
+    }
+    owners = list(dict.fromkeys(key[0] for key in named))
+    meant = {
+        each: set(each.selection.run(owners=owners, params=scope.params, using=scope.using))
+        for each in dict.fromkeys(each for found in asked.values() for each in found)
+        if each.selection is not None and owners
+    }
+    return {
+        key: [
+            value if path not in asked or any(key in meant.get(each, ()) for each in asked[path]) else None
+            for path, value in zip(paths, values, strict=True)
+        ]
+        for key, values in named.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Condition:
+    """That of one step. What selects the rows that it means; None where it can mean none."""
+
+    where: Q
+    selection: Selection | None
 
 
 @functools.lru_cache(maxsize=1024)
-def _conditions(disguise: type[Disguise], model: type[Model], removed: bool) -> Mapping[str, tuple[Q, ...]]:
+def _conditions(
+    disguise: type[Disguise], model: type[Model], names: tuple[str, ...], using: str, *, removed: bool
+) -> Mapping[str, tuple[_Condition, ...]]:
     """Of owner paths to which only steps with a condition lead: these conditions."""
     kinds = Remove if removed else (Modify, Remove)
-    found: dict[str, list[Q | None]] = {}
+    found: dict[str, list[_Condition | None]] = {}
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, kinds):
+            condition = None
+            if step.where is not None:
+                selection = Selection.compile(model, names, owners=names[:1], where=step.where, using=using)
+                condition = _Condition(step.where, selection)
             for path in step.owners:
-                found.setdefault(path, []).append(step.where)
+                found.setdefault(path, []).append(condition)
     return {
-        path: tuple(where for where in wheres if where is not None)
-        for path, wheres in found.items()
-        if None not in wheres
+        path: tuple(each for each in conditions if each is not None)
+        for path, conditions in found.items()
+        if None not in conditions
     }
 
 
 def _paths(disguise: type[Disguise], step: PlannedStep) -> Paths:
     if step.operation is Removed:
-        return _paths_of_removal(disguise, step.table.model)  # type: ignore[arg-type]
+        return _paths_of_removal(disguise, step.table.model)  # type: ignore[arg-type]  # as above
     if step.operation is Modified and isinstance(step.transformation, Modify):
-        return _paths_of_change(disguise, step.transformation.model, frozenset(step.columns[len(step.table.key) :]))  # type: ignore[arg-type]
+        return _paths_of_change(disguise, step.transformation.model, frozenset(step.columns[len(step.table.key) :]))  # type: ignore[arg-type]  # as above
     return {}
 
 
@@ -228,7 +248,7 @@ def _may_have_it_under_disguise(disguise: type[Disguise], step: PlannedStep, pat
         return True
     goes = any(same_table(model, registry.principal_model_for(disguise)) for model in coverage.removed_models(disguise))
     assert step.transformation is not None
-    return not goes and not takes_out(disguise, step.transformation.model, path)  # type: ignore[arg-type]
+    return not goes and not takes_out(disguise, step.transformation.model, path)  # type: ignore[arg-type]  # as above
 
 
 def _selected(

@@ -142,7 +142,7 @@ def _delete(table: Table, found: Sequence[Row], progress: Progress, *, using: st
     needed = _needed_by_others(table, objects, using=using)
     _delete_objects(table, [row[:width] for row in found if row[:width] not in needed], objects, progress, using=using)
     for key in sorted(needed):
-        progress.outcome.held.append(Held(table.label, key[0] if len(key) == 1 else key, Reason.CONSTRAINT))
+        progress.outcome.held.append(Held.of(table.label, key, Reason.CONSTRAINT))
     return {row[-1] for row in found if row[:width] in needed}
 
 

@@ -212,7 +212,7 @@ def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], rea
         kept = kept.without({key for model, key in progress.passing if model == batch.model})
     progress.outcome.stopped.add(batch.model, progress.former(batch.model, kept.primary_keys()))
     for key in kept.primary_keys():
-        progress.outcome.held.append(Held(batch.model, key[0] if len(key) == 1 else key, reason, name))
+        progress.outcome.held.append(Held.of(batch.model, key, reason, name))
 
 
 def _waiting(progress: Progress, batch: RowBatch, reason: Reason, name: str | None) -> set[Row]:
@@ -228,7 +228,7 @@ def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) ->
     for opened in coming:
         for stuck in opened.stuck:
             for key in stuck.batch.primary_keys():
-                held = Held(stuck.batch.model, key[0] if len(key) == 1 else key, stuck.reason, stuck.field)
+                held = Held.of(stuck.batch.model, key, stuck.reason, stuck.field)
                 progress.outcome.held.append(held)
             progress.outcome.stopped.add(stuck.batch.model, stuck.batch.primary_keys())
     for stuck in (*current.stuck, *[stuck for opened in coming for stuck in opened.stuck]):

@@ -128,5 +128,5 @@ def _say(reveal: Reveal, batch: RowBatch, rows: Sequence[Sequence[Any]], reason:
 
 
 def _say_one(reveal: Reveal, model: str, key: Row, reason: Reason, name: str | None) -> None:
-    reveal.outcome.held.append(Held(model, key[0] if len(key) == 1 else key, reason, name))
+    reveal.outcome.held.append(Held.of(model, key, reason, name))
     reveal.outcome.stopped.add(model, [key])
