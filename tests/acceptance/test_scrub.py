@@ -214,47 +214,38 @@ def out_of_line(table: str) -> list[tuple[int, bytes, str]]:
 
 
 @pytest.mark.only_on("postgresql")
-def test_postgresql_keeps_former_rows_for_whoever_began_before_and_scrubbing_says_so(
-    course: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("database", "statements", "tables"),
+    [
+        (None, ("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT 1"), ("edna.bag", "websubmit.answer")),
+        # Every transaction of the server sees as if one that writes beside were still open.
+        ("postgres", ("BEGIN", "SELECT pg_current_xact_id()"), ("edna.bag",)),
+    ],
+    ids=["whoever began before", "whoever writes in another database"],
+)
+def test_postgresql_keeps_former_rows_for_open_transactions_and_scrubbing_says_so(
+    course: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    database: str | None,
+    statements: tuple[str, ...],
+    tables: tuple[str, ...],
 ) -> None:
     """For a transaction that is still open the database keeps what rows were, in the new files, too."""
     students, _ = course
     for student in students:
         student.disguise(Redact.name)
     other = connection.copy()
+    other.settings_dict = {**other.settings_dict, "NAME": database or other.settings_dict["NAME"]}
     try:
         with other.cursor() as cursor:
-            cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            cursor.execute("SELECT 1")
+            for statement in statements:
+                cursor.execute(statement)
         with monkeypatch.context() as impatient:
             impatient.setattr(scrubbing, "_OLDER_SECONDS", 1.0)
             left = scrub().left
     finally:
         other.close()
-    assert {Left("edna.bag", "busy"), Left("websubmit.answer", "busy")} <= set(left)
-    assert scrub().left == []
-
-
-@pytest.mark.only_on("postgresql")
-def test_postgresql_keeps_former_rows_for_whoever_writes_in_another_database(
-    course: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every transaction of the server sees as if that one were still open."""
-    students, _ = course
-    for student in students:
-        student.disguise(Redact.name)
-    other = connection.copy()
-    other.settings_dict = {**other.settings_dict, "NAME": "postgres"}
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("BEGIN")
-            cursor.execute("SELECT pg_current_xact_id()")
-        with monkeypatch.context() as impatient:
-            impatient.setattr(scrubbing, "_OLDER_SECONDS", 1.0)
-            left = scrub().left
-    finally:
-        other.close()
-    assert Left("edna.bag", "busy") in left
+    assert {Left(table, "busy") for table in tables} <= set(left)
     assert scrub().left == []
 
 

@@ -11,6 +11,7 @@ from tests.installed import installed, registered
 from tests.integration.shell import typed  # noqa: F401 - a fixture for all tests here
 
 WORLD = "tests.integration.world"
+FORUM = "tests.integration.forum"
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +28,9 @@ def world(world_tables: Any, db: None) -> Iterator[Any]:
     """The world's models, its tables empty and its disguises registered."""
     with registered(WORLD):
         yield world_tables
+
+
+@pytest.fixture(scope="module")
+def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
+        yield

@@ -11,7 +11,8 @@ import pytest
 
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
-from tests.installed import installed, registered, registering
+from tests.installed import registered, registering
+from tests.integration.conftest import FORUM
 from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
 from tests.integration.test_ghost import Hand
 from tests.integration.test_together import Anonymous
@@ -19,15 +20,8 @@ from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
-FORUM = "tests.integration.forum"
 SEEDS = int(os.environ.get("EDNA_STORIES", "12"))
 DISGUISES = ("forum.anonymise", "forum.hush", "forum.leave", "test.anonymous", "test.hand")
-
-
-@pytest.fixture(scope="module")
-def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -17,20 +17,13 @@ from edna import Disguise, Modify
 from edna.engine.pseudoprincipals import factory
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
-from tests.installed import installed, registered, registering
+from tests.installed import registered, registering
+from tests.integration.conftest import FORUM
 from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
 from tests.integration.forum.specs import Anonymise, Nobody
 from tests.support import edna_dump, execute, statements
 
 pytestmark = [pytest.mark.django_db]
-
-FORUM = "tests.integration.forum"
-
-
-@pytest.fixture(scope="module")
-def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
-        yield
 
 
 @pytest.fixture(autouse=True)

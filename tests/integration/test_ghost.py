@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
-from typing import Any
 
 import pytest
 from django.core.checks import run_checks
@@ -13,13 +12,13 @@ import edna
 from edna import Disguise, Modify, Remove, placeholders
 from edna.errors import SpecError
 from edna.testing import Person, application_dump
-from tests.installed import installed, registered, registering
+from tests.installed import registered, registering
+from tests.integration.conftest import FORUM
 from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
 from tests.support import edna_dump, nothing_changes, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
-FORUM = "tests.integration.forum"
 GHOST = placeholders.row(Member, name="[deleted]")
 
 
@@ -47,12 +46,6 @@ class Vanish(Disguise):
         Remove(Watch, owner="member"),
         *Hand.transformations,
     ]
-
-
-@pytest.fixture(scope="module")
-def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
-        yield
 
 
 @pytest.fixture(autouse=True)

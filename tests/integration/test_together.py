@@ -10,13 +10,12 @@ import pytest
 import edna
 from edna import Decorrelate, Disguise
 from edna.testing import Person, application_dump
-from tests.installed import installed, registered, registering
+from tests.installed import registered, registering
+from tests.integration.conftest import FORUM
 from tests.integration.forum.models import Member, Post, Profile, Settings, Topic
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
-
-FORUM = "tests.integration.forum"
 
 
 class Anonymous(Disguise):
@@ -35,12 +34,6 @@ class OneNobody(Disguise):
         Decorrelate(Topic, owner=["starter", "last_poster"], group_by=edna.ALL, together="all"),
         Decorrelate(Post, owner="author", group_by=edna.ALL, together="all"),
     ]
-
-
-@pytest.fixture(scope="module")
-def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
-        yield
 
 
 @pytest.fixture(autouse=True)
