@@ -2,6 +2,7 @@
 
 A specification is data. It knows the application's models and Django's ``Q``; it knows nothing of keys, bags or edna's
 own tables, and it does not run anything.
+A little long: these are the words of one language, and are read together.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Knows no model but the sessions': tables that no model stands for are read, too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final
@@ -48,6 +49,7 @@ def has_uuid_key(table: str) -> bool:
     return model is not None and isinstance(model._meta.pk, UUIDField)
 
 
+@functools.cache
 def _model(table: str) -> type[Model] | None:
     models = apps.get_models(include_auto_created=True, include_swapped=True)
     return next((model for model in models if model._meta.db_table == table), None)

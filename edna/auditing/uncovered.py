@@ -51,7 +51,7 @@ def remaining(treatments: list[Treatment]) -> list[Remaining]:
     found = []
     for model, name, treated in every_column(treatments):
         columns = [column for _, column in treated]
-        looks = personal.looks(model._meta.get_field(name))  # type: ignore[arg-type]
+        looks = personal.looks(model._meta.get_field(name))  # type: ignore[arg-type]  # a name of a concrete column
         assert looks is not None
         if any(column.becomes is not Becomes.KEPT and not column.partly for column in columns):
             continue

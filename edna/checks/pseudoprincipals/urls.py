@@ -181,7 +181,7 @@ def _has_address(model: type[Model], key: int, generator: type[Pseudoprincipal])
         return True
     with _no_database():
         try:
-            _unsaved(model, key, generator).get_absolute_url()  # type: ignore[attr-defined]
+            _unsaved(model, key, generator).get_absolute_url()  # type: ignore[attr-defined]  # looked for above
         except NoReverseMatch:
             return False
         except Exception:
@@ -208,7 +208,7 @@ def _no_database() -> Iterator[None]:
 
     kept = list(connections.all())
     for connection in kept:
-        connection.ensure_connection = refuse  # type: ignore[method-assign]
+        connection.ensure_connection = refuse  # type: ignore[method-assign]  # of this object alone, and taken off below
     try:
         yield
     finally:

@@ -185,7 +185,7 @@ def _met(
 
 
 @dataclass(frozen=True, eq=False)
-class _Condition:
+class _Where:
     """That of one step. What selects the rows that it means; None where it can mean none."""
 
     where: Q
@@ -195,16 +195,16 @@ class _Condition:
 @functools.lru_cache(maxsize=1024)
 def _conditions(
     disguise: type[Disguise], model: type[Model], names: tuple[str, ...], using: str, *, removed: bool
-) -> Mapping[str, tuple[_Condition, ...]]:
+) -> Mapping[str, tuple[_Where, ...]]:
     """Of owner paths to which only steps with a condition lead: these conditions."""
     kinds = Remove if removed else (Modify, Remove)
-    found: dict[str, list[_Condition | None]] = {}
+    found: dict[str, list[_Where | None]] = {}
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, kinds):
             condition = None
             if step.where is not None:
                 selection = Selection.compile(model, names, owners=names[:1], where=step.where, using=using)
-                condition = _Condition(step.where, selection)
+                condition = _Where(step.where, selection)
             for path in step.owners:
                 found.setdefault(path, []).append(condition)
     return {

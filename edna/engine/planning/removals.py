@@ -69,7 +69,7 @@ def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
             position = step.columns.index(link.name)
             whose = {key: row[position] for key, row in zip(step.primary_keys(), step.rows, strict=True)}
             stays = {key for key, value in whose.items() if reference_of(scope.model, value) in spared}
-            removed[step.table.model] = step.only(lambda key, stays=stays: key not in stays)  # type: ignore[misc]
+            removed[step.table.model] = step.only(lambda key, stays=stays: key not in stays)  # type: ignore[misc]  # mypy cannot type a default of a lambda
 
 
 def with_families(removed: Removals, *, lock: bool, using: str) -> Removals:

@@ -25,29 +25,15 @@ from edna.engine.bags.seal import recipient_of
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
 from edna.engine.graph.references import reference_of
+from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import people, takes_out, values_along, values_of
 from edna.records.bag import Bag
-from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch, Shares
+from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
 from edna.store import Entry
 
 #: What keeps back a row that comes back by itself when somebody else does.
 WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Reason.REFERENCE_MISSING})
-
-
-@dataclass(frozen=True)
-class Need:
-    """Somebody who owned a row when it was disguised: by which path, their reference, and the public key by which they are found."""
-
-    path: str
-    reference: str
-    public_key: bytes
-    #: What is theirs, too; nothing where it is the row itself.
-    columns: frozenset[str]
-
-
-#: By model and key of a row.
-Needs = Mapping[tuple[str, Row], Sequence[Need]]
 
 
 @dataclass
@@ -78,17 +64,17 @@ class Others:
         self.mine = set(journal.holders)
         pointed = {locator for opened in journal.others if not opened.shared for locator in opened.pointers}
         pointed |= set(journal.current.pointers)
-        self._over = list(_over(opened for opened in journal.others if opened.tells_of_more))
-        self._strangers = [over for over in self._over if over.locator not in pointed]
+        self._layers = list(layers_of_others(opened for opened in journal.others if opened.tells_of_more))
+        self._strangers = [each for each in self._layers if each.locator not in pointed]
         own = set(journal.current.pointers)
-        self._left = [over for over in self._over if over.locator not in own]
+        self._left = [each for each in self._layers if each.locator not in own]
         #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing.
         self.handed = [opened for opened in journal.others if opened.handed_over]
         self.passing = [opened for opened in self.handed if opened.locator not in own]
         self._standing = Standing()
 
     def __bool__(self) -> bool:
-        return bool(self.needs or self._over or self.handed)
+        return bool(self.needs or self._layers or self.handed)
 
     def common_columns(self, model: str) -> set[str]:
         """Columns of rows of this model that go with whoever leaves first, as far as the revealed bag or another's disguise says."""
@@ -99,7 +85,7 @@ class Others:
             for need in needs
             for name in need.columns
         }
-        return needed.union(*(over.columns for over in self._strangers if over.model == model))
+        return needed.union(*(each.columns for each in self._strangers if each.model == model))
 
     # Who is away
 
@@ -119,16 +105,16 @@ class Others:
         ``opened``: the bag that was handed over, if it is one's.
         """
         needs = self.needs if opened is None else needs_of(opened)
-        over = self.under_others(batch, opened=opened)
+        covered = self.under_others(batch, opened=opened)
         keys, by_any = batch.primary_keys(), opened is not None
-        asked = [key for key in keys if (batch.model, key) in needs and key not in over]
+        asked = [key for key in keys if (batch.model, key) in needs and key not in covered]
         common = frozenset(batch.columns)
         # Of the own ones, as they were before any change of theirs was undone: whom they named then could be told.
         standing = self._standing if opened is None else self._look(batch, asked, needs)
         return [
             row
             for key, row in zip(keys, batch.rows, strict=True)
-            if key in over or self._has_left(batch.model, key, needs, standing, common=common, by_any=by_any)
+            if key in covered or self._has_left(batch.model, key, needs, standing, common=common, by_any=by_any)
         ]
 
     def under_others(self, batch: Modified, *, opened: Opened | None = None) -> set[Row]:
@@ -136,11 +122,11 @@ class Others:
         applied_at = (opened or self.journal.current).head.applied_at
         return {
             key
-            for over in (self._strangers if opened is None else self._left)
-            if over.model == batch.model
-            and over.applied_at >= applied_at
-            and not over.columns.isdisjoint(batch.columns)
-            for key in over.keys
+            for each in (self._strangers if opened is None else self._left)
+            if each.model == batch.model
+            and each.applied_at >= applied_at
+            and not each.columns.isdisjoint(batch.columns)
+            for key in each.keys
         }.intersection(batch.primary_keys())
 
     def away_from_removed(self, batch: Removed, *, opened: Opened | None = None) -> list[Sequence[Any]]:
@@ -326,34 +312,3 @@ class Others:
             entry = found.get(need.public_key) or found.get(need.reference)
             if entry is not None and (stands_for is None or entry.attached):
                 yield entry
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """That somebody's disguise lies over these columns of these rows."""
-
-    locator: Locator
-    applied_at: Any
-    model: str
-    columns: frozenset[str]
-    keys: frozenset[Row]
-
-
-def _over(bags: Iterable[Opened]) -> Iterator[_Layer]:
-    for opened in bags:
-        for batch in opened.diffs:
-            if isinstance(batch, Changed):
-                keys = frozenset(batch.primary_keys())
-                yield _Layer(opened.locator, opened.head.applied_at, batch.model, frozenset(batch.columns), keys)
-
-
-def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
-    needs: dict[tuple[str, Row], list[Need]] = {}
-    for batch in opened.owners:
-        width = len(batch.key)
-        for row in batch.rows:
-            path, reference, public_key, columns = row[width:]
-            needs.setdefault((batch.model, tuple(row[:width])), []).append(
-                Need(str(path), str(reference), bytes(public_key), frozenset(filter(None, str(columns).split(","))))
-            )
-    return needs

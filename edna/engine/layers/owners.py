@@ -1,0 +1,61 @@
+"""What opened records say of those who own their rows, too: whose else a row was, and that somebody else's disguise lies over it.
+
+Knows opened records alone; who of them is there, `engine.revealing.owners` finds out.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from edna.db.rows import Row
+from edna.engine.bags.opened import Opened
+from edna.records.diff import Changed
+from edna.records.locator import Locator
+
+
+@dataclass(frozen=True)
+class Need:
+    """Somebody who owned a row when it was disguised: by which path, their reference, and the public key by which they are found."""
+
+    path: str
+    reference: str
+    public_key: bytes
+    #: What is theirs, too; nothing where it is the row itself.
+    columns: frozenset[str]
+
+
+#: By model and key of a row.
+Needs = Mapping[tuple[str, Row], Sequence[Need]]
+
+
+@dataclass(frozen=True)
+class LayerOfOthers:
+    """That somebody's disguise lies over these columns of these rows."""
+
+    locator: Locator
+    applied_at: datetime.datetime
+    model: str
+    columns: frozenset[str]
+    keys: frozenset[Row]
+
+
+def layers_of_others(bags: Iterable[Opened]) -> Iterator[LayerOfOthers]:
+    for opened in bags:
+        for batch in opened.diffs:
+            if isinstance(batch, Changed):
+                keys = frozenset(batch.primary_keys())
+                yield LayerOfOthers(opened.locator, opened.head.applied_at, batch.model, frozenset(batch.columns), keys)
+
+
+def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
+    needs: dict[tuple[str, Row], list[Need]] = {}
+    for batch in opened.owners:
+        width = len(batch.key)
+        for row in batch.rows:
+            path, reference, public_key, columns = row[width:]
+            needs.setdefault((batch.model, tuple(row[:width])), []).append(
+                Need(str(path), str(reference), bytes(public_key), frozenset(filter(None, str(columns).split(","))))
+            )
+    return needs
