@@ -71,8 +71,9 @@ def gap_of(disguise: type[Disguise], relation: Relation, *, principals: Models) 
 
 
 def with_steps(disguise: type[Disguise], steps: Iterable[Step]) -> type[Disguise]:
-    """The same disguise with more steps; registered nowhere."""
-    return type(disguise.__name__, (disguise,), {"transformations": [*disguise.transformations, *steps]})
+    """The same steps and more; registered nowhere, and no subclass, which a project's own base class might register."""
+    attributes = {"name": disguise.name, "transformations": [*disguise.transformations, *steps]}
+    return type(disguise.__name__, (Disguise,), attributes)
 
 
 def following(disguise: type[Disguise], relation: Relation, *, principals: Models) -> list[Step]:

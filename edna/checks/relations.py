@@ -211,10 +211,8 @@ def _cover(gap: Gap, *, otherwise: str) -> str:
     """The steps that would cover the relation, as they have to be written, and what can be done instead."""
     relation, steps = gap.relation, [written_step(step) for step in gap.steps]
     if not steps:
-        return (
-            f"No owner path reaches all of these rows: Decorrelate {written_model(relation.target)} instead of removing it"
-            f"{otherwise}.{_where_from(relation)}"
-        )
+        text = f"No owner path reaches all of these rows: Decorrelate {written_model(relation.target)} instead of removing it"
+        return _with_imports(f"{text}{otherwise}.", relation)
     text = f"Add {' and '.join(steps)}"
     if not _nested(gap):
         if len(gap.steps[0].owners if isinstance(gap.steps[0], Remove) else ()) > 1:
@@ -225,7 +223,7 @@ def _cover(gap: Gap, *, otherwise: str) -> str:
         text += "".join(f" or {other}" for other in map(written_step, others) if other not in steps)
     if any(isinstance(step, Modify) for step in gap.steps) and coverage.same_table(relation.model, relation.target):
         text += f" (what is below a removed row moves to the top), or Decorrelate {written_model(relation.model)} instead of removing it"
-    return f"{text}{otherwise}.{_where_from(relation)}"
+    return _with_imports(f"{text}{otherwise}.", relation)
 
 
 def _nested(gap: Gap) -> bool:
@@ -238,10 +236,10 @@ def _unless_of_others(gap: Gap, what: str) -> str:
     return "" if is_of_others(gap.relation.model) else f", or {what}"
 
 
-def _where_from(relation: Relation) -> str:
+def _with_imports(text: str, relation: Relation) -> str:
     """Where two models have one name, whose is meant."""
-    lines = dict.fromkeys(import_of_namesake(model) for model in (relation.model, relation.target))
-    return "".join(f" Here, {line}." for line in lines if line)
+    lines = [import_of_namesake(model) for model in (relation.model, relation.target) if written_model(model) in text]
+    return text + "".join(f" (Here, {line}.)" for line in dict.fromkeys(lines) if line)
 
 
 def _keep(relation: Relation) -> str:
