@@ -1,7 +1,8 @@
 """Every history of the hamlet is as the oracle says: two people, three tables, up to five acts.
 
 `make test` goes through those of up to three acts, `make test-deep` through all; how many there were stands below the tests.
-`EDNA_ACTS=4` chooses how long they are, and `EDNA_HISTORY="1 hush; others edit"` which begin so; with `-s` one sees how far it has come.
+`EDNA_ACTS=4` chooses how long they are, and `EDNA_HISTORY="1 hush; others edit"` which begin so: then everybody comes back after each of
+them. With `-s` one sees how far it has come.
 """
 
 from __future__ import annotations
@@ -54,12 +55,34 @@ def test_every_history_is_as_the_oracle_says(
     if not beginning.startswith(BEGINNING):
         pytest.skip(f"not {BEGINNING}")
     few = ACTS <= 3
-    walk = Walk(hamlet, ACTS, short=2 if few else ACTS - 2, one_in=10 if few else 50, beginning=beginning, listen=print)
+    short = ACTS if BEGINNING else 2 if few else ACTS - 2
+    walk = Walk(hamlet, ACTS, short=short, one_in=10 if few else 50, beginning=beginning, listen=print)
     walk.go()
     record_property(f"histories of up to {ACTS} acts were gone through", walk.histories.total())
     record_property("times everybody came back in the end", walk.returns)
     record_property("histories differ from what the oracle says", len(walk.differing))
     assert sorted(walk.differing)[:10] == []
+
+
+#: Of which edna, or the oracle, said something else at one time: what is told of the letter.
+ONCE_OTHERWISE = {
+    "1 hush; all mask; others edit; 1 reveals 1": "others have edited it: nobody's return would help",
+    "1 hush; 2 leave; others edit; 1 reveals 1": "the same, where the account has gone as well",
+    "others insert; 2 hush; others edit; all hush; others delete": "it is missing: who lay over it has asked for it back",
+    "2 mask; all hush; all mask; others delete": "only pseudoprincipals owned it beside whom it was hushed for: nobody is waited for",
+    "2 hush; 2 hush; all hush; 2 reveals 1": "what was handed over folds into a later disguise of whoever had it",
+    "2 hush; others delete; all leave; others insert": "what comes back with somebody else does not count as theirs",
+    "all hush; 2 hush; all mask; 1 reveals 1; 2 reveals 3": "what was handed over is tried when it is due as well",
+}
+
+
+@pytest.mark.parametrize("history", ONCE_OTHERWISE)
+def test_a_history_that_once_ended_otherwise(hamlet: Hamlet, history: str) -> None:
+    acts = len(history.split("; "))
+    walk = Walk(hamlet, acts, short=acts, one_in=1, beginning=history)
+    walk.go()
+    assert walk.histories[acts]
+    assert walk.differing == []
 
 
 def test_no_act_is_left_out(hamlet: Hamlet) -> None:

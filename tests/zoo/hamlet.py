@@ -257,18 +257,19 @@ class Hamlet(Habitat):
     def told(self, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
         """Why each row is held, and how many of the others are back or wait for another disguise of the same person."""
         reasons = {(row.model, row.truth["id"], self.reason(row, why)) for row, why in held}
-        assert {(apps.get_model(each.model), each.pk, each.reason) for each in outcome.held} == reasons
+        said = {(apps.get_model(each.model), each.pk, each.reason) for each in outcome.held}
+        assert said == reasons, f"said: {said}; foreseen: {reasons}"
         kept = {row for row, _ in held}
         later = (deferred | self.oracle.folded) - kept
         # What was the very same constant before has nothing to bring back, and counts with the one or with the other.
         either = counted(self.oracle.idle - kept - later)
-        said = {kind: Counter(getattr(outcome, kind)) for kind in ("restored", "deferred")}
-        for each in said.values():
+        counts = {kind: Counter(getattr(outcome, kind)) for kind in ("restored", "deferred")}
+        for each in counts.values():
             # People count once, and pseudoprincipals in disguises of their own only.
             for label in (VILLAGER, HEARTH):
                 each.pop(label, None)
-        assert said["restored"] + said["deferred"] == counted(self.oracle.due - kept), (outcome, self.oracle.due)
-        assert counted(later) <= said["deferred"] <= counted(later) + either, (outcome, later)
+        assert counts["restored"] + counts["deferred"] == counted(self.oracle.due - kept), (outcome, self.oracle.due)
+        assert counted(later) <= counts["deferred"] <= counted(later) + either, (outcome, later)
 
     @staticmethod
     def reason(row: Row, why: str) -> edna.Reason:
@@ -277,18 +278,24 @@ class Hamlet(Habitat):
 
     def everybody_comes_back(self) -> None:
         """All reveal all, oldest first; where others stand in the way, they make way."""
-        receipts, progress = [], True
+        receipts, progress, story = [], True, list[str]()
         while progress:
             progress, receipts = False, []
             for person in self.inhabitants.values():
                 for receipt in self.history(person):
                     receipts.append(receipt)
+                    story.append(f"{person.pk % 1000} reveals {self.oracle.order.index(receipt) + 1}")
                     try:
                         progress |= self.reveal_one(person, receipt)
                     except ReceiptUnknown:  # it was of a pseudoprincipal, whom a reveal before has let go of
                         assert receipt not in self.history(person)
+                    except AssertionError as error:
+                        error.add_note(f"on the way back, after {'; '.join(story)}")
+                        raise
                     self.everybody_sees_what_they_should()
-            progress = progress or self.make_up()
+            if not progress and self.make_up():
+                story.append("others make up")
+                progress = True
         assert receipts == []
         hidden = [row for row in self.oracle.all_rows() if row.gone or any(row.layers.values())]
         # A pseudoprincipal that nothing names any more does not come back.

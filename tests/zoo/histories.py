@@ -61,7 +61,8 @@ class Walk:
 
     def differ(self, history: tuple[str, ...], error: Exception) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+        notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+        what = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno}{notes})"
         self.differing.append((len(history), "; ".join(history), what))
         self.listen(f"!!! {'; '.join(history)}: {what}")
 

@@ -49,6 +49,8 @@ class Layer:
     group: Any = None
     #: Who is told that it lies over what they have put there, because the row names them.
     told: frozenset[Any] = frozenset()
+    #: The others who owned the row then, by their own name: what is held for them is theirs to bring back.
+    others: frozenset[Any] = frozenset()
     #: What a reveal does with rows that name it: the policy of the relation.
     policy: str = "restore"
 
@@ -124,6 +126,8 @@ class Effect:
     on_paper: bool = False
     #: Of a modification: the people whom the row names as owners.
     told: frozenset[Any] = frozenset()
+    #: Those of them whom it names by their own name.
+    natural: frozenset[Any] = frozenset()
     policies: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -348,7 +352,8 @@ class Oracle:
                     named = {name: row.model._meta.get_field(name).attname for name in step.set}
                     columns = {named[name]: as_placeholder(value) for name, value in step.set.items()}
                     told = frozenset(map(self.person_of, holders))
-                    changes.append(Effect("modify", row, target, columns, told=told))
+                    natural = told & {*holders}
+                    changes.append(Effect("modify", row, target, columns, told=told, natural=natural))
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))
         policies = {label.lower(): policy for label, policy in disguise.references.items()}
@@ -449,7 +454,7 @@ class Oracle:
                 continue
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
-                layer.told = effect.told
+                layer.told, layer.others = effect.told, effect.natural - {person}
                 field = effect.row.model._meta.get_field(name).name
                 layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")
                 effect.row.layers.setdefault(name, []).append(layer)
@@ -564,6 +569,7 @@ class Oracle:
         held: set[tuple[Row, str]] = set()
         deferred: set[Row] = set()
         waiting: list[Waiting] = []
+        final: set[Layer] = set()
         for row in pending:
             holders = row.gone.holders.get(person, {receipt})  # type: ignore[union-attr]
             waiting.append((row, "reference", holders, lambda row=row: self._missing_of(person, row) or [None]))
@@ -576,6 +582,7 @@ class Oracle:
             elif covered:
                 # By others; if the row is gone, too, it will not be as this record left it when it is back.
                 held.add((row, "changed" if row.gone is None else "row"))
+                final |= {layer} if row.gone is None else set()
             else:
                 missing = functools.partial(self._in_the_way, person, row, name, self._below(row, name, layer))
                 waiting.append((row, "reference", layer.receipts, missing))
@@ -586,7 +593,9 @@ class Oracle:
         held |= {(row, why) for row, why, receipts, _ in waiting if receipts == {receipt}}
         if not held:
             self.outstanding[person].discard(receipt)
-        self._hand_over({row for row, _ in held}, pending, layers)
+        for _, _, layer in layers:
+            layer.told = frozenset()  # whoever wants it back has it under disguise no longer
+        self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
 
@@ -595,7 +604,7 @@ class Oracle:
         for row in pending & held:
             self.handed.append((row, None, None))
         for row, name, layer in layers:
-            if row in held and name not in self.owner_columns(row.model):
+            if row in held and layer.others and name not in self.owner_columns(row.model):
                 self.handed.append((row, name, layer))
 
     def _bring_back(self, after: Snapshot) -> None:

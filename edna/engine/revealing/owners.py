@@ -118,11 +118,12 @@ class Others:
         ]
 
     def under_others(self, batch: Modified, *, opened: Opened | None = None) -> set[Row]:
-        """Rows over which somebody else's disguise lies that is newer, and says so."""
+        """Rows over which somebody else's disguise lies that is newer, and says so; or, of what another owner has handed over, one that who
+        reveals has not taken back."""
         applied_at = (opened or self.journal.current).head.applied_at
         return {
             key
-            for each in (self._strangers if opened is None else self._left)
+            for each in (self._left if opened in self.passing else self._strangers)
             if each.model == batch.model
             and each.applied_at >= applied_at
             and not each.columns.isdisjoint(batch.columns)

@@ -14,6 +14,7 @@ from edna.db.rows import Row
 from edna.engine.bags.opened import Opened
 from edna.engine.graph.outcome import Held, Reason
 from edna.engine.layers import mentions
+from edna.engine.layers.folding import Folding
 from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
@@ -83,15 +84,20 @@ def hand_over(reveal: Reveal) -> None:
 def _put_back(
     opened: Opened, reveal: Reveal, reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]]
 ) -> bool:
-    """Whether any change of this bag could be undone now."""
+    """Whether any change of this bag could be undone now, or folded into a later disguise of whoever has handed it over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
+    passing = opened in reveal.others.passing
     stack = Stack(opened, own)
     done_any = False
     for batch in reversed([batch for batch in opened.diffs if isinstance(batch, Modified)]):
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
-        away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
+        if passing:
+            away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
         aside = Progress(present=reveal.progress.present, absent=reveal.progress.absent, news=reveal.progress.news)
-        put_back(batch.without(away), aside, overrides={}, using=reveal.using)
+        aside.folding = None if passing else Folding(opened, own)
+        for part in aside.fold(batch.without(away)):
+            put_back(part, aside, overrides={}, using=reveal.using)
+        reveal.outcome.waiting.include(aside.outcome.waiting)
         waits = away | {key for kept in aside.kept for key in kept.primary_keys()}
         reasons |= {(opened, batch.model, key): (Reason.OWNER_AWAY, batch.columns[0]) for key in away}
         reasons |= {
@@ -100,7 +106,8 @@ def _put_back(
         }
         done = [key for key in batch.primary_keys() if key not in waits]
         if done:
-            reveal.outcome.due.add(batch.model, done)
+            if not passing:
+                reveal.outcome.due.add(batch.model, done)
             opened.exchange(batch, batch.only(waits))
             done_any = True
     return done_any
