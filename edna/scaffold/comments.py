@@ -62,6 +62,8 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
         paragraphs.append(f"{kind.value.capitalize()}: {what}.")
         if step.returning is NOTHING:
             paragraphs.append("Decide: it does not come back. edna.AS_IT_WAS if it should go on working then.")
+    elif kind is Kind.FACTOR:
+        paragraphs.append(f"Second factor: it goes and comes back with {_target(step)}.")
     elif kind is Kind.LOG:
         paragraphs.append("Log: what this person did." if direct else f"Log: what happened to {_target(step)}.")
     elif kind is Kind.THROUGH and (len(direct) == 1 or not direct):

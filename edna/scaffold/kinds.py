@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from django.apps import apps
-from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, ManyToManyField, Model
+from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, CharField, ForeignKey, ManyToManyField, Model
 
 from edna.coverage import Relation
 from edna.remedies import Models, grants
@@ -20,6 +20,7 @@ class Kind(enum.Enum):
     RIGHTS = "rights"
     TOKEN = "token"  # noqa: S105 - a word for what tables are for
     SESSION = "session"
+    FACTOR = "second factor"
     LOG = "log"
     THROUGH = "through table"
     PROFILE = "profile"
@@ -33,23 +34,47 @@ _WORDS: Final = {
     Kind.SESSION: {"session", "sessions"},
     Kind.LOG: {"log", "logs", "history", "historical", "audit", "activity", "action", "trail"},
 }
+#: Half of a login, or a link in a mail: a token, where it has a column for one.
+_HALVES: Final = {"grant", "grants", "confirmation", "verification"}
+_CODES: Final = {"code", "key", "token", "secret"}
+#: What somebody has, beside a password, to show who they are.
+_FACTORS: Final = {"device", "authenticator"}
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
 def kind_of(model: type[Model], *, principals: Models) -> Kind:
     if grants(model, principals):
         return Kind.RIGHTS
-    words = {word.lower() for word in _WORD.findall(model.__name__)}
+    words = _words(model)
     if model._meta.label == "admin.LogEntry":
         return Kind.LOG
+    if words & _HALVES and _has_code(model):
+        return Kind.TOKEN
     for kind, names in _WORDS.items():
         if words & names:
-            return kind
+            return Kind.FACTOR if kind is Kind.TOKEN and _is_of_a_factor(model) else kind
     if is_through(model):
         return Kind.THROUGH
     if any(field.unique and field.related_model in principals for field in model._meta.local_concrete_fields):
         return Kind.PROFILE
     return Kind.PLAIN
+
+
+def _words(model: type[Model]) -> set[str]:
+    return {word.lower() for word in _WORD.findall(model.__name__)}
+
+
+def _has_code(model: type[Model]) -> bool:
+    return any(
+        isinstance(field, CharField) and field.name.rpartition("_")[2] in _CODES
+        for field in model._meta.local_concrete_fields
+    )
+
+
+def _is_of_a_factor(model: type[Model]) -> bool:
+    """Whether it belongs to a device and to nothing else: a code to type in when the telephone is lost."""
+    targets = [field.related_model for field in model._meta.local_concrete_fields if isinstance(field, ForeignKey)]
+    return bool(targets) and all(isinstance(each, type) and _words(each) & _FACTORS for each in targets)
 
 
 def is_through(model: type[Model]) -> bool:

@@ -39,6 +39,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-add-edna.md",
         "docs/howto-write-a-disguise.md",
         "docs/howto-rest-framework.md",
+        "docs/howto-allauth.md",
         "docs/howto-test-your-disguises.md",
         "docs/low-level.md",
         "docs/references.md",

@@ -124,6 +124,31 @@ class ReadingToken(Table):
     patron = models.ForeignKey(Patron, models.CASCADE)
 
 
+class AddressConfirmation(Table):
+    """A link in a mail."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    key = models.CharField(max_length=40)
+
+
+class CodeDevice(Table):
+    patron = models.ForeignKey(Patron, models.CASCADE)
+
+
+class CodeToken(Table):
+    """To type in when the telephone is lost."""
+
+    device = models.ForeignKey(CodeDevice, models.CASCADE)
+    token = models.CharField(max_length=16)
+
+
+class ResearchGrant(Table):
+    """Money, and no half of a login."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    title = models.CharField(max_length=40)
+
+
 class ActivityLog(Table):
     patron = models.ForeignKey(Patron, models.DO_NOTHING, db_constraint=False)
 
