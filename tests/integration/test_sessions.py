@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -14,6 +14,7 @@ from django.contrib.auth.models import AnonymousUser, update_last_login
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.contrib.sessions.backends.cache import SessionStore as CacheSessions
 from django.contrib.sessions.backends.file import SessionStore
+from django.contrib.sessions.backends.signed_cookies import SessionStore as CookieSessions
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import transaction
@@ -103,6 +104,44 @@ def test_no_session_of_a_removed_principal_logs_anybody_in(
     assert [logged_in(client) for client in (again, again, carls)] == [True, True, True]
 
 
+def leave(request: Any) -> HttpResponse:
+    request.edna.unlock(password=PASSWORD)
+    edna.disguise(DELETE, request.user)
+    if "write" in request.GET:
+        request.session["note"] = "Good-bye!"
+    return HttpResponse()
+
+
+def _kept(where: Path) -> str:
+    """All that the server keeps of sessions."""
+    rows = [*Session.objects.values_list("session_data", flat=True), *map(str, SessionLink.objects.values_list())]
+    files = [file.read_text() for file in where.iterdir()]
+    return " ".join([*rows, *files, *map(str, cast(Any, cache)._cache.values())])
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+@every_engine
+def test_what_each_engine_leaves_behind_is_in_the_docs(engine: str, tmp_path: Path, settings: Any) -> None:
+    """`docs/sessions.md` has a table: what the server keeps, what the browser does, and the answer of a view that writes after it."""
+    page = (Path(__file__).parents[2] / "docs/sessions.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith(f"| `{engine}` |"))
+    on_server, in_browser, answers = (cell.strip() for cell in line.strip("|").split("|")[2:])
+    bea = enrol("bea@example.org", password=PASSWORD)
+    home, work = browser(bea), browser(bea)
+    assert PASSWORD not in _kept(tmp_path)
+    assert bool(_kept(tmp_path)) == (engine != "signed_cookies")
+    settings.ROOT_URLCONF = __name__
+    home.raise_request_exception = False
+    assert f"answers {home.get('/leave/?write').status_code}" == answers
+    assert ("nothing" if _kept(tmp_path) == "" else "something") == on_server
+    said = "a key that opens nothing"
+    if engine == "signed_cookies":
+        session = CookieSessions(work.cookies["sessionid"].value).load()
+        said = "the primary key" if session[SESSION_KEY] == str(bea.user.pk) else "something else"
+    assert said == in_browser
+
+
 in_cookies = pytest.mark.parametrize("engine", ["signed_cookies"], indirect=True)
 
 
@@ -123,7 +162,7 @@ async def whoami(request: Any) -> HttpResponse:
     return HttpResponse(" ".join(map(str, [*asked, await sync_to_async(lambda: request.user.pk)()])))
 
 
-urlpatterns = [path("whoami/", whoami)]
+urlpatterns = [path("whoami/", whoami), path("leave/", leave)]
 
 
 @every_engine
