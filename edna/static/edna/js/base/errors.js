@@ -1,0 +1,27 @@
+/** The errors of the opener. Their names are those of docs/errors.md, and mean the same. Messages hold no content and no secret. */
+
+export class EdnaError extends Error {
+  constructor(message) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+export class KeyMalformed extends EdnaError {}
+export class WrongCredentials extends EdnaError {}
+export class RecoveryCodeMalformed extends EdnaError {}
+export class ReceiptMalformed extends EdnaError {}
+/** A file to read is none of edna's, or of a version that this opener does not know. */
+export class FileRefused extends EdnaError {}
+
+export class BagError extends EdnaError {}
+export class BagTruncated extends BagError {}
+export class BagTrailingBytes extends BagError {}
+export class BagTooLarge extends BagError {}
+export class BagVersionUnknown extends BagError {}
+export class BagSuiteUnknown extends BagError {}
+export class WrongKey extends BagError {}
+export class BagCorrupt extends BagError {}
+export class BagMisplaced extends BagError {}
+export class BagMissing extends BagError {}
+export class BagForged extends BagError {}

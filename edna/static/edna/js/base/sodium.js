@@ -1,0 +1,101 @@
+/**
+ * libsodium, loaded when it is first asked for: the only cryptography here. What it computed with is wiped from its memory after each call.
+ * Knows no format of edna's.
+ */
+
+let loading = null;
+
+/** The one instance of this page. */
+export function loadSodium() {
+  loading ??= start();
+  return loading;
+}
+
+async function start() {
+  const { default: instantiate } = await import("../../vendor/libsodium/libsodium-sumo.js");
+  const random = () => globalThis.crypto.getRandomValues(new Uint32Array(1))[0];
+  const library = await instantiate({ getRandomValue: random });
+  if (library._sodium_init() < 0) throw new Error("libsodium did not start");
+  return new Sodium(library);
+}
+
+const ARGON2ID13 = 2;
+const TAG_BYTES = 16;
+const BOX_OVERHEAD_BYTES = 48;
+
+class Sodium {
+  #library;
+
+  constructor(library) {
+    this.#library = library;
+  }
+
+  /** BLAKE2b with a personalisation. */
+  blake2b(data, { person, key = null, size = 32 }) {
+    const personal = new Uint8Array(16);
+    for (let at = 0; at < person.length; at++) personal[at] = person.charCodeAt(at);
+    return this.#call(size, [data, key ?? new Uint8Array(0), personal], (out, [input, keyAt, personalAt]) =>
+      this.#library._crypto_generichash_blake2b_salt_personal(
+        ...[out, size, input, data.length, 0, keyAt, key?.length ?? 0, 0, personalAt],
+      ),
+    );
+  }
+
+  /** The public half of an X25519 key. */
+  publicKey(secretKey) {
+    return this.#call(32, [secretKey], (out, [secret]) => this.#library._crypto_scalarmult_base(out, secret));
+  }
+
+  /** What `crypto_box_seal` sealed to this key; null if it is not sealed to it. */
+  openSealedBox(sealed, publicKey, secretKey) {
+    const size = sealed.length - BOX_OVERHEAD_BYTES;
+    if (size < 0) return null;
+    return this.#call(size, [sealed, publicKey, secretKey], (out, [box, publicAt, secretAt]) =>
+      this.#library._crypto_box_seal_open(out, box, sealed.length, 0, publicAt, secretAt),
+    );
+  }
+
+  /** What XChaCha20-Poly1305-IETF encrypted; null if it does not authenticate. */
+  decrypt(ciphertext, { key, nonce, associated }) {
+    const size = ciphertext.length - TAG_BYTES;
+    if (size < 0) return null;
+    return this.#call(size, [ciphertext, associated, nonce, key], (out, [cipherAt, associatedAt, nonceAt, keyAt]) =>
+      this.#library._crypto_aead_xchacha20poly1305_ietf_decrypt(
+        ...[out, 0, 0, cipherAt, ciphertext.length, 0, associatedAt, associated.length, 0, nonceAt, keyAt],
+      ),
+    );
+  }
+
+  /** Argon2id, version 1.3. Takes long, on purpose: call it in a worker. */
+  argon2id(password, { salt, opslimit, memlimitBytes, size = 32 }) {
+    const derived = this.#call(size, [password, salt], (out, [passwordAt, saltAt]) =>
+      this.#library._crypto_pwhash(
+        ...[out, size, 0, passwordAt, password.length, 0, saltAt, opslimit, 0, memlimitBytes, ARGON2ID13],
+      ),
+    );
+    if (derived === null) throw new RangeError("Argon2id refused its parameters, or there is not that much memory");
+    return derived;
+  }
+
+  /** Runs with copies of the inputs in the library's memory; null if it does not return 0. */
+  #call(size, inputs, run) {
+    const lengths = [size, ...inputs.map((input) => input.length)];
+    const places = [];
+    try {
+      for (const length of lengths) {
+        const place = this.#library._malloc(Math.max(length, 1));
+        if (!place) throw new RangeError("There is not enough memory");
+        places.push(place);
+      }
+      const [out, ...given] = places;
+      // The memory may have grown, and moved: its view is read anew each time.
+      inputs.forEach((input, number) => this.#library.HEAPU8.set(input, given[number]));
+      return run(out, given) === 0 ? this.#library.HEAPU8.slice(out, out + size) : null;
+    } finally {
+      places.forEach((place, number) => {
+        this.#library.HEAPU8.fill(0, place, place + lengths[number]);
+        this.#library._free(place);
+      });
+    }
+  }
+}

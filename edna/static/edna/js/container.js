@@ -1,0 +1,82 @@
+/** Sealed containers: docs/format.md, "Container". Trusts no length in them; checks in the order of that page. */
+
+import { readUint32 } from "./base/bytes.js";
+import {
+  BagCorrupt,
+  BagSuiteUnknown,
+  BagTooLarge,
+  BagTrailingBytes,
+  BagTruncated,
+  BagVersionUnknown,
+  WrongKey,
+} from "./base/errors.js";
+
+const VERSION = 1;
+const SUITE = 1;
+const MOST_BYTES = 64 * 2 ** 20;
+const HEADER_BYTES = 7;
+const MOST_STANZAS = 16;
+const X25519 = 1;
+const STANZA_BYTES = 80;
+const NONCE_BYTES = 24;
+const TAG_BYTES = 16;
+const LEAST_PADDED_BYTES = 1024;
+const LENGTH_BYTES = 4;
+
+/** Padmé, with a floor. */
+export function paddedLength(length) {
+  if (length <= LEAST_PADDED_BYTES) return LEAST_PADDED_BYTES;
+  const exponent = Math.floor(Math.log2(length));
+  const step = 2 ** (exponent - (Math.floor(Math.log2(exponent)) + 1));
+  return Math.ceil(length / step) * step;
+}
+
+/** The content of a container that is sealed to this key. Throws a BagError. */
+export function openContainer(sodium, sealed, { secretKey, publicKey }) {
+  const { stanzas, body } = layout(sealed);
+  let fileKey = null;
+  for (const stanza of stanzas) fileKey ??= sodium.openSealedBox(stanza, publicKey, secretKey);
+  if (fileKey === null) throw new WrongKey("The bag is not sealed to this key.");
+  const padded =
+    fileKey.length === 32
+      ? sodium.decrypt(body.subarray(NONCE_BYTES), {
+          key: fileKey,
+          nonce: body.subarray(0, NONCE_BYTES),
+          associated: Uint8Array.of(VERSION, SUITE),
+        })
+      : null;
+  if (padded === null) throw new BagCorrupt("The body of the bag was changed.");
+  const end = LENGTH_BYTES + readUint32(padded, 0);
+  if (end > padded.length || padded.length !== paddedLength(end) || padded.subarray(end).some((byte) => byte !== 0)) {
+    throw new BagCorrupt("The padding of the bag is wrong.");
+  }
+  return padded.subarray(LENGTH_BYTES, end);
+}
+
+function layout(sealed) {
+  const size = sealed.length;
+  if (size > MOST_BYTES) throw new BagTooLarge(`The bag has more than ${MOST_BYTES} bytes.`);
+  if (size > 0 && sealed[0] !== VERSION) throw new BagVersionUnknown(`The bag is of version ${sealed[0]}.`);
+  if (size > 1 && sealed[1] !== SUITE) throw new BagSuiteUnknown(`The bag is of cipher suite ${sealed[1]}.`);
+  if (size < HEADER_BYTES) throw new BagTruncated("The bag ends inside its header.");
+  const [count, bodyLength] = [sealed[2], readUint32(sealed, 3)];
+  if (bodyLength > MOST_BYTES) throw new BagTooLarge("The bag announces a body that is too long.");
+  if (count < 1 || count > MOST_STANZAS || bodyLength < NONCE_BYTES + LEAST_PADDED_BYTES + TAG_BYTES) {
+    throw new BagCorrupt("The header of the bag is malformed.");
+  }
+  const stanzas = [];
+  let at = HEADER_BYTES;
+  for (let number = 0; number < count; number++) {
+    if (at + 3 > size) throw new BagTruncated("The bag ends inside its stanzas.");
+    const length = (sealed[at + 1] << 8) | sealed[at + 2];
+    if (sealed[at] === X25519) {
+      if (length !== STANZA_BYTES) throw new BagCorrupt("A stanza of the bag is malformed.");
+      stanzas.push(sealed.subarray(at + 3, at + 3 + length));
+    }
+    at += 3 + length;
+  }
+  if (size < at + bodyLength) throw new BagTruncated("The bag is shorter than its header announces.");
+  if (size > at + bodyLength) throw new BagTrailingBytes("The bag is longer than its header announces.");
+  if (!stanzas.length) throw new BagSuiteUnknown("The bag has no recipient of a known kind.");
+  return { stanzas, body: sealed.subarray(at) };
+}

@@ -1,0 +1,45 @@
+/** Locators, what follows from them, and receipts: docs/format.md, "Locator". */
+
+import { ascii, concat, equal, fromBase32, toUtf8, uint32 } from "./base/bytes.js";
+import { ReceiptMalformed, WrongKey } from "./base/errors.js";
+import { KEY_BYTES, withoutWhiteSpace } from "./keys.js";
+
+export const DIFF = 1;
+export const SPEAKS_FOR = 2;
+export const SHARED = 3;
+export const ITEM_BYTES = 80;
+
+/** Where the bag of that kind and number is stored. */
+export function index(sodium, locator, kind, sequence) {
+  return sodium.blake2b(concat(Uint8Array.of(kind), uint32(sequence)), { person: "edna.index.1", key: locator });
+}
+
+/** The locator of a chunk, by its number from 0. */
+export function chunk(sodium, locator, number) {
+  return number === 0 ? locator : sodium.blake2b(uint32(number), { person: "edna.chunk.1", key: locator });
+}
+
+/** The secret key of a shared bag. */
+export function sharedKey(sodium, locator) {
+  return sodium.blake2b(new Uint8Array(0), { person: "edna.shared.1", key: locator });
+}
+
+/** The locator inside an item of a list. Anybody may have sealed it. Throws WrongKey. */
+export function openItem(sodium, item, { secretKey, publicKey }) {
+  const locator = item.length === ITEM_BYTES ? sodium.openSealedBox(item, publicKey, secretKey) : null;
+  if (locator === null) throw new WrongKey("This item is not sealed to this key, or it was changed.");
+  return locator;
+}
+
+/** The name of the disguise, and the locator. Throws ReceiptMalformed. */
+export function parseReceipt(sodium, text) {
+  const parts = /^edna1:([^:]+):([a-z2-7]+)$/i.exec(withoutWhiteSpace(text));
+  const bytes = parts && fromBase32(parts[2].toLowerCase());
+  if (bytes && bytes.length === KEY_BYTES + 4) {
+    const locator = bytes.slice(0, KEY_BYTES);
+    const data = concat(toUtf8(parts[1]), ascii("\0"), locator);
+    const checksum = sodium.blake2b(data, { person: "edna.receipt.1", size: 4 });
+    if (equal(checksum, bytes.subarray(KEY_BYTES))) return { disguise: parts[1], locator };
+  }
+  throw new ReceiptMalformed("This is not a complete receipt; copy it again, from edna1: to its last character.");
+}
