@@ -1,10 +1,14 @@
-"""Signals that edna sends once a disguise or a reveal has been committed, so that search indexes, counters and caches can follow.
+"""Signals that edna sends once a disguise or a reveal has been committed, or just before, so that search indexes, counters and caches can
+follow.
 
 Every receiver gets ``sender`` (a model class), ``name`` (of the disguise) and ``keys`` (a tuple of primary keys, as they are on model
 instances), and nothing else: no values, no receipt, and in the signals about rows not whose they were.
 
 - ``rows_removed``, ``rows_restored``, ``rows_changed``: one for each model; ``sender`` is the model, ``keys`` its rows.
 - ``disguised``, ``revealed``: ``sender`` is the principal model, ``keys`` the people for whom it was done.
+
+- ``before_commit``: one for each model whose rows were removed, changed or restored, still inside the transaction of that, with ``using``.
+  For values that a library computes from other rows, such as places in a tree. Not robust: a receiver that raises refuses all of it.
 
 For what a site has made of files, thumbnails say; ``sender`` is the model, with ``field`` and ``file_name`` alone:
 
@@ -19,8 +23,8 @@ For the operator:
 - ``request_counted``: a request has asked for something that ``EDNA["REQUEST_RATE_PER_SECOND"]`` limits; ``sender`` is None, and ``result``
   "admitted", "refused", or "uncounted": let in, because the cache did not count.
 
-They are sent robustly: a receiver that fails breaks neither the caller nor other receivers, and the log says which one failed with
-which class of error, never with which words. Nothing is computed for a signal that nobody listens to.
+All but ``before_commit`` are sent robustly: a receiver that fails breaks neither the caller nor other receivers, and the log says which
+one failed with which class of error, never with which words. Nothing is computed for a signal that nobody listens to.
 
 This module holds the signals only, as `django.contrib.auth.signals` does, so that it can be imported from anywhere, at any time. What
 edna itself listens to is in `edna.receivers`.
@@ -34,6 +38,7 @@ from typing import Any, Final
 from django.dispatch import Signal
 
 __all__ = [
+    "before_commit",
     "disguised",
     "file_deleted",
     "file_written",
@@ -61,6 +66,7 @@ class Announcement(Signal):
 rows_removed: Final = Announcement()
 rows_restored: Final = Announcement()
 rows_changed: Final = Announcement()
+before_commit: Final = Announcement()
 disguised: Final = Announcement()
 revealed: Final = Announcement()
 file_deleted: Final = Announcement()

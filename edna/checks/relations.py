@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
-from edna import coverage, personal, remedies
+from edna import coverage, personal, remedies, signals, trees
 from edna.checks.settings import principal_models
 from edna.checks.steps import is_table, name_of
 from edna.coverage import Relation, same_table
@@ -32,6 +32,7 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
         *_keeps(disguise),
         *_generic(disguise),
         *_admin_history(disguise),
+        *_trees(disguise),
     ]
 
 
@@ -183,6 +184,43 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             obj=name_of(disguise),
             id="edna.W206",
         )
+
+
+def _trees(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Rows whose places a library writes into columns of others, which it does not do for a row that edna removes or moves."""
+    touched = dict.fromkeys(
+        step.model._meta.concrete_model or step.model
+        for step in disguise.steps()
+        if is_table(step.model) and (isinstance(step, Remove) or _moves(step))
+    )
+    for model in touched:
+        columns = ", ".join(trees.places(model))
+        if not columns or signals.before_commit.has_listeners(trees.table_of_places(model)):
+            continue
+        if trees.is_linked(model):
+            done = "Removes or moves rows"
+            unless = f"the {columns} of the rows that stay would be wrong"
+            hint = "Have the library compute them again"
+        else:
+            done = "Removes rows"
+            unless = f"only {columns} say what is below a row, so rows of others would be left below nothing"
+            hint = (
+                f"Decorrelate {written_model(model)} instead of removing it; if nothing of others is below, have the library "
+                "mend the tree"
+            )
+        yield Warning(
+            f"{done} of the tree {model._meta.label}, and no receiver of edna.signals.before_commit mends it: {unless}.",
+            hint=f"{hint}, in a receiver of edna.signals.before_commit with sender={written_model(trees.table_of_places(model))}.",
+            obj=name_of(disguise),
+            id="edna.W208",
+        )
+
+
+def _moves(step: Transformation) -> bool:
+    """Whether it changes what a row of a tree is below of."""
+    columns = (coverage.column_of_object(step.model, name) for name in getattr(step, "set", ()))
+    targets = [column.related_model for column in columns if column is not None]
+    return any(isinstance(target, type) and same_table(target, step.model) for target in targets)
 
 
 def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: type[Model]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.db.models import Model
 
-from edna import coverage, personal, registry
+from edna import coverage, personal, registry, trees
 from edna.coverage import Relation, same_table, tables_of_object
 from edna.naming import written_model
 from edna.personal import Looks
@@ -103,6 +103,10 @@ def _renamed(draft: Draft, step: Decorrelate) -> list[str]:
         paragraphs.append(
             f"{obstacle.label} ({on_delete_of(obstacle)}) needs these rows or what hangs on them: they stay and lose their "
             "owner's name alone."
+        )
+    elif trees.places(step.model) and not trees.is_linked(step.model):
+        paragraphs.append(
+            f"Tree: rows of others may be below ({', '.join(trees.places(step.model))}), so the row stays and loses its owner's name alone."
         )
     else:
         said = sorted({on_delete_of(each) for each in _relations(step.model, [field.name for field in names])})

@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.contenttypes.fields import GenericRelation
 from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 
-from edna import coverage, personal
+from edna import coverage, personal, trees
 from edna.checks.terms import cannot_stay_away, rights_of, without
 from edna.coverage import Relation, in_key, tables_of_object
 from edna.naming import hidden_in
@@ -74,6 +74,8 @@ def _owned(draft: Draft, model: type[Model], relations: list[Relation], *, accou
         for relation in [each for each in staying if each.field.null and not in_key(each.field)]:
             staying.remove(relation)
             yield Modify(model, relation.field.name, set={relation.field.name: None})
+    elif going and trees.places(model) and not trees.is_linked(model):
+        going, staying = [], [*going, *staying]
     elif going and (obstacle := _obstacle(draft, model)):
         draft.obstacles[model] = obstacle
         going, staying = [], [*going, *staying]

@@ -40,6 +40,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-write-a-disguise.md",
         "docs/howto-rest-framework.md",
         "docs/howto-allauth.md",
+        "docs/howto-trees.md",
         "docs/howto-test-your-disguises.md",
         "docs/low-level.md",
         "docs/references.md",

@@ -384,6 +384,64 @@ def test_without_receivers_nothing_is_computed(
 def test_the_signals_are_easy_to_import() -> None:
     assert edna.signals is signals
     assert set(signals.__all__) == {
-        "disguised", "file_deleted", "file_written", "job_ready", "measured", "request_counted", "revealed",
+        "before_commit", "disguised", "file_deleted", "file_written", "job_ready", "measured", "request_counted", "revealed",
         "rows_changed", "rows_removed", "rows_restored",
     }  # fmt: skip
+
+
+# Before the commit
+
+
+@pytest.fixture
+def mended() -> Iterator[list[Any]]:
+    """What a receiver of `before_commit` was told, and how many answers it found; it writes to a row that no disguise is about."""
+    told: list[Any] = []
+
+    def mend(sender: Any, name: str, keys: tuple[Any, ...], using: str, **_: Any) -> None:
+        there = Answer.objects.using(using)
+        told.append((name, set(keys), there.filter(pk__in=keys).count()))
+        Question.objects.using(using).update(text=f"{there.count()} answers")
+
+    signals.before_commit.connect(mend, sender=Answer)
+    yield told
+    signals.before_commit.disconnect(mend, sender=Answer)
+
+
+def test_whoever_completes_rows_is_asked_inside_of_the_transaction(bea: Student, mended: list[Any]) -> None:
+    """Once for each model, whatever was done with its rows, and when everything else is written."""
+    answers, everything = set(answers_of(bea.user)), Answer.objects.count()
+    receipt = bea.disguise(DELETE)
+    assert mended == [(DELETE, answers, 0)]
+    assert set(Question.objects.values_list("text", flat=True)) == {f"{everything - len(answers)} answers"}
+    mended.clear()
+    assert bea.reveal(receipt).complete
+    assert mended == [(DELETE, answers, len(answers))]
+    mended.clear()
+    bea.disguise("test.twice")
+    assert mended == [("test.twice", answers, len(answers))]
+
+
+def test_who_cannot_complete_rows_refuses_all_of_it(bea: Student) -> None:
+    """Half of a tree is worse than none: the disguise, and the reveal, have not happened."""
+
+    def refuse(**_: Any) -> None:
+        raise RuntimeError("the tree is broken")
+
+    def dump() -> list[Any]:
+        return list(Answer.objects.order_by("pk").values())
+
+    before = dump()
+    receipt = None
+    for _ in range(2):
+        signals.before_commit.connect(refuse, sender=Answer)
+        try:
+            with pytest.raises(RuntimeError):
+                bea.reveal(receipt) if receipt else bea.disguise(DELETE)
+        finally:
+            signals.before_commit.disconnect(refuse, sender=Answer)
+        assert dump() == (
+            before if receipt is None else [answer for answer in before if answer["author_id"] != bea.user.pk]
+        )
+        receipt = receipt or bea.disguise(DELETE)
+    assert bea.reveal(receipt).complete
+    assert dump() == before

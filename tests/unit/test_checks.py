@@ -33,6 +33,7 @@ from edna import (
     placeholders,
     registry,
     schedules,
+    signals,
 )
 from edna.checks.without_operations import TABLES as TABLES_OF_OPERATIONS
 from edna.operations.models import LastRun
@@ -54,6 +55,7 @@ from tests.unit.checks_app.models import (
     Nickname,
     NullPin,
     Officer,
+    Outline,
     Person,
     Pin,
     Place,
@@ -66,6 +68,7 @@ from tests.unit.checks_app.models import (
     Stranger,
     Table,
     TaggedItem,
+    Thread,
     Till,
     UnsignedThing,
     Visit,
@@ -446,6 +449,17 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Remove(Person), Modify(Remark, owner="author", set={"author": None, "author_email": ""})),
         spec(Remove(Person), Modify(Remark, owner="author", set={"author": None, **ANONYMOUS})),
     ),
+    "tree by path": ("W208", spec(Remove(Outline, owner="author")), spec(Decorrelate(Outline, owner="author"))),
+    "tree of nested sets": (
+        "W208",
+        spec(Remove(Thread, owner="author"), Modify(Thread, owner="parent__author", set={"parent": None})),
+        spec(Decorrelate(Thread, owner="author"), Modify(Thread, owner="author", set={"author": None})),
+    ),
+    "tree of nested sets whose rows move": (
+        "W208",
+        spec(Modify(Thread, owner="author", set={"parent": None})),
+        spec(Decorrelate(Thread, owner="author")),
+    ),
     "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
     "generic key, covered for another owner": (
         "W205",
@@ -640,6 +654,23 @@ def test_hint_for_the_table_of_rights_ends_them(run: Run) -> None:
 def test_hint_for_emptied_rows_is_the_code_that_is_missing(run: Run) -> None:
     hint = message(run(spec(Remove(Person))), "W207").hint
     assert 'Modify(Remark, owner="author", set={"author_email": "", "author_name": None})' in hint
+
+
+def test_a_tree_that_somebody_mends_is_no_matter(run: Run) -> None:
+    """What says that a library's columns are seen to is a receiver of `before_commit` for the table that has them."""
+    disguise = spec(Remove(Outline, owner="author"))
+    found = message(run(disguise), "W208")
+    assert "only path, depth, numchild say what is below" in found.msg
+    assert "Decorrelate Outline instead" in str(found.hint)
+
+    def mend(**_: Any) -> None: ...
+
+    signals.before_commit.connect(mend, sender=Outline)
+    try:
+        edna.unregister(disguise)
+        assert "W208" not in ids(run(disguise))
+    finally:
+        signals.before_commit.disconnect(mend, sender=Outline)
 
 
 def test_hint_writes_the_condition_along_the_relation(run: Run) -> None:

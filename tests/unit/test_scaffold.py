@@ -111,6 +111,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(SwapNote, owner=["swap__giver", "swap__taker"])': "Cascade: it goes with its Swap.",
         'Decorrelate(Branch, owner="patron")': "Tree: rows of others hang below (draft_app.Branch.parent)",
         'Decorrelate(Chain, owner="patron")': "Tree: ",
+        'Decorrelate(Outline, owner="patron")': "Tree: rows of others may be below (path, depth, numchild)",
         'Modify(Entry, owner="parent__folder__patron", set={"parent": None})': "moves to the top",
         'Decorrelate(Loan, owner="patron")': "Kept by the site (PROTECT)",
         'Modify(Loan, owner="patron", set={"email": ""})': "what would still say whose they were",

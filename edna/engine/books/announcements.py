@@ -1,7 +1,7 @@
-"""Tells the application, once all is committed, which rows of which models a disguise or a reveal touched.
+"""Tells the application which rows of which models a disguise or a reveal touched: once all is committed, or just before.
 
 One signal for each model and kind, with primary keys only. What nobody listens to is neither collected nor computed. Keys are
-collected raw while the work is done, and become Python values afterwards, when no lock is held any more.
+collected raw while the work is done, and become Python values when they are sent: mostly when no lock is held any more.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _KINDS = {
     Modified: signals.rows_changed,
     Decorrelated: signals.rows_changed,
 }
+#: Whoever listens to one of these has to be told which rows were touched.
+_TOLD = (*dict.fromkeys(_KINDS.values()), signals.before_commit)
 
 
 @dataclass
@@ -41,8 +43,7 @@ class News:
 
     def note(self, signal: Announcement, table: Table, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Rows of ``table`` that hold the values of ``names``, the primary key's among them."""
-        # The quick question first: usually nobody listens to anything.
-        if signal.receivers and signal.has_listeners(table.model):
+        if _heard(signal, table.model) or _heard(signals.before_commit, table.model):
             _, keys = self.touched.setdefault((id(signal), table), (signal, {}))
             positions = [names.index(name) for name in table.key_names]
             keys |= dict.fromkeys(tuple(row[position] for position in positions) for row in rows)
@@ -58,7 +59,7 @@ class News:
     def note_undone(self, batch: Changed, table: Table, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of a change that have their old values again: key and old values. The key may be one of them."""
         names = (*batch.key, *batch.columns)
-        found = list(rows) if signals.rows_changed.receivers or signals.rows_removed.receivers else []
+        found = list(rows) if any(signal.receivers for signal in _TOLD) else []
         if set(batch.key).isdisjoint(batch.columns):
             self.note(signals.rows_changed, table, names, found)
             return
@@ -68,17 +69,37 @@ class News:
         self.note(signals.rows_removed, table, batch.key, [row[: len(batch.key)] for row in found])
 
     def send(self, name: str, *, using: str) -> None:
-        """Send it all once the transaction is committed; nothing if it is not."""
-        found = [(signal, table, list(keys)) for (_, table), (signal, keys) in self.touched.items() if keys]
+        """Ask those who complete the rows, here and now; send the rest once the transaction is committed, and not if it is not."""
+        self._complete(name, using=using)
+        found = [
+            (signal, table, list(keys))
+            for (_, table), (signal, keys) in self.touched.items()
+            if keys and _heard(signal, table.model)
+        ]
         if found:
             _after_commit(lambda: _send_rows(name, found, using=using), using=using)
+
+    def _complete(self, name: str, *, using: str) -> None:
+        """Not robust: whoever cannot make the rows whole refuses all of it."""
+        together: dict[Table, dict[Row, None]] = {}
+        for (_, table), (_, keys) in self.touched.items() if signals.before_commit.receivers else ():
+            together.setdefault(table, {}).update(keys)
+        for table, keys in together.items():
+            if keys and _heard(signals.before_commit, table.model):
+                told = tuple(_python_keys(table, list(keys), using=using))
+                signals.before_commit.send(sender=table.model, name=name, keys=told, using=using)
+
+
+def _heard(signal: Announcement, model: type[Model]) -> bool:
+    # The quick question first: usually nobody listens to anything.
+    return bool(signal.receivers) and signal.has_listeners(model)
 
 
 def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, whole: bool, using: str) -> None:
     """Tell what executing ``plan`` did, and if that was the ``whole`` disguise, to whom; ``moved`` are rows whose primary key it
     has changed, by the former one."""
     news = News()
-    if any(signal.receivers for signal in _KINDS.values()):
+    if any(signal.receivers for signal in _TOLD):
         for step in plan.steps:
             if step.operation in _KINDS and step.rows and not step.on_paper:
                 _note(news, step, moved.get(step.table.model, {}))
@@ -121,11 +142,16 @@ def _after_commit(send: Any, *, using: str) -> None:
 
 def _send_rows(name: str, found: Sequence[tuple[Announcement, Table, list[Row]]], *, using: str) -> None:
     for signal, table, keys in found:
-        columns = [
-            raw.python_values(column, values, using=using)
-            for column, values in zip(table.key, zip(*keys, strict=True), strict=True)
-        ]
-        _send(signal, table.model, name, columns[0] if len(columns) == 1 else zip(*columns, strict=True))
+        _send(signal, table.model, name, _python_keys(table, keys, using=using))
+
+
+def _python_keys(table: Table, keys: Sequence[Row], *, using: str) -> Iterable[Any]:
+    """As instances have them."""
+    columns = [
+        raw.python_values(column, values, using=using)
+        for column, values in zip(table.key, zip(*keys, strict=True), strict=True)
+    ]
+    return columns[0] if len(columns) == 1 else zip(*columns, strict=True)
 
 
 def _send(signal: Announcement, sender: type[Model], name: str, keys: Iterable[Any]) -> None:

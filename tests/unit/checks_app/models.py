@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -259,3 +260,25 @@ class Member(Party):
 
 class MemberThing(Table):
     owner = models.ForeignKey(Member, models.CASCADE)
+
+
+class Outline(Table):
+    """A tree by path, as a library keeps it."""
+
+    author = models.ForeignKey(Person, models.SET_NULL, null=True)
+    path = models.CharField(max_length=255, unique=True)
+    depth = models.PositiveIntegerField()
+    numchild = models.PositiveIntegerField(default=0)
+
+
+class Thread(Table):
+    """Nested sets beside a foreign key, under names of the site's own."""
+
+    author = models.ForeignKey(Person, models.SET_NULL, null=True)
+    parent = models.ForeignKey("self", models.CASCADE, null=True)
+    begin = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    root = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+
+    _mptt_meta = SimpleNamespace(left_attr="begin", right_attr="end", tree_id_attr="root", level_attr="height")

@@ -203,5 +203,14 @@ class Counter(Table):
     folder = models.ForeignKey(Folder, models.DO_NOTHING, db_constraint=False)
 
 
+class Outline(Table):
+    """A tree of everybody's, by path: no foreign key says what is below."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    path = models.CharField(max_length=255, unique=True)
+    depth = models.PositiveIntegerField()
+    numchild = models.PositiveIntegerField(default=0)
+
+
 class Team(Table):
     members = models.ManyToManyField(Patron)
