@@ -11,7 +11,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from apps.showcase.forms import BackForm, NewPasswordForm, RecoverForm, RecoveryCodeField, password_field
+from apps.showcase.forms import BackForm, FinalForm, NewPasswordForm, RecoverForm, RecoveryCodeField, password_field
 
 from . import reviews
 from .auth import identifier
@@ -105,6 +105,10 @@ class KeyForm(forms.Form):
         if code := data.get("recovery_code"):
             return {"recovery_code": code}
         return {"identifier": identifier(data["email"]), "password": data["password"]}
+
+
+class GiveUpForm(KeyForm, FinalForm):
+    field_order = ("email", "password", "recovery_code", "final")
 
 
 class OpenForm(KeyForm):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
@@ -61,9 +63,11 @@ def reveal_all(
     new_email: str = "",
     password: str = "",
     address: str = "",
+    accept: Any = (),
 ) -> edna.Outcome:
     """Undo disguises one after the other, all or nothing; one outcome for all. With ``new_email`` the account comes back under that address
-    if its own is taken. With a password, that holds for the login and for the key (``address`` as for `set_password`).
+    if its own is taken. With a password, that holds for the login and for the key (``address`` as for `set_password`). ``accept`` is given
+    up if it cannot come back.
 
     A disguise that was applied twice, or after somebody had left, has many receipts: the person's, and one for each placeholder that stood
     for them. `history` has them in the order in which they are to be undone.
@@ -72,20 +76,30 @@ def reveal_all(
         RevealRefused: a conflict of interest cannot be put back where it was, so its owner does not come back either: without it they
             would see the paper. (One whose paper is gone, or that was deleted meanwhile, keeps nobody away.)
     """
+    work = partial(
+        _reveal_all, receipts, unlocked, new_email=new_email, password=password, address=address, accept=accept
+    )
     for pause in (0.05, 0.1, 0.2, 0.4):
         try:
-            return _reveal_all(receipts, unlocked, new_email=new_email, password=password, address=address)
+            return work()
         except edna.errors.DatabaseBusy:
             # edna does not run again what is part of our transaction.
             time.sleep(pause * random.uniform(0.5, 1.5))
-    return _reveal_all(receipts, unlocked, new_email=new_email, password=password, address=address)
+    return work()
 
 
 @sensitive_variables()
 def _reveal_all(
-    receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked, *, new_email: str, password: str, address: str
+    receipts: Sequence[edna.Receipt],
+    unlocked: edna.Unlocked,
+    *,
+    new_email: str,
+    password: str,
+    address: str,
+    accept: Any,
 ) -> edna.Outcome:
     together = edna.Outcome()
+    waiting: dict[edna.Receipt, list[edna.Held]] = {}
     overrides = {"hotcrp_sim.contactinfo.email": new_email} if new_email else {}
     with transaction.atomic():
         for receipt in receipts:
@@ -96,8 +110,13 @@ def _reveal_all(
                     raise
                 continue  # one of several, of a placeholder that has gone with an earlier one
             together.include(outcome)
+            waiting[receipt] = outcome.held
         if any(row.model == "hotcrp_sim.paperconflict" and row.reason in _IN_THE_WAY for row in together.held):
             raise edna.errors.RevealRefused("A conflict of interest cannot be put back.", outcome=together)
+        # Only now: nobody gives up the conflict that keeps them away.
+        for receipt in [receipt for receipt, held in waiting.items() if held and accept]:
+            together.held = [row for row in together.held if row not in waiting[receipt]]
+            together.include(edna.reveal(receipt, unlocked, accept=accept))
         account = edna.principal(unlocked) if password else None
         if isinstance(account, ContactInfo):
             # With the address that it has now: its own may have been free after all.

@@ -34,5 +34,6 @@ urlpatterns = [
     path("disguised/", disguised.disguised, name="disguised"),
     path("disguised/review/", disguised.edit_review, name="disguised-review"),
     path("disguised/reclaim/", disguised.reclaim, name="reclaim"),
+    path("disguised/give-up/", disguised.give_up, name="give-up"),
     path("disguised/finish/", disguised.finish, name="finish"),
 ]

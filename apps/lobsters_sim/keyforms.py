@@ -11,6 +11,7 @@ from django.core.validators import RegexValidator
 
 from apps.showcase.forms import (
     BackForm,
+    FinalForm,
     NewPasswordForm,
     PasswordForm,
     RecoverForm,
@@ -95,6 +96,10 @@ class KeyForm(forms.Form):
 class ReclaimForm(KeyForm):
     # The receipt travels in the page and back, never in a URL or a session.
     receipt = forms.CharField(widget=forms.HiddenInput, max_length=1000)
+
+
+class GiveUpForm(KeyForm, FinalForm):
+    field_order = ("username", "password", "recovery_code", "final")
 
 
 class OtherNameField(NewUsernameField):

@@ -90,5 +90,6 @@ urlpatterns = [
     path("finish", disguises.finish, name="finish"),
     path("disguised", disguises.disguised, name="disguised"),
     path("disguised/reclaim", disguises.reclaim, name="reclaim"),
+    path("disguised/give-up", disguises.give_up, name="give-up"),
     path("disguised/edit", disguises.edit, name="edit-disguised"),
 ]

@@ -83,6 +83,15 @@ class ChangePasswordForm(PasswordForm, NewPasswordForm):
         return self._user
 
 
+class FinalForm(forms.Form):
+    """Said beside the key: mixed into the form that asks for it."""
+
+    final = forms.BooleanField(
+        label="I know that this is final, and that nobody can bring it back.",
+        error_messages={"required": "Tick this box if you want to give it up. Nothing was changed."},
+    )
+
+
 class ConfirmForm(forms.Form):
     """Typing a given phrase, before something that cannot be undone by the one who does it."""
 

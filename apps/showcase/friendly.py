@@ -74,6 +74,11 @@ _REASONS: Mapping[edna.Reason, str] = {
 }
 
 
+def what(label: str) -> str:
+    """``what("websubmit.answer")`` is "Answer"."""
+    return str(apps.get_model(label)._meta.verbose_name).capitalize()
+
+
 def count(rows: int, label: str) -> str:
     """``count(2, "websubmit.answer")`` is "2 answers"."""
     meta = apps.get_model(label)._meta
@@ -120,12 +125,12 @@ class Words:
         # Of one row two things may be held for the same reason.
         rows_held = dict.fromkeys((row.model, str(row.pk), row.reason) for row in held)
         reasons = Counter((model, reason) for model, _, reason in rows_held)
-        words = {**_REASONS, **self.reasons}
+        return [f"{count(rows, model)}: {self.why(reason)}" for (model, reason), rows in reasons.items()]
+
+    def why(self, reason: edna.Reason) -> str:
+        """The end of a sentence that says why something could not come back."""
         unknown = "it cannot be brought back as things are. Please tell {helpers}."
-        return [
-            f"{count(rows, model)}: {words.get(reason, unknown).format(helpers=self.helpers)}"
-            for (model, reason), rows in reasons.items()
-        ]
+        return {**_REASONS, **self.reasons}.get(reason, unknown).format(helpers=self.helpers)
 
     def outcome(self, outcome: edna.Outcome) -> dict[str, list[str] | bool | str]:
         """What a page about a reveal shows."""

@@ -17,15 +17,14 @@ from django.contrib.auth import login, update_session_auth_hash
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 
 import edna
 
 from .forms import BackForm, ChangePasswordForm, PasswordForm, RecoverForm
-from .friendly import Words
-from .keys import Keys
+from .giving_up import GivingUp
 from .passwords import set_password
 
 #: Where the session has the word under which the browser keeps a code that nobody has put away yet.
@@ -51,20 +50,13 @@ class NeedsField(Exception):
         self.field = field
 
 
-class WaysBack:
+class WaysBack(GivingUp):
     """The ways back into the accounts of one application."""
 
-    namespace: ClassVar[str]
-    #: Where its templates lie, and what its name is.
-    folder: ClassVar[str]
+    #: What its name is.
     called: ClassVar[str]
-    #: The name of the page on which who is logged in begins.
-    start: ClassVar[str]
     #: What `login` must be told about somebody whom no backend has authenticated.
     backend: ClassVar[str]
-    #: How its keys are found, of an application that has no way of its own.
-    keys: ClassVar[Keys]
-    words: ClassVar[Words]
     return_form: ClassVar[type[BackForm]]
     recover_form: ClassVar[type[RecoverForm]]
     #: What to say when somebody else has the name by now, and when nobody is away.
@@ -72,9 +64,6 @@ class WaysBack:
     already_here: ClassVar[str]
 
     # What an application says
-
-    def show(self, request: HttpRequest, page: str, context: dict[str, Any]) -> HttpResponse:
-        return render(request, f"{self.folder}/{page}", context)
 
     def departure(self, unlocked: edna.Unlocked, given: str) -> edna.Receipt | None:
         """The receipt of what took the account of this key away: the given one, or the one that the key finds. None if it is here.
@@ -134,7 +123,7 @@ class WaysBack:
                 if receipt is not None:
                     outcome = self.bring_back(receipt, unlocked, name=form.name(), password=form.password(), form=form)
                     if not self.name_is_taken(outcome):
-                        return self._returned(request, edna.principal(unlocked), outcome, form)
+                        return self._returned(request, edna.principal(unlocked), receipt, outcome, form)
                     raise NeedsField("", self.taken)
                 account = edna.principal(unlocked)
                 if isinstance(form, RecoverForm):
@@ -152,14 +141,16 @@ class WaysBack:
             except ValidationError as error:
                 named = set(getattr(error, "error_dict", {}))
                 form.add_error(None, error if named and named <= set(form.fields) else error.messages)
-        return self._page(request, page, {"form": form})
+        return self.page(request, page, {"form": form})
 
     @sensitive_variables()
-    def _returned(self, request: HttpRequest, account: Any, outcome: edna.Outcome, form: Any) -> HttpResponse:
+    def _returned(
+        self, request: HttpRequest, account: Any, receipt: edna.Receipt, outcome: edna.Outcome, form: Any
+    ) -> HttpResponse:
         name = form.name()
         # Everything that the page asks for: Django's templates log all that they have when they miss something.
         context: dict[str, Any] = {
-            **self.words.outcome(outcome),
+            **self.about(outcome, [receipt]),
             "password_form": None,
             "logged_in": False,
             "why_not_logged_in": "",
@@ -172,7 +163,7 @@ class WaysBack:
             context["logged_in"] = not context["why_not_logged_in"]
             if form.by_code and not form.password():
                 context["password_form"] = self._password_form(form.cleaned_data["recovery_code"])
-        return self._page(request, "returned.html", context)
+        return self.page(request, "returned.html", context)
 
     @sensitive_variables()
     def _password_form(self, code: str) -> RecoverForm:
@@ -220,7 +211,7 @@ class WaysBack:
                 if not opens_key:
                     messages.warning(request, STILL_TWO)
                 return redirect(f"{self.namespace}:account")
-        return self._page(request, "change_password.html", {"form": form})
+        return self.page(request, "change_password.html", {"form": form})
 
     @sensitive_variables()
     def _change_key_password(self, request: HttpRequest, account: Any, *, old: str, new: str) -> bool:
@@ -249,7 +240,7 @@ class WaysBack:
                 form.add_error(None, self.words.explain(error))
             except edna.errors.EdnaError as error:
                 form.add_error(None, self.words.explain(error))
-        return self._page(request, "make_key.html", {"form": form})
+        return self.page(request, "make_key.html", {"form": form})
 
     # The recovery code
 
@@ -284,10 +275,6 @@ class WaysBack:
                 form.add_error(None, self.words.explain(error))
         return self._code_page(request, {"form": form})
 
-    def _page(self, request: HttpRequest, page: str, context: dict[str, Any]) -> HttpResponse:
-        """With what the shared templates ask for: ``folder`` and ``namespace`` lead to the application's own."""
-        return self.show(request, page, {**context, "folder": self.folder, "namespace": self.namespace})
-
     def _code_page(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         # Complete, for the same reason: what is missing would log the code.
         context = {
@@ -302,6 +289,6 @@ class WaysBack:
             "code_address": reverse(f"{self.namespace}:recovery-code"),
             "return_address": request.build_absolute_uri(reverse(f"{self.namespace}:recover")),
         }
-        response = self._page(request, "recovery_code.html", context)
+        response = self.page(request, "recovery_code.html", context)
         response.headers["Content-Security-Policy"] = POLICY
         return response

@@ -9,7 +9,15 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 
-from apps.showcase.forms import BackForm, LeaveForm, NewPasswordForm, RecoverForm, RecoveryCodeField, password_field
+from apps.showcase.forms import (
+    BackForm,
+    FinalForm,
+    LeaveForm,
+    NewPasswordForm,
+    RecoverForm,
+    RecoveryCodeField,
+    password_field,
+)
 
 from .models import Lecture, Question, User
 
@@ -87,6 +95,10 @@ class OpenForm(KeyForm):
 class ReclaimForm(KeyForm):
     # The receipt travels in the page and back, never in a URL or a session.
     receipt = forms.CharField(widget=forms.HiddenInput, max_length=500)
+
+
+class GiveUpForm(KeyForm, FinalForm):
+    field_order = ("password", "recovery_code", "final")
 
 
 class DeleteForm(LeaveForm):

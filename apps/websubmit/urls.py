@@ -28,6 +28,7 @@ urlpatterns = [
     path("anonymised/", lectures.anonymised, name="anonymised"),
     path("anonymised/edit/", lectures.edit_anonymised, name="anonymised-edit"),
     path("anonymised/reclaim/", lectures.reclaim, name="reclaim"),
+    path("anonymised/give-up/", lectures.give_up, name="give-up"),
     path("account/", account.account, name="account"),
     path("account/key/", account.make_key, name="make-key"),
     path("account/recovery-code/", account.recovery_code, name="recovery-code"),

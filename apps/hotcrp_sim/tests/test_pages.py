@@ -33,7 +33,7 @@ MEMBERS = ("papers", "account", "change-password", "recovery-code", "make-key", 
 COMMITTEE = ("preferences", "conflicts", "pc")
 CHAIRS = ("dashboard", "people", "anonymise")
 OF_A_PAPER = ("paper", "review", "comment", "assign", "unassign")
-ONLY_POSTED = ("logout", "comment", "assign", "unassign", "disguised-review", "reclaim")
+ONLY_POSTED = ("logout", "comment", "assign", "unassign", "disguised-review", "reclaim", "give-up")
 REVIEW = {
     "over_all_merit": "4",
     "reviewer_qualification": "3",

@@ -28,7 +28,7 @@ from ..forms import BringBackForm, ChosenReviewForm, FinishForm, KeyForm, OpenFo
 from ..models import REVIEW_TEXTS, ContactInfo, PaperConflict, PaperReview
 from ..policy import Conference, is_nameless
 from .guards import confidential, show
-from .waysback import prove_address
+from .waysback import WAYS_BACK, prove_address
 
 #: Reviews that the page has forms for.
 EDITABLE_AT_ONCE = 50
@@ -149,7 +149,7 @@ def reclaim(request: HttpRequest) -> HttpResponse:
                 receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]
                 outcome = keys.reveal_all(receipts, unlocked, **form.address())
                 if not is_taken(outcome.held, "hotcrp_sim.contactinfo", "email"):
-                    return show(request, "reclaimed.html", words.WORDS.outcome(outcome))
+                    return show(request, "reclaimed.html", WAYS_BACK.about(outcome, receipts))
                 form = BringBackForm(request.POST, asked=form.fields_for_a_name())
                 form.add_error(None, words.TAKEN)
         except NeedsField as needed:
@@ -160,6 +160,14 @@ def reclaim(request: HttpRequest) -> HttpResponse:
         except ValidationError as error:
             form.add_error(None, error.messages)
     return show(request, "reclaim.html", {"form": form})
+
+
+@confidential
+@require_POST
+@sensitive_variables()
+def give_up(request: HttpRequest) -> HttpResponse:
+    """Have erased what cannot come back, after a page that asks once more."""
+    return WAYS_BACK.give_up(request)
 
 
 @confidential

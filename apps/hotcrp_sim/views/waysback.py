@@ -15,7 +15,7 @@ from apps.showcase.waysback import NeedsField
 
 from .. import keys, mails
 from ..auth import identifier
-from ..forms import NewPasswordByCodeForm, ReturnForm
+from ..forms import GiveUpForm, NewPasswordByCodeForm, ReturnForm
 from ..words import FOREIGN, TAKEN, WORDS
 from .guards import BACKEND, show
 
@@ -43,6 +43,7 @@ class WaysBack(waysback.WaysBack):
     namespace = "hotcrp"
     folder, called = "hotcrp_sim", "this conference"
     start = "hotcrp:papers"
+    listing = "hotcrp:disguised"
     backend = BACKEND
     words = WORDS
     return_form, recover_form = ReturnForm, NewPasswordByCodeForm
@@ -55,6 +56,18 @@ class WaysBack(waysback.WaysBack):
 
     def show(self, request: HttpRequest, page: str, context: dict[str, Any]) -> HttpResponse:
         return show(request, page, context)
+
+    def own_receipt(self, text: str) -> edna.Receipt:
+        receipt = edna.Receipt.parse(text)
+        if not keys.belongs_here(receipt):
+            raise edna.errors.ReceiptUnknown("This receipt is of another application.")
+        return receipt
+
+    def key_form(self, request: HttpRequest, data: Any) -> GiveUpForm:
+        return GiveUpForm(data)
+
+    def reveal(self, receipt: edna.Receipt, unlocked: edna.Unlocked, *, accept: Any) -> edna.Outcome:
+        return keys.reveal_all([receipt], unlocked, accept=accept)
 
     def departure(self, unlocked: edna.Unlocked, given: str) -> edna.Receipt | None:
         if given:

@@ -192,13 +192,22 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
-            outcome = edna.reveal(keys.KEYS.own_receipt(form.cleaned_data["receipt"]), unlocked)
+            receipt = keys.KEYS.own_receipt(form.cleaned_data["receipt"])
+            outcome = edna.reveal(receipt, unlocked)
             if name_is_taken(outcome):
                 return redirect("lobsters:return")
-            return render(request, "lobsters/reclaimed.html", WORDS.outcome(outcome))
+            return render(request, "lobsters/reclaimed.html", WAYS_BACK.about(outcome, [receipt]))
         except edna.errors.EdnaError as error:
             form.add_error(None, WORDS.explain(error))
     return render(request, "lobsters/reclaim.html", {"form": form})
+
+
+@confidential
+@sensitive_variables()
+@require_POST
+def give_up(request: HttpRequest) -> HttpResponse:
+    """Have erased what cannot come back, after a page that asks once more."""
+    return WAYS_BACK.give_up(request)
 
 
 @confidential

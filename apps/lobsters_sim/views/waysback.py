@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpRequest
+
 import edna
 from apps.showcase import waysback
 
 from ..friendly import TAKEN, WORDS, name_is_taken
-from ..keyforms import NewPasswordByCodeForm, ReturnForm
+from ..keyforms import GiveUpForm, NewPasswordByCodeForm, ReturnForm
 from ..keys import KEYS
+from .guards import viewer_of
 
 BACKEND = "apps.lobsters_sim.auth.LobstersBackend"
 
@@ -18,6 +21,7 @@ class WaysBack(waysback.WaysBack):
     namespace = "lobsters"
     folder, called = "lobsters", "Lobsters"
     start = "lobsters:front"
+    listing = "lobsters:disguised"
     backend = BACKEND
     keys = KEYS
     words = WORDS
@@ -27,6 +31,9 @@ class WaysBack(waysback.WaysBack):
         "Your key is right, but its account is here. Just log in. "
         "If you have forgotten the password, set a new one with your recovery code."
     )
+
+    def key_form(self, request: HttpRequest, data: Any) -> GiveUpForm:
+        return GiveUpForm(viewer_of(request), data)
 
     def name_is_taken(self, outcome: edna.Outcome) -> bool:
         return name_is_taken(outcome)

@@ -17,10 +17,11 @@ import edna
 
 from ..answers import has_anonymous_answers, save_answers, texts_by_question
 from ..forms import AnonymisedAnswerForm, KeyForm, LectureAnswersForm, OpenForm, ReclaimForm
-from ..friendly import describe, describe_outcome, explain
+from ..friendly import describe, explain
 from ..keys import KEYS
 from ..models import Answer, Lecture, Question, User
 from .guards import confidential, member
+from .waysback import WAYS_BACK
 
 # A page of answers to edit; below the number of form fields that Django accepts at once.
 EDITABLE_AT_ONCE = 200
@@ -151,7 +152,16 @@ def reclaim(request: HttpRequest) -> HttpResponse:
         try:
             receipt = KEYS.own_receipt(form.cleaned_data["receipt"])
             outcome = edna.reveal(receipt, request.edna.unlock(**form.credentials()))
-            return render(request, "websubmit/reclaimed.html", describe_outcome(outcome))
+            return render(request, "websubmit/reclaimed.html", WAYS_BACK.about(outcome, [receipt]))
         except edna.errors.EdnaError as error:
             form.add_error(None, explain(error))
     return render(request, "websubmit/reclaim.html", {"form": form})
+
+
+@member
+@confidential
+@require_POST
+@sensitive_variables()
+def give_up(request: HttpRequest) -> HttpResponse:
+    """Have erased what cannot come back, after a page that asks once more."""
+    return WAYS_BACK.give_up(request)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpRequest
+
 import edna
 from apps.showcase import waysback
 
-from ..forms import NewPasswordByCodeForm, ReturnForm
+from ..forms import GiveUpForm, NewPasswordByCodeForm, ReturnForm
 from ..friendly import WORDS, address_is_taken
 from ..keys import KEYS
 
@@ -18,6 +20,7 @@ class WaysBack(waysback.WaysBack):
     namespace = "websubmit"
     folder, called = "websubmit", "WebSubmit"
     start = "websubmit:lectures"
+    listing = "websubmit:anonymised"
     backend = BACKEND
     keys = KEYS
     words = WORDS
@@ -30,6 +33,9 @@ class WaysBack(waysback.WaysBack):
         "Your key is right, but no deleted account belongs to it: it is here already. Just log in. "
         "If you have forgotten the password, set a new one with your recovery code."
     )
+
+    def key_form(self, request: HttpRequest, data: Any) -> GiveUpForm:
+        return GiveUpForm(data)
 
     def name_is_taken(self, outcome: edna.Outcome) -> bool:
         return address_is_taken(outcome.held)

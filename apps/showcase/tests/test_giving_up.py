@@ -1,0 +1,119 @@
+"""Whoever comes back, and lacks what others have deleted meanwhile, gives it up on a page: row by row, or all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+import edna
+from apps.hotcrp_sim.models import PaperReview
+from apps.lobsters_sim.models import Story
+from apps.showcase.tests.beas import KEYS, PASSWORD, Bea, text_of
+from apps.showcase.tests.tables import thief
+from apps.showcase.tests.test_ways_back import by_password, key_of, page
+from apps.websubmit.models import Question
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+#: What the staff of each application delete while Bea is away, and what of hers cannot come back then.
+DELETED: dict[str, tuple[Any, list[str]]] = {
+    "websubmit": (Question, ["websubmit.answer/reference_missing"]),
+    "lobsters": (Story, ["lobsters_sim.story/row_missing", "lobsters_sim.savedstory/reference_missing"]),
+    "hotcrp": (PaperReview, ["hotcrp_sim.paperreview/row_missing"]),
+}
+
+
+@pytest.fixture(params=KEYS)
+def bea(request: Any, beas: dict[str, Bea]) -> Bea:
+    found: Bea = beas[request.param]
+    return found
+
+
+def come_back(bea: Bea, client: Client) -> Any:
+    """Away, and back, with something deleted in between."""
+    bea.leave()
+    DELETED[key_of(bea)][0].objects.all().delete()
+    answer = client.post(page(bea, "return"), by_password(bea))
+    assert "What could not come back yet" in text_of(answer)
+    return answer
+
+
+def waiting(bea: Bea) -> list[edna.HistoryEntry]:
+    with bea.unlock() as unlocked:
+        return edna.history(unlocked)
+
+
+def test_row_by_row_after_a_page_that_says_that_it_is_final(bea: Bea) -> None:
+    """Without the key nothing is given up, nor without the word that it is final; what is given up waits no more."""
+    client = Client()
+    answer = come_back(bea, client)
+    names = [line.name.rpartition("/")[0] for line in answer.context["lines"]]
+    assert sorted(names) == sorted(DELETED[key_of(bea)][1])
+    form = {"receipt": answer.context["held_receipts"], "row": [line.name for line in answer.context["lines"]]}
+
+    asked = client.post(page(bea, "give-up"), {**form, "which": "ticked"})
+    assert "This is final." in text_of(asked)
+    assert asked.context["chosen"] == form["row"]
+    credentials = {**by_password(bea), "confirmed": "yes", "which": "ticked", **form}
+    for missing, sentence in [
+        ({"password": "wrong", "final": "on"}, "does not open a key here"),
+        ({}, "Tick this box if you want to give it up."),
+    ]:
+        refused = client.post(page(bea, "give-up"), {**credentials, **missing})
+        assert sentence in text_of(refused)
+        assert refused.context["chosen"] == form["row"]
+    assert waiting(bea)
+
+    done = client.post(page(bea, "give-up"), {**credentials, "final": "on"})
+    assert "Nothing waits for you any more." in text_of(done)
+    assert len(done.context["given_up"]) == len(form["row"])
+    assert waiting(bea) == []
+    for secret in (PASSWORD, form["receipt"][0]):
+        assert secret not in thief()
+        assert secret not in str(dict(client.session))
+
+
+def test_all_of_it(bea: Bea) -> None:
+    client = Client()
+    answer = come_back(bea, client)
+    form = {"receipt": answer.context["held_receipts"], "which": "all"}
+    assert "everything that cannot come back now" in text_of(client.post(page(bea, "give-up"), form))
+    done = client.post(page(bea, "give-up"), {**form, **by_password(bea), "confirmed": "yes", "final": "on"})
+    assert "Nothing waits for you any more." in text_of(done)
+    assert waiting(bea) == []
+
+
+def test_what_is_not_ticked_goes_on_waiting(beas: dict[str, Bea]) -> None:
+    bea, client = beas["lobsters"], Client()
+    answer = come_back(bea, client)
+    story = next(line.name for line in answer.context["lines"] if "story/row" in line.name)
+    form = {**by_password(bea), "confirmed": "yes", "final": "on", "receipt": answer.context["held_receipts"]}
+    done = client.post(
+        page(bea, "give-up"), {**form, "which": "ticked", "row": [story, "forged", "no.model/changed/1"]}
+    )
+    assert done.context["given_up"] == ["1 story"]
+    assert [line.what for line in done.context["lines"]] == ["Saved story"]
+    assert [entry.counts for entry in waiting(bea)] == [{"lobsters_sim.savedstory": 1}]
+
+
+def test_nothing_is_given_up_that_somebody_else_has_sent(beas: dict[str, Bea]) -> None:
+    """The form is protected as any other, and has no address that does it by itself."""
+    bea = beas["lobsters"]
+    client = Client(enforce_csrf_checks=True)
+    bea.leave()
+    form = {**by_password(bea), "confirmed": "yes", "final": "on", "which": "all", "receipt": ["edna1:x"]}
+    assert client.post(page(bea, "give-up"), form).status_code == 403
+    assert client.get(page(bea, "give-up")).status_code == 405
+    assert "Nothing was ticked" in text_of(Client().post(page(bea, "give-up"), {"which": "ticked"}))
+
+
+def test_whoever_has_not_their_account_back_gives_up_nothing(beas: dict[str, Bea]) -> None:
+    """A row of an account that somebody else's name keeps away: what belongs to it waits for it."""
+    giving_up = edna.Held("websubmit.answer", 1, edna.Reason.REFERENCE_MISSING)
+    account = edna.Held("websubmit.user", 7, edna.Reason.UNIQUE_TAKEN, "email")
+    from apps.websubmit.views.waysback import WAYS_BACK
+
+    assert WAYS_BACK.offer([], [giving_up])["can_give_up"]
+    assert not WAYS_BACK.offer([], [account, giving_up])["can_give_up"]
