@@ -25,12 +25,14 @@ from django.db.models import (
     Expression,
     Field,
     ForeignKey,
+    JSONField,
     Model,
     Q,
     TimeField,
 )
 from django.utils.dateparse import parse_date, parse_datetime
 
+from edna import json_keys
 from edna.errors import InvalidParameters, SpecError
 from edna.placeholders import Placeholder, as_placeholder, constant, null
 
@@ -139,7 +141,11 @@ class Remove(_Owned):
 
 @dataclass(frozen=True, eq=False)
 class Modify(_Owned):
-    """Replace column values by placeholders. A row with several owners is modified for the first of them that is meant."""
+    """Replace column values by placeholders. A row with several owners is modified for the first of them that is meant.
+
+    ``set`` names columns, or single keys of JSON columns as lookups write them: ``{"meta__author__name": "[deleted]"}``. A number is a
+    position, where it meets a list. A document that has no such key stays as it is.
+    """
 
     set: Mapping[str, Placeholder | Any] = field(default_factory=dict)
     where: Q | None = None
@@ -343,12 +349,16 @@ def _parse_bool(text: str) -> bool | None:
 
 
 def model_field(model: type[Model], name: str) -> Field[Any, Any]:
-    """The concrete field called ``name``.
+    """The concrete field called ``name``, or the JSON column of which it names a single key.
 
     Raises:
         django.core.exceptions.FieldDoesNotExist
     """
-    column = model._meta.get_field(name)
+    column = model._meta.get_field(json_keys.column(name))
     if not isinstance(column, Field):
         raise SpecError(f"{model._meta.label}.{name} is a relation from elsewhere, not a column of this table.")
+    if json_keys.is_key(name) and not isinstance(column, JSONField):
+        raise SpecError(
+            f"{model._meta.label}.{name} is no key of a JSON column: {column.name} is a {type(column).__name__}."
+        )
     return column

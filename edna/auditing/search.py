@@ -13,7 +13,7 @@ from django.apps import apps
 from django.core.files.storage import FileSystemStorage, Storage
 from django.db.models import FileField
 
-from edna import registry
+from edna import json_keys, registry
 from edna.auditing import reading
 from edna.auditing.matching import Index, folded, needle
 from edna.auditing.values import Values, as_key
@@ -127,6 +127,8 @@ class _Search:
                     value = row[place]
                     if value is None or name in gone or (isinstance(value, int) and abs(value) < 10_000):
                         continue
+                    for single in (each for each in gone if each.startswith(name + json_keys.BETWEEN)):
+                        value = json_keys.written(value, single, "null", of=name)
                     if name == decode:
                         value = reading.session_content(value)
                     if found := self._index.found_in(value):

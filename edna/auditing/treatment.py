@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Field, Model, Q
 
-from edna import conditions, coverage, personal, registry
+from edna import conditions, coverage, json_keys, personal, registry
 from edna.errors import SpecError
 from edna.personal import Looks
 from edna.placeholders import Placeholder
@@ -41,7 +41,8 @@ class Act:
 
 @dataclass
 class Column:
-    """One column of a table. ``partly``: only in the rows that a step's condition means. ``why`` it is kept, if it is."""
+    """One column of a table. ``partly``: only in the rows that a step's condition means, or only under its ``keys``. ``why`` it is kept,
+    if it is."""
 
     field: Field[Any, Any]
     looks: Looks | None
@@ -50,6 +51,7 @@ class Column:
     how: str = ""
     why: str = ""
     on_purpose: bool = False
+    keys: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -58,7 +60,13 @@ class Column:
     def take(self, becomes: Becomes, how: str, *, partly: bool) -> None:
         """What a step does with it, unless an earlier one does so with all rows."""
         if self.becomes is Becomes.KEPT or (self.partly and not partly):
-            self.becomes, self.how, self.partly = becomes, how, partly
+            self.becomes, self.how, self.partly, self.keys = becomes, how, partly, ()
+
+    def take_key(self, key: str, how: str) -> None:
+        """What a step does with a single key of a document, unless one does so with more of it."""
+        if self.becomes is Becomes.KEPT or (self.keys and key not in self.keys):
+            self.how = "; ".join(filter(None, (self.how, f"{key} {how}")))
+            self.becomes, self.partly, self.keys = Becomes.CHANGED, True, (*self.keys, key)
 
 
 @dataclass
@@ -138,15 +146,17 @@ def _apply(step: Transformation, table: Table) -> None:
         for column in table.columns.values():
             column.take(Becomes.REMOVED, "with its row", partly=partly)
     elif isinstance(step, Modify):
-        placeholders = {
-            field.name: placeholder
-            for name, placeholder in step.placeholders.items()
-            if (field := _column(step.model, name)) is not None and field.model is table.model
-        }
-        for name, placeholder in placeholders.items():
-            table.columns[name].take(Becomes.CHANGED, in_words(placeholder, table.columns[name].field), partly=partly)
-        if placeholders:
-            table.acts.append(Act(Becomes.CHANGED, _whose(step), f"columns {', '.join(sorted(placeholders))}", where))
+        changes = {name: draw for name, draw in step.placeholders.items() if _stands_in(step.model, name, table)}
+        for name, placeholder in changes.items():
+            column = table.columns[json_keys.column(name)]
+            how = in_words(placeholder, column.field)
+            if json_keys.is_key(name):
+                column.take_key(_dotted(name.partition(json_keys.BETWEEN)[2]), how)
+            else:
+                column.take(Becomes.CHANGED, how, partly=partly)
+        if changes:
+            names = ", ".join(sorted(map(_dotted, changes)))
+            table.acts.append(Act(Becomes.CHANGED, _whose(step), f"columns {names}", where))
     elif step.column in table.columns:
         table.acts.append(Act(Becomes.DECORRELATED, _whose(step), _groups(step), where))
         table.columns[step.column].take(Becomes.DECORRELATED, _groups(step), partly=partly)
@@ -171,8 +181,10 @@ def _why_kept(table: Table) -> str:
     return "the row stays; what it refers to is gone"
 
 
-def _column(model: type[Model], name: str) -> Field[Any, Any] | None:
-    return next((column for column in model._meta.concrete_fields if column.name == name), None)
+def _stands_in(model: type[Model], name: str, table: Table) -> bool:
+    """Whether the column of that name is one of this table: with multi-table inheritance, parents' tables have some."""
+    column = json_keys.column(name)
+    return any(field.name == column and field.model is table.model for field in model._meta.concrete_fields)
 
 
 # In words
@@ -206,8 +218,12 @@ def _returning(step: Remove) -> str:
 def _groups(step: Decorrelate) -> str:
     if step.group_by is ALL:
         return "to one pseudoprincipal for all rows"
-    by = " and ".join(path.replace("__", ".") for path in step.group_paths)
+    by = " and ".join(map(_dotted, step.group_paths))
     return f"to a pseudoprincipal for each {by or 'row'}"
+
+
+def _dotted(path: str) -> str:
+    return path.replace("__", ".")
 
 
 def in_words(placeholder: Placeholder, column: Field[Any, Any]) -> str:

@@ -65,8 +65,12 @@ def remaining(treatments: list[Treatment]) -> list[Remaining]:
 
 
 def _in_part(treated: list[tuple[Treatment, Column]]) -> str:
-    names = [treatment.disguise.name for treatment, column in treated if column.becomes is not Becomes.KEPT]
-    return f"only in rows that a condition means, by {', '.join(names)}"
+    parts: dict[str, list[str]] = {}
+    for treatment, column in treated:
+        if column.becomes is not Becomes.KEPT:
+            where = f"under {', '.join(column.keys)}" if column.keys else "in rows that a condition means"
+            parts.setdefault(where, []).append(treatment.disguise.name)
+    return "; ".join(f"only {where}, by {', '.join(names)}" for where, names in parts.items())
 
 
 def _why(model: type[Model], treated: list[tuple[Treatment, Column]]) -> str:

@@ -14,10 +14,11 @@ from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CharField, Field, FileField, ForeignKey, GenericIPAddressField, JSONField, Model, TextField
 
-from edna import api, personal
+from edna import api, json_keys, personal
 from edna.auditing.matching import leaves, needle
 
-#: By the name of a table: its rows by their keys as text, each with the columns that are meant, or None for all.
+#: By the name of a table: its rows by their keys as text, each with the columns (or `meta__name`, a key of one) that are meant, or None
+#: for all.
 Rows = dict[str, dict[tuple[str, ...], set[str] | None]]
 
 
@@ -139,7 +140,11 @@ def _note(rows: Rows, model: type[Model], key: tuple[str, ...], columns: Iterabl
     if columns is None:
         known[key] = None
         return
-    names = {str(column.column) for name in columns if (column := _column(model, name)) is not None}
+    names = {
+        column.column + name.removeprefix(json_keys.column(name))
+        for name in columns
+        if (column := _column(model, name)) is not None
+    }
     before = known.get(key, set())
     known[key] = None if before is None else before | names
 
@@ -159,7 +164,7 @@ def _model(label: str) -> type[Model] | None:
 
 def _column(model: type[Model] | None, name: str) -> Field[Any, Any] | None:
     try:
-        column = model._meta.get_field(name) if model is not None else None
+        column = model._meta.get_field(json_keys.column(name)) if model is not None else None
     except FieldDoesNotExist:
         return None
     return column if isinstance(column, Field) else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ValidationError
-from django.db.models import DateField, Field, Model
+from django.db.models import DateField, Field, JSONField, Model
 
 from edna.coverage import unique_groups
 from edna.placeholders import Placeholder
@@ -67,6 +68,19 @@ def misfit(field: Field[Any, Any], placeholder: Placeholder) -> str | None:
         return f"is longer than its {field.max_length} characters"
     if field.unique and placeholder.unique and placeholder.make(field, None) == value:
         return "is always the same, because the column is too short for anything random"
+    return None
+
+
+def misfit_key(field: JSONField, placeholder: Placeholder) -> str | None:
+    """Why a value of this placeholder cannot stand under a key of a JSON column."""
+    if placeholder.name in ("call", "derived", "row"):
+        return None
+    if placeholder.reads_original:
+        return "is cut from a date, which JSON does not know"
+    try:
+        json.dumps(placeholder.make(field, None), cls=field.encoder)
+    except Exception:  # whatever it is, it would be raised while disguising
+        return "is no JSON, or cannot be drawn"
     return None
 
 

@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, Model, Q
 
-from edna import given_away
+from edna import given_away, json_keys
 from edna.checks.steps import column_of, name_of, usable_steps
 from edna.spec import Decorrelate, Disguise, Modify, Transformation
 
@@ -22,9 +22,13 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     changes: dict[tuple[type[Model], str], list[Transformation]] = {}
     for step in usable_steps(disguise):
         names = [step.column] if isinstance(step, Decorrelate) else list(step.set) if isinstance(step, Modify) else []
-        for field in filter(None, (column_of(step.model, name) for name in names)):
-            changes.setdefault((field.model, field.name), []).append(step)
-    for (model, name), steps in changes.items():
+        for name in names:
+            if field := column_of(step.model, json_keys.column(name)):
+                changes.setdefault((field.model, name), []).append(step)
+    for model, name in changes:
+        # What is around a key changes it, too.
+        others = ((key, found) for (other, key), found in changes.items() if other is model)
+        steps = list(dict.fromkeys(step for key, found in others if json_keys.holder(key, (name,)) for step in found))
         if any(not _exclude_each_other(first, second) for first, second in combinations(steps, 2)):
             yield Warning(
                 f"{len(steps)} steps change {model._meta.label}.{name}: in a row that more than one of them matches, only the "

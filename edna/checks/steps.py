@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
-from django.db.models import Field, ForeignKey, Model, Q, QuerySet
+from django.db.models import Field, ForeignKey, JSONField, Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.db.models.lookups import Lookup
 from django.db.models.sql import Query
 from django.utils.tree import Node
 
-from edna.checks.columns import check_columns
+from edna import json_keys
+from edna.checks.columns import check_columns, misfit_key
 from edna.checks.settings import principal_models
 from edna.coverage import in_key, kept, one_each, relations_to, same_table
 from edna.errors import SpecError
@@ -226,8 +227,10 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
         return
     columns: dict[Field[Any, Any], Any] = {}
     for name in step.set:
-        field = column_of(step.model, name)
-        if field is None:
+        field = column_of(step.model, json_keys.column(name))
+        if field is not None and json_keys.is_key(name):
+            yield from _key(step, name, field, what, obj)
+        elif field is None:
             yield Error(
                 f"{what}: {step.model._meta.label} has no column {name!r} that could be set, so the disguise cannot "
                 "be applied.",
@@ -250,6 +253,40 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
     for model in dict.fromkeys(field.model for field in columns):
         own = {field: draw for field, draw in columns.items() if field.model is model}
         yield from check_columns(model, own, what=what, obj=obj)
+
+
+def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:
+    """A single key of a JSON column."""
+    label = f"{step.model._meta.label}.{field.name}"
+    around = json_keys.holder(name.rpartition(json_keys.BETWEEN)[0], step.set)
+    if not isinstance(field, JSONField):
+        yield Error(
+            f"{what} sets {name!r}, but {label} is no JSONField and has no keys, so the disguise cannot be applied.",
+            hint="A path with __ names a key in a JSON column of the step's own model. Columns of other models take a step of their own.",
+            obj=obj,
+            id="edna.E112",
+        )
+    elif not all(name.split(json_keys.BETWEEN)):
+        yield Error(
+            f"{what} sets {name!r}, in which a key is empty, so the step changes nothing.",
+            hint='Join the keys with two underscores: set={"meta__author__name": ...}. A key that has two itself cannot be said.',
+            obj=obj,
+            id="edna.E112",
+        )
+    elif around is not None:
+        yield Error(
+            f"{what} sets {name!r} and {around!r}, which holds it: nobody ever sees the one of them.",
+            hint="Leave one of the two out.",
+            obj=obj,
+            id="edna.E112",
+        )
+    elif problem := misfit_key(field, step.placeholders[name]):
+        yield Error(
+            f"{what}: what it puts into {label} under {name!r} {problem}, so applying the disguise would fail.",
+            hint="Choose another placeholder.",
+            obj=obj,
+            id="edna.E302",
+        )
 
 
 def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: str) -> Iterator[CheckMessage]:

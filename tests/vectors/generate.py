@@ -403,6 +403,19 @@ def bag_cases() -> dict[str, Case]:
     values = bag(
         1, [[2, "sample.everything", "0001_initial", ["id"], ["column"], [[1, v, None] for v in VALUES.values()]]]
     )
+    keys = bag(
+        1,
+        [
+            [
+                2,
+                "sample.page",
+                "0001_initial",
+                ["id"],
+                ["meta__author__name"],
+                [[1, '"B\\u00e9a"', '"[gone]"'], [2, None, None]],
+            ]
+        ],
+    )
     speaks_for = pack(bag(2, SPEAKS_FOR_BATCHES))
     here, there = index(1, 0), index(1, 1)
     good = container(content(diff, at=here))
@@ -446,6 +459,11 @@ def bag_cases() -> dict[str, Case]:
         ),
         "bag-every-value-type": valid(
             container(content(pack(values), at=here)), values, "every type of value, as old values of a modification"
+        ),
+        "bag-json-keys": valid(
+            container(content(pack(keys), at=here)),
+            keys,
+            "a single key of a JSON column, in a document that has it and one that has not",
         ),
         "bag-no-batches": valid(container(content(pack(empty), at=here)), empty, "an empty bag"),
         "bag-speaks-for": valid(

@@ -13,6 +13,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field
 
+from edna import json_keys
 from edna.db.rows.binding import GIVEN, along_index, among, listed, most_parameters, packets, plain
 from edna.db.rows.tables import Row, Table
 
@@ -70,7 +71,7 @@ def _read(
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             rows += plain(cursor.fetchall(), connection)
-    return rows
+    return json_keys.taken(rows, names) if json_keys.any_of(names) else rows
 
 
 def take(

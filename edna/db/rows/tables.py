@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Field, ForeignKey, Model
+from django.db.models import Field, ForeignKey, JSONField, Model
+
+from edna import json_keys
 
 Row = tuple[Any, ...]
 
@@ -38,8 +41,17 @@ class Table:
         return tuple(f.name for f in links if f.target_field.model is self.model)
 
     def field(self, name: str) -> Field[Any, Any]:
-        column: Field[Any, Any] = self.model._meta.get_field(name)  # type: ignore[assignment]
+        """The column, also of a single key in it."""
+        column: Field[Any, Any] = self.model._meta.get_field(json_keys.column(name))  # type: ignore[assignment]
         return column
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """Those of ``names`` that are no column of the table, nor a key of a JSON column."""
+        return [name for name in names if name not in self.names and not self._has_key(name)]
+
+    def _has_key(self, name: str) -> bool:
+        column = json_keys.column(name)
+        return json_keys.is_key(name) and column in self.names and isinstance(self.field(column), JSONField)
 
 
 @functools.cache

@@ -13,14 +13,18 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from edna import json_keys
 from edna.db.packed import is_one_value, packed
 from edna.db.rows.binding import GIVEN, along_index, among, bindable, cast, listed, marks_for, one_key, packets
+from edna.db.rows.reading import read
 from edna.db.rows.tables import Row, Table
 
 
 def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str) -> None:
     """Set the named columns; each row is its key values followed by the new values. In columns that are ``kept``, None leaves a row
-    as it is."""
+    as it is. Of keys of JSON columns the documents are read first, and written as a whole."""
+    if json_keys.any_of(names):
+        names, rows = _with_documents(table, names, rows, using=using)
     connection = connections[using]
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
@@ -31,6 +35,26 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
             return
         for packet in packets(rows, connection):
             cursor.execute(*_Update(table, names, packet, kept, connection).statement())
+
+
+def _with_documents(
+    table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str
+) -> tuple[Sequence[str], Sequence[Row]]:
+    """The same as columns and rows of whole documents, of those rows that are there."""
+    width = len(table.key)
+    columns = tuple(dict.fromkeys(map(json_keys.column, names)))
+    places = [columns.index(json_keys.column(name)) for name in names]
+    # Locked, so that it is what the statement would write over, whatever the transaction has seen before.
+    there = read(table, (*table.key_names, *columns), [row[:width] for row in rows], lock=True, using=using)
+    found = {row[:width]: row[width:] for row in there}
+    whole: list[Row] = []
+    for row in rows:
+        if row[:width] in found:
+            values = list(found[row[:width]])
+            for place, name, value in zip(places, names, row[width:], strict=True):
+                values[place] = json_keys.written(values[place], name, value) if json_keys.is_key(name) else value
+            whole.append((*row[:width], *values))
+    return columns, whole
 
 
 def _of_one_row(table: Table, names: Sequence[str], kept: Collection[str], connection: BaseDatabaseWrapper) -> str:

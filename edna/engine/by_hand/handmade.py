@@ -17,7 +17,7 @@ from django.db import IntegrityError
 from django.db.models import ForeignKey, Model
 from django.utils import timezone
 
-from edna import registry, store
+from edna import json_keys, registry, store
 from edna.coverage import Relation, relations_to
 from edna.db import rows as raw
 from edna.db import transactions
@@ -247,7 +247,8 @@ class Session:
                 column = column_of(model, name)
                 if column in table_of(column.model).key:
                     raise SpecError(f"{model._meta.label}.{name} is a primary key, which a session does not change.")
-                by_table.setdefault(column.model, {})[column.name] = plain(column, value)
+                said = name if json_keys.is_key(name) else column.name
+                by_table.setdefault(column.model, {})[said] = plain(column, value)
             for owner, changed in by_table.items():
                 table = table_of(owner)
                 columns = (*table.key_names, *changed)

@@ -10,8 +10,9 @@ from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
 from django.db import connections, router
-from django.db.models import Field, ForeignKey, Model, QuerySet
+from django.db.models import Field, ForeignKey, JSONField, Model, QuerySet
 
+from edna import json_keys
 from edna.db import rows as raw
 from edna.db.rows import Row, table_of
 from edna.errors import SpecError
@@ -69,16 +70,17 @@ def keys_in(owner: type[Model], model: type[Model], keys: Iterable[Row], *, usin
 
 
 def column_of(model: type[Model], name: str) -> Field[Any, Any]:
-    """The stored column of that name, in the model's own table or a parent's.
+    """The stored column of that name, in the model's own table or a parent's; for a key of a JSON column, that one.
 
     Raises:
         SpecError: there is none, or the database computes it.
     """
     try:
-        column = model._meta.get_field(name)
+        column = model._meta.get_field(json_keys.column(name))
     except FieldDoesNotExist:
         column = None
-    if isinstance(column, Field) and column.concrete and column in table_of(column.model).fields:
+    fits = isinstance(column, JSONField) or not json_keys.is_key(name)
+    if fits and isinstance(column, Field) and column.concrete and column in table_of(column.model).fields:
         return column
     raise SpecError(f"{model._meta.label}.{name} is no column that can be set: it does not exist, or is computed.")
 
@@ -107,7 +109,7 @@ def refresh(
         key = _key_now(each, moved.get(table_of(model).model, {}), using=using)
         by_model.setdefault(model, []).append((key, each))
     for model, held in by_model.items():
-        attributes = [column_of(model, name).attname for name in names]
+        attributes = list(dict.fromkeys(column_of(model, name).attname for name in names))
         rows: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(pk__in=[key for key, _ in held])
         now = {row[0]: row[1:] for row in rows.values_list("pk", *attributes)}
         for key, each in held:

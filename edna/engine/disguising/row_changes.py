@@ -7,14 +7,15 @@ steps. As few statements as there are tables, or two where values are read again
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Model
+from django.db.models import Field, JSONField, Model
 
-from edna import registry
+from edna import json_keys, registry
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
@@ -23,6 +24,7 @@ from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep, together
 from edna.engine.pseudoprincipals import factory
 from edna.engine.pseudoprincipals.factory import Made
+from edna.placeholders import Placeholder
 from edna.records.diff import Decorrelated
 from edna.records.speaksfor import SpeaksFor
 from edna.spec import Modify
@@ -36,7 +38,7 @@ Recording = Callable[[], object]
 
 def apply(plan: Plan, records: list[Records], shared: list[SharedRows], *, using: str) -> Moved:
     """Apply the plan's changes, put them on record, and return which rows have other keys now."""
-    changed: dict[tuple[type[Model], str], set[Row]] = {}
+    changed: dict[type[Model], dict[str, set[Row]]] = {}
     moved: Moved = {}
     # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
     changes = sorted(plan.changes, key=_changes_key)
@@ -88,16 +90,17 @@ def translated(keys: list[Row], moved: Mapping[Row, Row] | None) -> list[Row]:
     return [moved.get(key, key) for key in keys] if moved else keys
 
 
-def _is_over_a_change(
-    step: PlannedStep, planned: PlannedStep, changed: dict[tuple[type[Model], str], set[Row]]
-) -> bool:
+def _is_over_a_change(step: PlannedStep, planned: PlannedStep, changed: dict[type[Model], dict[str, set[Row]]]) -> bool:
     """Whether an earlier step has changed one of its columns in one of its rows; notes what this one changes, by ``planned`` keys."""
     over = False
     keys = planned.primary_keys()
-    for name in step.columns[len(step.table.key) :]:
-        before = changed.setdefault((step.table.model, name), set())
-        over = over or not before.isdisjoint(keys)
-        before.update(keys)
+    names = step.columns[len(step.table.key) :]
+    before = changed.setdefault(step.table.model, {})
+    for name in names:
+        under = [before[each] for each in before if json_keys.overlap(each, name)]
+        over = over or not all(each.isdisjoint(keys) for each in under)
+    for name in names:
+        before.setdefault(name, set()).update(keys)
     return over
 
 
@@ -149,6 +152,9 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
     for position, name in enumerate(names):
         column = step.table.field(name)
         placeholder = step.transformation.placeholders[name]
+        if json_keys.is_key(name):
+            columns.append(_values_of_key(column, placeholder, [row[width + position] for row in step.rows]))
+            continue
         originals = [
             raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
             for row in step.rows
@@ -160,6 +166,19 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
         ]
         columns.append(drawn * len(originals) if one else drawn)
     return list(zip(*columns, strict=True))
+
+
+def _values_of_key(column: Field[Any, Any], placeholder: Placeholder, texts: Sequence[str | None]) -> list[str | None]:
+    """What stands under a key of a JSON column, as texts of the document: nothing where nothing stands there."""
+    assert isinstance(column, JSONField)
+    drawn: list[str | None] = []
+    for text in texts:
+        if text is None or (drawn and drawn[-1] is not None and (placeholder.fixed or placeholder.once)):
+            drawn.append(None if text is None else drawn[-1])
+            continue
+        original = json.loads(text, cls=column.decoder) if placeholder.reads_original else None
+        drawn.append(json.dumps(placeholder.make(column, original), cls=column.encoder))
+    return drawn
 
 
 def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Field
 
+from edna import json_keys
 from edna.engine.forwarding.driver_values import Maker, raw_value
 from edna.records.diff import OPERATIONS, Changed, Operation, Removed
 from edna.records.sealedrecord import SealedRecord
@@ -85,11 +86,15 @@ class Moving:
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
 
+    def has(self, name: str) -> bool:
+        """Whether there is anything of this column, be it a single key of it."""
+        return any(json_keys.holder(column.name, (name,)) for column in self.columns)
+
     def add(self, name: str, maker: Maker) -> None:
         self.columns.append(Column(name, None, maker))
 
     def drop(self, name: str) -> None:
-        self.columns = [column for column in self.columns if column.name != name]
+        self.columns = [column for column in self.columns if not json_keys.holder(column.name, (name,))]
 
     def rename(self, name: str, to: str) -> None:
         """Unless a rule has filled the new column already, out of the old one."""
@@ -97,8 +102,8 @@ class Moving:
             self.drop(name)
         else:
             for column in self.columns:
-                if column.name == name:
-                    column.name = to
+                if json_keys.holder(column.name, (name,)):
+                    column.name = to + column.name.removeprefix(name)
             self.key = tuple(to if each == name else each for each in self.key)
             self.added = [to if each == name else each for each in self.added]
 

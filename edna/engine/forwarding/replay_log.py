@@ -16,7 +16,7 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import IntegrityError
 from django.db.models import Exists, Model, Q
 
-from edna import conf, store
+from edna import conf, json_keys, store
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.db import rows as raw
@@ -55,6 +55,11 @@ class Update:
         """How far the tables had come; as far as today where that cannot be told."""
         history = table_history.history(self.app_label)
         return history.after.get(self.stamp, history.end)
+
+    def value_of(self, name: str) -> Any:
+        """What it sets a column to, or what a column that it sets has under a key."""
+        column = json_keys.holder(name, self.set) or name
+        return self.set[column] if column == name else json_keys.read(self.set[column], name)
 
 
 # Making and logging one
@@ -233,7 +238,7 @@ class Replays(Follower):
 
     def _redo(self, update: Update, moving: Moving) -> Iterator[tuple[int, str | None]]:
         names = [column.name for column in moving.columns]
-        touched = [name for name in update.set if name in names]
+        touched = {name: update.value_of(name) for name in names if json_keys.holder(name, update.set)}
         known = names if moving.removed else [*moving.key, *names]
         unknown = [name for name in update.where if name not in known]
         if not touched:
@@ -242,13 +247,13 @@ class Replays(Follower):
             yield from ((source, unknown[0]) for source in moving.sources)
         elif moving.removed:
             where = {names.index(name): _set(wanted) for name, wanted in update.where.items()}
-            new = {names.index(name): update.set[name] for name in touched}
+            new = {names.index(name): value for name, value in touched.items()}
             moving.settle([_redone(row, where, new) for row in moving.rows()])
         else:
             yield from self._redo_changes(update, moving, touched, unknown)
 
     def _redo_changes(
-        self, update: Update, moving: Moving, touched: Sequence[str], unknown: Sequence[str]
+        self, update: Update, moving: Moving, touched: Mapping[str, Any], unknown: Sequence[str]
     ) -> Iterator[tuple[int, str | None]]:
         """What was there before the disguise, and what it wrote: the update may have met the one, the other, or both."""
         width, count = len(moving.key), len(moving.columns)
@@ -268,7 +273,8 @@ class Replays(Follower):
                 places |= {name: len(row) + position for position, name in enumerate(unknown)}
                 if all(places[name] < len(values_of) for name in update.where):
                     where = {places[name]: _set(wanted) for name, wanted in update.where.items()}
-                    values_of = list(_redone(values_of, where, {places[name]: update.set[name] for name in touched}))
+                    new = {places[name]: value for name, value in touched.items()}
+                    values_of = list(_redone(values_of, where, new))
             redone.append(values_of[: len(row)])
         moving.settle(redone)
 

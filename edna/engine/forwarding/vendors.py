@@ -19,6 +19,7 @@ from django.apps import apps
 from django.db import connections
 from django.db.models import Field, Model
 
+from edna import json_keys
 from edna.db.rows import Table, table_of
 from edna.engine.forwarding import table_history
 from edna.errors import ConfigurationError
@@ -109,7 +110,7 @@ def columns_here(label: str, stamp: str, names: Iterable[str], *, using: str) ->
         LookupError: there is no such model or column.
     """
     fields = table_history.fields_at(label, stamp) or _fields_now(label)
-    converters = {name: converter(fields[name], using=using) for name in dict.fromkeys(names)}
+    converters = {name: converter(fields[json_keys.column(name)], using=using) for name in dict.fromkeys(names)}
     return {name: convert for name, convert in converters.items() if convert is not None}
 
 

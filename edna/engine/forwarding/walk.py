@@ -75,7 +75,7 @@ def _pass(batch: Removed | Changed, done: Forwarded) -> None:
     if table is None:
         done.stuck.append(Stuck(batch, None))
     elif not isinstance(batch, Removed):
-        unknown = [name for name in (*batch.columns, *batch.key) if name not in table.names]
+        unknown = table.unknown((*batch.columns, *batch.key))
         if unknown:
             done.stuck.append(Stuck(batch, unknown[0]))
         else:
@@ -127,7 +127,7 @@ class _Walk:
             return False
         if isinstance(self.batch, Removed):
             return set(self.batch.columns) == set(table.names)
-        return set(self.batch.columns) <= set(table.names) and self.batch.key == table.key_names
+        return not table.unknown(self.batch.columns) and self.batch.key == table.key_names
 
     def _arrivals(self, moving: Moving, start: int | None) -> Iterator[tuple[RowBatch, Sequence[int]]]:
         end = table_history.history(moving.app_label).end
@@ -199,7 +199,7 @@ class _Walk:
                 if maker is not None:
                     moving.add(name, maker)
         elif isinstance(operation, migrations.RemoveField):
-            if moving.column(name) is not None and moving.unknown:
+            if moving.has(name) and moving.unknown:
                 self._hold(moving, name)  # some code may have taken it elsewhere before
             moving.drop(name)
             if name in moving.added:
@@ -248,7 +248,7 @@ class _Walk:
             self._hold(moving, None)
             return
         # Columns that migrations have removed are gone by now: this one is nobody's, and may be a rule's mistake.
-        unknown = [column.name for column in moving.columns if column.name not in table.names]
+        unknown = table.unknown(column.name for column in moving.columns)
         if unknown:
             self._hold(moving, unknown[0])
             return

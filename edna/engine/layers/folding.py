@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
+from edna import json_keys
 from edna.db.rows import Row
 from edna.engine.bags.opened import Opened, pointing_at
 from edna.engine.layers.moved_rows import Moves
-from edna.engine.layers.stack import Stack
+from edna.engine.layers.stack import Layer, Stack
 from edna.records.diff import Changed, Decorrelated, Modified, RowBatch
 from edna.records.locator import Locator
 
@@ -70,14 +71,22 @@ class Folding:
         for number, layer in layers:
             if not at_any_time and layer.opened.head.applied_at < self._current.head.applied_at:
                 continue
+            if layer.keys and isinstance(batch, Modified) and not at_any_time:
+                waiting = self._wait_for_keys(batch, row, layer, over)
+                covered |= waiting
+                over |= waiting
             for position, name in enumerate(batch.columns):
-                old = layer.old.get(name)
-                if name in over or old is None:
+                held = name if name in layer.old else json_keys.holder(name, layer.old)
+                if name in over or held is None:
                     continue
+                old = layer.old[held]
+                whole = layer.row[old]
+                under = whole if held == name else json_keys.read(whole, name, of=held)
                 if isinstance(batch, Modified) and not at_any_time:
                     # The next one that changed this column, and no later one: between them, the value was another one.
                     over.add(name)
-                if _same(layer.row[old], row[width + count + position]):
+                left_there = row[width + count + position]
+                if _same(under, left_there) or json_keys.same_value(name, under, left_there):
                     if layer.opened.shared and isinstance(batch, Decorrelated):
                         # Another owner may bring the row back, and must not learn from it whose it was: the name goes into the
                         # bag of the principal's own that waits for the same row.
@@ -85,12 +94,26 @@ class Folding:
                             covered.add(name)
                             over.add(name)
                         continue
-                    layer.opened.put(layer.row, old, row[width + position])
+                    before = row[width + position]
+                    if held != name:
+                        before = json_keys.written(whole, name, before, of=held)
+                    layer.opened.put(layer.row, old, before)
                     covered.add(name)
                     over.add(name)
                     if name in batch.key:
                         self._stack.rewrite(batch, row, keys[: number + 1])
         return covered
+
+    def _wait_for_keys(self, batch: Modified, row: Sequence[Any], layer: Layer, over: Set[str]) -> set[str]:
+        """Columns in which the layer has changed single keys: what stood there cannot come back beneath it, and goes into its bag."""
+        width, count = len(batch.key), len(batch.columns)
+        around = {json_keys.holder(key, batch.columns) for key in layer.keys} - layer.old.keys() - over
+        waiting = {name for name in around if name is not None and not layer.opened.shared}
+        for name in waiting:
+            place = width + batch.columns.index(name)
+            part = replace(batch, columns=(name,), rows=[[*row[:width], row[place], row[place + count]]])
+            self._parked.append((layer.opened, part))
+        return waiting
 
     def overlaid(self, batch: Changed) -> dict[Row, str]:
         """By key, rows of which a later record covers a column over another value than this one left there, and which column.
@@ -102,7 +125,7 @@ class Folding:
             for each in self._stack.way(batch.model, key):
                 for layer in self._stack.layers(batch.model, each):
                     later = layer.opened.head.applied_at > self._current.head.applied_at
-                    name = next((name for name in batch.columns if name in layer.old), None)
+                    name = next((name for name in batch.columns if json_keys.holder(name, layer.old)), None)
                     if later and name is not None:
                         overlaid.setdefault(key, name)
         return overlaid

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from edna import json_keys
 from edna.db.rows import Row
 from edna.engine.bags.opened import Opened
 from edna.records.diff import Changed, Removed
@@ -24,6 +25,8 @@ class Layer:
     opened: Opened
     row: Sequence[Any]
     old: Mapping[str, int]
+    #: Those of them that are single keys of JSON columns.
+    keys: tuple[str, ...] = ()
 
 
 class Stack:
@@ -140,4 +143,5 @@ def _layers(opened: Opened, batch: Removed | Changed, wanted: Set[Row]) -> list[
     # The owner may be a part of the key: what counts is the key that the row had before.
     keys = [old.get(name, position) for position, name in enumerate(batch.key)]
     rows = ((tuple(row[position] for position in keys), row) for row in batch.rows)
-    return [(key, Layer(opened, row, old)) for key, row in rows if key in wanted]
+    single = tuple(name for name in batch.columns if json_keys.is_key(name))
+    return [(key, Layer(opened, row, old, single)) for key, row in rows if key in wanted]

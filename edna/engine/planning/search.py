@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import connections
 from django.db.models import Model
 
+from edna import json_keys
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.graph.references import reference_of
@@ -43,10 +44,10 @@ class Finding:
             selected = step.selection.run(owners=self.keys, params=self.params, using=self.using)
             self._selected[id(step.selection)] = step.selection, selected
         _, rows = self._selected[id(step.selection)]
-        if step.picks is None:
-            return rows
-        rows = list(map(operator.itemgetter(*step.picks), rows))
-        return self._owned(rows, step) if step.narrower else rows
+        if step.picks is not None:
+            rows = list(map(operator.itemgetter(*step.picks), rows))
+            rows = self._owned(rows, step) if step.narrower else rows
+        return json_keys.taken(rows, step.columns) if step.takes_keys else rows
 
     def leave_out_empty(self, probe: Probe) -> None:
         """Ask once which selections would find nothing, and let those find nothing.

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections
 from django.db.models import ForeignKey, Model, Q, QuerySet
 
-from edna import coverage, registry
+from edna import coverage, json_keys, registry
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
 from edna.engine.planning.selection import Selection
@@ -50,6 +50,11 @@ class CompiledStep:
         """Whether its selection is of the principals' own rows, each of them, and locks those if it is to lock."""
         alone = self.picks is None or not self.narrower
         return not self.transformation.owners and self.names is not None and alone
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether the selection reads documents of which the step means single keys."""
+        return not self.keys_only and json_keys.any_of(self.columns)
 
     @property
     def guarded(self) -> bool:
@@ -130,7 +135,7 @@ def _read_together(
     selections: dict[Table, tuple[list[str], frozenset[str], Selection | None]] = {}
     for table, own in together.items():
         if len(own) > 1:
-            names = list(dict.fromkeys(name for step in own for name in step.names or ()))
+            names = list(dict.fromkeys(name for step in own for name in _documents(step.names or ())))
             owners = list(dict.fromkeys(key for step in own for key in owner_keys(step.transformation, principal)))
             selection = Selection.compile(
                 table.model,
@@ -149,7 +154,7 @@ def _read_together(
         yield replace(
             step,
             selection=selection,
-            picks=tuple(map(names.index, step.names)),
+            picks=tuple(map(names.index, _documents(step.names))),
             narrower=owners_of_all != {*owner_keys(step.transformation, principal)},
         )
 
@@ -191,15 +196,16 @@ def _compile(
     inherited = _inherited_owners(step, table)
     extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
     extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
-    joins = _joins(step, table, [*columns, *extra], owners=owners, using=using)
+    joins = _joins(step, table, [*_documents(columns), *extra], owners=owners, using=using)
     lock = lock and connections[using].features.has_select_for_update
     keys_only = lock and joins
     watched = [owner for owner in step.owners if owner in table.names] if keys_only else []
     behind = [*extra, *(owner for owner in watched if owner not in extra)]
     names = (*(table.key_names if keys_only else columns), *behind)
+    read = (*(table.key_names if keys_only else _documents(columns)), *behind)
     selection = Selection.compile(
         step.model,
-        names,
+        read,
         owners=() if everyone else owners,
         where=_condition(step.where, everyones=owners if everyone else (), keys=keys, principal=principal, using=using),
         lock=lock and not joins,
@@ -217,6 +223,11 @@ def _compile(
         extras=len(extra),
         names=None if joins or step.where is not None else names,
     )
+
+
+def _documents(names: Iterable[str]) -> list[str]:
+    """What is read for these columns: for single keys of JSON columns the whole."""
+    return list(map(json_keys.column, names))
 
 
 def _joins(step: Transformation, table: Table, names: Collection[str], *, owners: Sequence[str], using: str) -> bool:
@@ -255,5 +266,5 @@ def _shape(step: Transformation, table: Table) -> tuple[Operation, tuple[str, ..
     if isinstance(step, Remove):
         return Removed, table.names
     if isinstance(step, Modify):
-        return Modified, (*table.key_names, *(name for name in step.set if name in table.names))
+        return Modified, (*table.key_names, *(name for name in step.set if json_keys.column(name) in table.names))
     return Decorrelated, (*table.key_names, step.column)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from edna import json_keys
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
@@ -22,6 +23,8 @@ class Standing:
     def __init__(self) -> None:
         #: By model and key, the values of columns.
         self._known: dict[str, dict[Row, dict[str, Any]]] = {}
+        #: Models with records of single keys of JSON columns: what stands there stands in the whole document, too.
+        self._with_keys: set[str] = set()
 
     def look(self, batches: Iterable[RowBatch], *, using: str) -> None:
         """Read and lock all rows, those of tables that others refer to first: whoever writes a row locks those that it refers to as well,
@@ -31,7 +34,7 @@ class Standing:
             if not isinstance(batch, Changed):
                 continue
             table = table_by_label(batch.model)
-            if table is not None and set(batch.columns) <= set(table.names):
+            if table is not None and not table.unknown(batch.columns):
                 together.setdefault(table, []).append(batch)
         tables = {table.model: table for table in sorted(together, key=lambda table: table.label)}
         for model in reversed(deletion_order(list(tables))):
@@ -50,6 +53,8 @@ class Standing:
             if changes(batch, row)
         ]
         width = len(table.key)
+        if json_keys.any_of(names):
+            self._with_keys.add(table.label)
         self._known[table.label] = {
             row[:width]: dict(zip(names, row[width:], strict=True))
             for row in raw.read(table, (*table.key_names, *names), list(dict.fromkeys(keys)), lock=True, using=using)
@@ -67,6 +72,11 @@ class Standing:
         """The columns of the batch have these values now: rows of key and values."""
         known = self._known.get(batch.model, {})
         width = len(batch.key)
+        if batch.model in self._with_keys:
+            for values in known.values():
+                for name in [name for name in values if any(json_keys.overlap(name, one) for one in batch.columns)]:
+                    del values[name]
+            return
         for row in rows:
             if tuple(row[:width]) in known:
                 known[tuple(row[:width])].update(zip(batch.columns, row[width:], strict=False))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from edna import json_keys
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
@@ -81,7 +82,7 @@ def _with(batch: Modified, columns: Sequence[str]) -> Modified:
 
 def put_back(batch: Changed, progress: Progress, *, overrides: Overrides, using: str) -> None:
     table = table_by_label(batch.model)
-    if table is None or not set(batch.columns) <= set(table.names):
+    if table is None or table.unknown(batch.columns):
         hold(progress, batch, batch.rows, Reason.SCHEMA_CHANGED, None)
         return
     width = len(batch.key)
@@ -126,6 +127,10 @@ def _standing(
         old, new = batch.old(row), batch.new(row)
         # Both sides as the driver reads them: the record was made from what the database answered.
         places = [place for place, (now, disguised) in enumerate(zip(found, new, strict=True)) if now != disguised]
+        if json_keys.any_of(batch.columns):
+            places = [
+                place for place in places if not json_keys.same_value(batch.columns[place], found[place], new[place])
+            ]
         left = {place for place in places if same_values([old[place]], [new[place]])}
         differing = [batch.columns[place] for place in places if place not in left]
         if differing:

@@ -1,0 +1,1 @@
+"""Papers that name their writers in documents and in rows of others."""

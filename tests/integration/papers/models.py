@@ -1,0 +1,35 @@
+"""Papers: a name stands in a key of a document, in a column of the folder, and within its longer text."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Writer(models.Model):
+    name = models.CharField(max_length=40, unique=True)
+
+    class Meta:
+        app_label = "papers"
+
+
+class Folder(models.Model):
+    """Everybody's, and it says who was here last."""
+
+    keeper = models.ForeignKey(Writer, models.SET_NULL, null=True, related_name="kept")
+    last_paper = models.ForeignKey("Paper", models.SET_NULL, null=True, related_name="+")
+    last_writer_name = models.CharField(max_length=40, default="")
+    summary = models.TextField(default="")
+
+    class Meta:
+        app_label = "papers"
+
+
+class Paper(models.Model):
+    author = models.ForeignKey(Writer, models.CASCADE, related_name="papers")
+    meta = models.JSONField(null=True)
+
+    class Meta:
+        app_label = "papers"
+
+
+MODELS = (Writer, Folder, Paper)

@@ -1,0 +1,60 @@
+"""What writers can disguise."""
+
+from __future__ import annotations
+
+from edna import Disguise, Modify, Remove, placeholders
+
+from .models import Folder, Paper, Writer
+
+DELETED = "[deleted]"
+
+
+class Name(Disguise):
+    name = "papers.name"
+    transformations = [Modify(Paper, owner="author", set={"meta__author__name": DELETED})]
+
+
+class NameAgain(Disguise):
+    name = "papers.name-again"
+    transformations = [Modify(Paper, owner="author", set={"meta__author__name": placeholders.random_string()})]
+
+
+class Mail(Disguise):
+    name = "papers.mail"
+    transformations = [
+        Modify(Paper, owner="author", set={"meta__author__email": placeholders.random_email(), "meta__tags__0": None}),
+    ]
+
+
+class Initials(Disguise):
+    name = "papers.initials"
+    transformations = [
+        Modify(Paper, owner="author", set={"meta__author__name": placeholders.derived(lambda name: f"{name[:1]}.")}),
+    ]
+
+
+class Author(Disguise):
+    """What is around the name."""
+
+    name = "papers.author"
+    transformations = [Modify(Paper, owner="author", set={"meta__author": {"name": "nobody"}})]
+
+
+class Whole(Disguise):
+    name = "papers.whole"
+    transformations = [Modify(Paper, owner="author", set={"meta": {"author": {"name": "nobody"}}})]
+
+
+class Leave(Disguise):
+    name = "papers.leave"
+    transformations = [Remove(Writer), Remove(Paper, owner="author")]
+
+
+class LastWriter(Disguise):
+    """The name that rows of others have of the last writer."""
+
+    name = "papers.last-writer"
+    transformations = [Modify(Folder, owner="last_paper__author", set={"last_writer_name": DELETED})]
+
+
+ALL = (Name, NameAgain, Mail, Initials, Author, Whole, Leave, LastWriter)
