@@ -72,6 +72,9 @@ ONCE_OTHERWISE = {
     "2 mask; all hush; all mask; others delete": "only pseudoprincipals owned it beside whom it was hushed for: nobody is waited for",
     "2 hush; 2 hush; all hush; 2 reveals 1": "what was handed over folds into a later disguise of whoever had it",
     "2 hush; others delete; all leave; others insert": "what comes back with somebody else does not count as theirs",
+    "1 hush; others edit; 1 hush; all leave; 1 reveals 1": "the edit lies between the two: nothing folds into the removal",
+    "1 hush; others edit; 2 hush; others delete; 1 hush": "what was handed over goes before what lies below it",
+    "2 hush; others edit; all hush; 2 hush": "nothing folds past what somebody else has handed over, and what that lies on",
     "all hush; 2 hush; all mask; 1 reveals 1; 2 reveals 3": "what was handed over is tried when it is due as well",
 }
 

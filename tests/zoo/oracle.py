@@ -799,13 +799,14 @@ class Oracle:
         stack.remove(layer)
         return True
 
-    @staticmethod
-    def _same_constant_twice(stack: list[Layer], layer: Layer, below: Any) -> bool:
+    def _same_constant_twice(self, stack: list[Layer], layer: Layer, below: Any) -> bool:
         """Others have changed the value, and somebody whom the row did not let tell has put this very constant over that: nobody can tell
         it from one's own, and the old value comes back. It stands in the way of whoever came later, as a write of the application."""
         above = stack[stack.index(layer) + 1 :]
         if stack[-1].value != layer.value or any(layer.person in {each.person, *each.told} for each in above):
             return False
+        if any(each is over for over in above for _, _, each in self.handed):
+            return False  # that goes first
         stack.remove(layer)
         stack.append(Layer(APPLICATION, set(), below))
         return True

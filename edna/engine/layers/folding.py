@@ -69,7 +69,8 @@ class Folding:
         keys = self._stack.way(batch.model, tuple(row[:width]))
         layers = [(n, layer) for n, key in enumerate(keys) for layer in self._stack.layers(batch.model, key)]
         for number, layer in layers:
-            if not at_any_time and layer.opened.head.applied_at < self._current.head.applied_at:
+            later = layer.opened.head.applied_at >= self._current.head.applied_at
+            if not later and not at_any_time:
                 continue
             if layer.keys and isinstance(batch, Modified) and not at_any_time:
                 waiting = self._wait_for_keys(batch, row, layer, over)
@@ -82,11 +83,13 @@ class Folding:
                 old = layer.old[held]
                 whole = layer.row[old]
                 under = whole if held == name else json_keys.read(whole, name, of=held)
-                if isinstance(batch, Modified) and not at_any_time:
-                    # The next one that changed this column, and no later one: between them, the value was another one.
+                left_there, handed_over = row[width + count + position], layer.opened.handed_over
+                fits = _same(under, left_there) or json_keys.same_value(name, under, left_there)
+                if isinstance(batch, Modified) and later and not (fits and handed_over):
+                    # The next one that changed this column, and no later one: between them, the value was another one. What somebody
+                    # else has handed over is for others to bring back: where it fits, what lies over it does as well.
                     over.add(name)
-                left_there = row[width + count + position]
-                if _same(under, left_there) or json_keys.same_value(name, under, left_there):
+                if fits and not handed_over:
                     if layer.opened.shared and isinstance(batch, Decorrelated):
                         # Another owner may bring the row back, and must not learn from it whose it was: the name goes into the
                         # bag of the principal's own that waits for the same row.

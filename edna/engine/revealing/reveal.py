@@ -93,7 +93,8 @@ def find_shared(reveal: Reveal) -> None:
     journal = reveal.journal
     others = reveal.others
     reveal.coming = [*_shared_with(journal), *others.handed]
-    apart = {id(opened) for opened in reveal.coming} | {id(each) for each in journal.others if each.tells_of_more}
+    apart = {id(opened) for opened in reveal.coming if opened not in others.passing}
+    apart |= {id(each) for each in journal.others if each.tells_of_more}
     reveal.progress.folding = Folding(reveal.current, [each for each in journal.others if id(each) not in apart])
     if others:
         reveal.progress.others = others
