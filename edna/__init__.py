@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from edna import errors, placeholders, registry, signals
     from edna.api import (
+        Erasure,
         FinishedFiles,
         Held,
         HistoryEntry,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         change_password,
         disguise,
         disguise_all,
+        erase,
         finish_files,
         history,
         is_pseudoprincipal,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
         new_recovery_code,
         plan,
         plan_all,
+        plan_erasure,
         principal,
         register_principal,
         register_principals,
@@ -55,9 +58,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "edna.api": (
-        "FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
-        "Session Unlocked change_password disguise disguise_all finish_files history is_pseudoprincipal is_registered "
-        "new_recovery_code plan plan_all principal register_principal register_principals replay reveal rotate session "
+        "Erasure FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
+        "Session Unlocked change_password disguise disguise_all erase finish_files history is_pseudoprincipal is_registered "
+        "new_recovery_code plan plan_all plan_erasure principal register_principal register_principals replay reveal rotate session "
         "speak_as speaks_for unlock unregistered"
     ),
     "edna.recordmigrations": "record_migration",
@@ -75,6 +78,7 @@ __all__ = [
     "NOTHING",
     "Decorrelate",
     "Disguise",
+    "Erasure",
     "FinishedFiles",
     "Held",
     "HistoryEntry",
@@ -99,6 +103,7 @@ __all__ = [
     "change_password",
     "disguise",
     "disguise_all",
+    "erase",
     "errors",
     "finish_files",
     "history",
@@ -109,6 +114,7 @@ __all__ = [
     "placeholders",
     "plan",
     "plan_all",
+    "plan_erasure",
     "principal",
     "record_migration",
     "register",

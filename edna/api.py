@@ -25,6 +25,8 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.books import beside, noted, sessions
 from edna.engine.books.measurements import measured
 from edna.engine.by_hand.handmade import Session
+from edna.engine.erasing import erase as erasing
+from edna.engine.erasing.erasure import Erasure
 from edna.engine.files import file_tasks
 from edna.engine.files.file_tasks import FinishedFiles
 from edna.engine.forwarding import replay_log, table_history
@@ -39,6 +41,7 @@ from edna.records.locator import Receipt
 from edna.store import serverkeys
 
 __all__ = [
+    "Erasure",
     "FinishedFiles",
     "Held",
     "HistoryEntry",
@@ -59,6 +62,7 @@ __all__ = [
     "disguise",
     "disguise_all",
     "end_sessions_on_removal",
+    "erase",
     "finish_files",
     "forget_principal",
     "forget_session",
@@ -71,6 +75,7 @@ __all__ = [
     "note_activity",
     "plan",
     "plan_all",
+    "plan_erasure",
     "principal",
     "register_principal",
     "register_principals",
@@ -368,10 +373,7 @@ def reveal(
         InvalidParameters: ``accept`` is neither `edna.ALL` nor made of what an outcome holds.
         PrincipalError: ``unlocked`` is not what `unlock` returns.
     """
-    if not isinstance(unlocked, Unlocked):
-        raise PrincipalError(
-            f"A reveal takes what edna.unlock() returns, in its with block; this is a {type(unlocked).__name__}. Nothing was changed."
-        )
+    _require_unlocked(unlocked, "A reveal")
     throttle.admit()
     return applying.reveal(
         _receipt(receipt),
@@ -381,6 +383,42 @@ def reveal(
         allow_partial=allow_partial,
         atomic=atomic,
     )
+
+
+# Erasing
+
+
+def plan_erasure(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
+    """What `erase` would destroy. Reads only; what it says may be overtaken.
+
+    Raises:
+        What `erase` would refuse with.
+    """
+    _require_unlocked(unlocked, "An erasure")
+    return erasing.plan(_receipt(receipt), unlocked, receipts_complete=receipts_complete)
+
+
+@measured("erase")
+def erase(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
+    """Destroy what the receipt leads to, for good: its records, the contents of its files, the keys of its pseudoprincipals.
+
+    Nothing comes back, and nothing in the application's tables changes: removed rows stay away, changed ones stay as they are, and rows
+    of a pseudoprincipal stay with it, without a name for ever. Everything that other receipts lead to can still be revealed, as far as
+    the rows that are there allow it. What others own, too, stays theirs.
+
+    If the account is removed and this was the last that is left of it, the person is forgotten: entry and key slots go, ``unlocked`` is
+    closed, and the key opens nothing any more. In locator mode ``client`` edna cannot know that; ``receipts_complete`` says that the
+    receipts given to `unlock`, and this one, are all there are.
+
+    All in one transaction, a disguise in chunks as well.
+
+    Raises:
+        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, ReceiptsIncomplete, ErasureRefused, DatabaseBusy, ServerKeyUnknown,
+        CapabilityClosed, PrincipalError. Nothing was changed then.
+    """
+    _require_unlocked(unlocked, "An erasure")
+    throttle.admit()
+    return erasing.erase(_receipt(receipt), unlocked, receipts_complete=receipts_complete)
 
 
 def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, Any]) -> int:
@@ -434,6 +472,13 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Mod
         SpecError: ``owner`` is no path to a principal model.
     """
     return people.speak_as(unlocked, obj, owner=owner)
+
+
+def _require_unlocked(unlocked: object, what: str) -> None:
+    if not isinstance(unlocked, Unlocked):
+        raise PrincipalError(
+            f"{what} takes what edna.unlock() returns, in its with block; this is a {type(unlocked).__name__}. Nothing was changed."
+        )
 
 
 def _receipt(receipt: Receipt | str) -> Receipt:

@@ -212,6 +212,8 @@ class ReceiptsIncomplete(ReceiptError):
     """Cause: keys were to be rotated where bags may be known by their receipts alone (locator mode `client`). Those whose receipts
     are not given would stay sealed to the old key, and the new one would not open them. Nothing was changed.
 
+    Or an erasure would destroy a key that another bag may need, which is damaged, or whose receipt was not given.
+
     Remedy: collect the person's receipts, `edna.unlock(..., receipts=[...])` with all of them, and say `receipts_complete=True`.
     If it was said, a disguise with `unlocked=` has noted one that is missing all the same; `leave_damaged=True` gives up what it leads to.
     """
@@ -437,6 +439,13 @@ class RevealRefused(EdnaError):
     def __init__(self, message: str = "", *, outcome: object = None) -> None:
         super().__init__(message)
         self.outcome = outcome
+
+
+class ErasureRefused(EdnaError):
+    """Cause: what was to be erased for good is under a legal hold. Nothing was changed.
+
+    Remedy: tell the person that it is kept, and why; erase it once the hold is lifted (`manage.py edna_hold`).
+    """
 
 
 class DatabaseBusy(EdnaError):

@@ -55,6 +55,10 @@ class Beside:
     ) -> None:
         """What was in the bucket ``source`` may be in these now."""
 
+    def is_held(self, bucket: datetime.date, *, lock: bool, using: str) -> bool:
+        """Whether what expires on that day must not be erased. With ``lock``, nobody can hold it before the transaction ends if not."""
+        return False
+
     def anything_held(self) -> Exists | None:
         """A condition: that something is held beyond its day."""
         return None

@@ -48,6 +48,9 @@ class Operations(Beside):
     ) -> None:
         retention.spread_hold(source, others, using=using)
 
+    def is_held(self, bucket: datetime.date, *, lock: bool, using: str) -> bool:
+        return not retention.lock_bucket(bucket, using=using) if lock else retention.is_held(bucket, using=using)
+
     def anything_held(self) -> Exists | None:
         return Exists(LegalHold.objects.all())
 

@@ -89,6 +89,10 @@ def due_buckets(today: datetime.date, *, using: str) -> list[datetime.date]:
     return sorted(day for day in found - held if day is not None)
 
 
+def is_held(expires_on: datetime.date, *, using: str) -> bool:
+    return LegalHold.objects.using(using).filter(expires_on=expires_on).exists()
+
+
 def lock_bucket(expires_on: datetime.date, *, using: str) -> bool:
     """Whether nobody holds the bucket, and nobody can begin to before the caller's transaction ends.
 

@@ -1,0 +1,1 @@
+"""Erasing for good: what a receipt leads to is destroyed, and nothing comes back."""

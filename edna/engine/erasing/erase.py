@@ -1,0 +1,188 @@
+"""Erases what a receipt leads to, in one transaction: its records, the contents of its files, and the keys of its pseudoprincipals.
+
+The tables of the application stay as they are. Invariant (nothing lost): what was not named stays openable, so a bag that was sealed to
+one of those pseudoprincipals becomes one of the person who erases, under the same locator. What others hold as well is theirs, and stays.
+All or nothing. Knows opened bags, lists and entries; writes no tables of the application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from django.apps import apps
+
+from edna import registry, store
+from edna.db import transactions
+from edna.engine import key_slots
+from edna.engine.bags import reader as journals
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.chain import Chunk, chunks_of
+from edna.engine.bags.reader import Journal
+from edna.engine.bags.seal import recipient_of
+from edna.engine.books import beside, measurements
+from edna.engine.books.expiry_dates import nothing_kept
+from edna.engine.erasing.erasure import Counting, Erasure
+from edna.engine.files.pointers import pointers_in
+from edna.engine.pseudoprincipals.orphans import recognisable
+from edna.engine.revealing import files, finish
+from edna.engine.revealing.progress import Adopted, LetGo, Reveal
+from edna.errors import ErasureRefused, ReceiptsIncomplete, ReceiptUnknown
+from edna.records.bag import BagKind
+from edna.records.locator import Locator, Receipt, seal_locator
+from edna.records.speaksfor import SpeaksFor
+from edna.store import serverkeys
+
+#: What is a disguise's own, and not shared with others.
+_OWN = (BagKind.DIFF, BagKind.SPEAKS_FOR)
+
+
+def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
+    """Destroy what the receipt leads to; of a disguise in chunks, all of them.
+
+    Raises:
+        ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
+        ReceiptsIncomplete: what is left of others could not be opened any more, as far as can be seen.
+        ErasureRefused: a legal hold is on it.
+        BagError: a bag of it was changed, moved or forged; it stays where it is, as evidence.
+    """
+    using = unlocked.using
+    serverkeys.require(using=using)
+
+    def work() -> Erasure:
+        counting = Counting()
+        for journal, chunk in _journals(receipt, unlocked):
+            counting.add(journal.current)
+            _require_erasable(journal, lock=True, using=using)
+            _erase(Reveal(journal, unlocked, {}, True, chunk))
+        forgets = not _is_needed(unlocked, but=(), receipts_complete=receipts_complete)
+        if forgets:
+            _forget(unlocked)
+        erasure = counting.result(forgets=forgets)
+        measurements.count(principals=1, rows=sum(erasure.rows.values()), using=using)
+        return erasure
+
+    erasure = transactions.run(work, using=using)
+    unlocked.forget_voices()
+    if erasure.forgets:
+        unlocked.close()
+    return erasure
+
+
+def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
+    """What `erase` would destroy now, with what it would refuse. Reads only."""
+
+    def work() -> Erasure:
+        counting = Counting()
+        but: set[Locator] = set()
+        for journal, _ in _journals(receipt, unlocked):
+            counting.add(journal.current)
+            _require_erasable(journal, lock=False, using=unlocked.using)
+            but.add(journal.current.locator)
+        return counting.result(forgets=not _is_needed(unlocked, but=but, receipts_complete=receipts_complete))
+
+    return transactions.run(work, using=unlocked.using)
+
+
+def _journals(receipt: Receipt, unlocked: Unlocked) -> Iterator[tuple[Journal, Chunk | None]]:
+    """Of one disguise, the last chunk first: what is read of each knows nothing of those before it."""
+    listed = unlocked.key_graph().own.items
+    numbers = chunks_of(receipt.locator, listed) if receipt.locator in listed else [0]
+    chunks: list[Chunk | None] = [None]
+    if len(numbers) > 1:
+        chunks = [Chunk(receipt.locator, number) for number in reversed(numbers)]
+    found = False
+    for chunk in chunks:
+        try:
+            journal = journals.read(receipt, unlocked, chunk=chunk)
+        except ReceiptUnknown:  # this one has expired
+            continue
+        assert journal is not None
+        found = True
+        yield journal, chunk
+    if not found:
+        raise nothing_kept(receipt.disguise)
+
+
+def _require_erasable(journal: Journal, *, lock: bool, using: str) -> None:
+    current = journal.current
+    if any(bytes(voice.public_key) in journal.damaged for voice in current.speaks_for):
+        raise ReceiptsIncomplete(
+            f"Another bag may need a key that {current.head.disguise} holds, and cannot be opened: it is damaged, or its receipt was not "
+            "given. Unlock with all receipts, or restore the bag from a backup. Nothing was changed."
+        )
+    if current.expires_on is not None and beside.kept().is_held(current.expires_on, lock=lock, using=using):
+        raise ErasureRefused(
+            f"A legal hold is on what {current.head.disguise} has sealed: it is kept until somebody lifts the hold "
+            "(manage.py edna_hold). Nothing was changed."
+        )
+
+
+def _erase(reveal: Reveal) -> None:
+    """Take one bag away, with what only it leads to."""
+    journal, using = reveal.journal, reveal.using
+    current = journal.current
+    voices = current.speaks_for
+    incoming = files.Incoming(pointers={current.locator: list(pointers_in(current.diffs))})
+    files.settle([(current, ())], journal.others, incoming, using=using)
+    reveal.released = LetGo([], _gone(journal, voices), list(_adopted(journal, voices)))
+    current.reduce_to((), ())
+    finish.erase(reveal)
+    _keep_from_sweep(reveal, voices)
+    store.save_entries(list(reveal.entries.values()), using=using)
+    store.delete_entries(
+        [journal.holders[public_key].entry for public_key in sorted(reveal.released.gone)], using=using
+    )
+
+
+def _gone(journal: Journal, voices: tuple[SpeaksFor, ...]) -> set[bytes]:
+    """Entries of those whose row lies in a bag: nobody has the key that would find anything by them."""
+    holders = [holder for holder in map(journal.held_by, voices) if holder is not None]
+    return {holder.entry.public_key for holder in holders if not holder.entry.attached}
+
+
+def _adopted(journal: Journal, voices: tuple[SpeaksFor, ...]) -> Iterator[Adopted]:
+    """Bags that were sealed to those whose keys go: the person's own from now on. What they restore goes to where it was."""
+    own, keys = journal.own.entry, {bytes(voice.public_key) for voice in voices}
+    for opened in journal.others:
+        if opened.holder is not None and opened.holder.public_key in keys:
+            former = opened.holder.public_key
+            # Whoever reveals it next finds no voice for the pseudoprincipal whose it was, and must not give them this person's key.
+            opened.name_principal(journal.current.head.principal)
+            opened.hand_over(own)
+            yield opened, former
+
+
+def _keep_from_sweep(reveal: Reveal, voices: tuple[SpeaksFor, ...]) -> None:
+    """Where no key says that it is a pseudoprincipal's, one that was swept could not be made again without its voice: while other
+    bags are left, which may name it, its list says that it is needed."""
+    journal = reveal.journal
+    if not any(not opened.shared and not opened.empty for opened in journal.others):
+        return
+    if recognisable(apps.get_model(journal.current.head.principal_model)):
+        return
+    for holder in (holder for holder in map(journal.held_by, voices) if holder is not None and holder.entry.attached):
+        public_key = holder.entry.public_key
+        entry = reveal.entries.get(public_key, holder.entry)
+        item = seal_locator(Locator.new(), recipient=recipient_of(entry))
+        reveal.entries[public_key] = replace(entry, locators=entry.locators + item)
+
+
+# The person
+
+
+def _is_needed(unlocked: Unlocked, *, but: tuple[()] | set[Locator], receipts_complete: bool) -> bool:
+    """Whether the entry leads to anything else, or to somebody with an account."""
+    graph = unlocked.key_graph()
+    if graph.own.entry.attached or (registry.any_unlisted() and not receipts_complete):
+        return True
+    for locator, _ in graph.follow(_OWN, start=unlocked.locators):
+        if locator not in but:
+            return True
+    return bool(graph.refused)
+
+
+def _forget(unlocked: Unlocked) -> None:
+    """Nothing is left to come back to: neither an account nor a bag."""
+    key_slots.remove_all(unlocked.secret_key, using=unlocked.using)
+    store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
