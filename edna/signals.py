@@ -7,7 +7,8 @@ instances), and nothing else: no values, no receipt, and in the signals about ro
 - ``rows_removed``, ``rows_restored``, ``rows_changed``: one for each model; ``sender`` is the model, ``keys`` its rows.
 - ``disguised``, ``revealed``: ``sender`` is the principal model, ``keys`` the people for whom it was done.
 
-- ``before_commit``: one for each model whose rows were removed, changed or restored, still inside the transaction of that, with ``using``.
+- ``before_commit``: one for each model whose rows were removed, changed or restored, still inside the transaction of that, with ``using``
+  and ``referred_to``: by foreign key, the primary keys of what the removed rows referred to, people left out.
   For values that a library computes from other rows, such as places in a tree. Not robust: a receiver that raises refuses all of it.
 
 For what a site has made of files, thumbnails say; ``sender`` is the model, with ``field`` and ``file_name`` alone:

@@ -23,6 +23,7 @@ from tests.support import (
     DELETE,
     Student,
     answer_everything,
+    cut_into_chunks,
     enrol,
     enrol_in_course,
     enrol_many,
@@ -445,3 +446,39 @@ def test_who_cannot_complete_rows_refuses_all_of_it(bea: Student) -> None:
         receipt = receipt or bea.disguise(DELETE)
     assert bea.reveal(receipt).complete
     assert dump() == before
+
+
+@pytest.fixture
+def led() -> Iterator[list[dict[str, set[Any]]]]:
+    """What a receiver of `before_commit` was told that rows had referred to."""
+    told: list[dict[str, set[Any]]] = []
+
+    def listen(referred_to: dict[str, tuple[Any, ...]], **_: Any) -> None:
+        told.append({name: set(keys) for name, keys in referred_to.items()})
+        assert all(len(set(keys)) == len(keys) for keys in referred_to.values())
+
+    signals.before_commit.connect(listen, sender=Answer)
+    yield told
+    signals.before_commit.disconnect(listen, sender=Answer)
+
+
+def test_of_what_is_gone_it_is_told_what_it_referred_to(bea: Student, led: list[dict[str, set[Any]]]) -> None:
+    """And of nobody whose it was. Of a disguise in parts, each tells of its own rows."""
+    questions = set(Answer.objects.filter(author=bea.user.pk).values_list("question", flat=True))
+    receipt = bea.disguise(DELETE)
+    assert led == [{"question": questions}]
+    assert bea.reveal(receipt).complete
+    with cut_into_chunks(1):
+        bea.disguise(DELETE)
+    assert len(led) > 3
+    assert led[1] == {}
+    assert set().union(*(each["question"] for each in led[2:])) == questions
+
+
+def test_what_a_reveal_deletes_is_told_so_too(bea: Student, led: list[dict[str, set[Any]]]) -> None:
+    """An answer that others gave to the pseudoprincipal meanwhile."""
+    own = answers_of(bea.user)
+    receipt = bea.disguise("test.prune-answers")
+    late = Answer.objects.create(author=Answer.objects.get(pk=own[0]).author, question=new_question(), text="late")
+    assert bea.reveal(receipt).complete
+    assert led == [{}, {"question": {late.question_id}}]

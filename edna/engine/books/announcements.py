@@ -13,9 +13,9 @@ from typing import Any
 
 from django.apps import apps
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Field, ForeignKey, Model
 
-from edna import signals
+from edna import registry, signals
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.planning.steps import Plan, PlannedStep
@@ -40,6 +40,8 @@ class News:
 
     #: Raw primary keys by signal and table; each once.
     touched: dict[tuple[int, Table], tuple[Announcement, dict[Row, None]]] = field(default_factory=dict)
+    #: By table and foreign key, which rows those that are gone referred to, raw; each once.
+    referred_to: dict[Table, dict[str, dict[Any, None]]] = field(default_factory=dict)
 
     def note(self, signal: Announcement, table: Table, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Rows of ``table`` that hold the values of ``names``, the primary key's among them."""
@@ -47,6 +49,14 @@ class News:
             _, keys = self.touched.setdefault((id(signal), table), (signal, {}))
             positions = [names.index(name) for name in table.key_names]
             keys |= dict.fromkeys(tuple(row[position] for position in positions) for row in rows)
+
+    def note_parents(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """What rows that are gone referred to, as far as ``names`` say it."""
+        for name in parents(table) if rows else ():
+            if name in names:
+                position = names.index(name)
+                found = self.referred_to.setdefault(table, {}).setdefault(name, {})
+                found |= dict.fromkeys(row[position] for row in rows if row[position] is not None)
 
     def forget(self, signal: Announcement, table: Table, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """What was noted of these rows has not come true after all."""
@@ -87,7 +97,29 @@ class News:
         for table, keys in together.items():
             if keys and _heard(signals.before_commit, table.model):
                 told = tuple(_python_keys(table, list(keys), using=using))
-                signals.before_commit.send(sender=table.model, name=name, keys=told, using=using)
+                referred_to = {
+                    column: tuple(raw.python_values(_target(table, column), values, using=using))
+                    for column, values in self.referred_to.get(table, {}).items()
+                }
+                signals.before_commit.send(
+                    sender=table.model, name=name, keys=told, referred_to=referred_to, using=using
+                )
+
+
+def parents(table: Table) -> list[str]:
+    """The foreign keys of which a receiver learns where they led from rows that are gone, if there is one.
+
+    None of a person: signals about rows do not say whose these were. None by another column than the primary key: that is content.
+    """
+    if not _heard(signals.before_commit, table.model):
+        return []
+    people = {table_of(model) for model in registry.principal_models()}
+    links = [column for column in table.fields if isinstance(column, ForeignKey) and column.target_field.primary_key]
+    return [link.name for link in links if table_of(link.related_model) not in people]
+
+
+def _target(table: Table, name: str) -> Field[Any, Any]:
+    return table.field(name).target_field  # type: ignore[attr-defined,no-any-return]
 
 
 def _heard(signal: Announcement, model: type[Model]) -> bool:
@@ -115,6 +147,7 @@ def _note(news: News, step: PlannedStep, moved: Mapping[Row, Row]) -> None:
         # Their records may name them by a key that they have on paper only.
         former = {new: old for old, new in moved.items()}
         news.note(signals.rows_removed, table, table.key_names, [former.get(key, key) for key in keys])
+        news.note_parents(table, step.columns, step.rows)
         return
     news.note(signals.rows_changed, table, table.key_names, [moved.get(key, key) for key in keys])
     news.note(signals.rows_removed, table, table.key_names, [key for key in keys if key in moved])

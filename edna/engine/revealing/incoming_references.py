@@ -17,6 +17,7 @@ from edna import coverage, registry, signals
 from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
+from edna.engine.books import announcements
 from edna.engine.graph import families
 from edna.engine.graph.order import deletion_order
 from edna.engine.graph.outcome import Held, Reason, write_what_fits
@@ -184,6 +185,9 @@ def _delete_objects(table: Table, doomed: Sequence[Row], objects: Objects, progr
     for model in deletion_order(list(objects)):
         part = table_of(model)
         keys = [key for key, owner in objects[model].items() if owner in going]
+        links = announcements.parents(part)
+        leading = raw.read(part, links, keys, lock=False, using=using) if links and keys else []
         raw.delete(part, keys, using=using)
         progress.deleted.setdefault(part.label, set()).update(keys)
         progress.news.note(signals.rows_removed, part, part.key_names, keys)
+        progress.news.note_parents(part, links, leading)
