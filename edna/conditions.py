@@ -58,6 +58,16 @@ def written(where: Q) -> str:
     return f"~{text}" if where.negated else text
 
 
+def columns(where: Q) -> list[str]:
+    """What it looks at: ``["is_staff", "rank__gt"]``."""
+    found = {
+        name
+        for child in where.children
+        for name in (columns(child) if isinstance(child, Q) else [child[0]] if isinstance(child, tuple) else [])
+    }
+    return sorted(found)
+
+
 def _written_lookup(child: tuple[str, Any]) -> str:
     lookup, value = child
     return f'{lookup}=F("{value.name}")' if isinstance(value, F) else f"{lookup}={value!r}"

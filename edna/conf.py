@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from django.apps import apps as django_apps
 from django.conf import settings
-from django.db.models import Model
+from django.db.models import Model, Q
 
 from edna.errors import ConfigurationError
 
@@ -116,20 +116,23 @@ def principal_models() -> list[str]:
     return list(_read("PRINCIPAL_MODELS") or [settings.AUTH_USER_MODEL])
 
 
-def staff() -> dict[str, dict[str, Any]]:
-    """By the label of a principal model, in lower case: arguments of a filter that finds those who run the site."""
+def staff() -> dict[str, Q]:
+    """By the label of a principal model, in lower case: a condition that finds those who run the site."""
     configured = _read("STAFF")
     if not isinstance(configured, Mapping) or not all(
-        isinstance(label, str)
-        and isinstance(lookups, Mapping)
-        and lookups
-        and all(type(name) is str for name in lookups)
-        for label, lookups in configured.items()
+        isinstance(label, str) and _is_condition(said) for label, said in configured.items()
     ):
         raise ConfigurationError(
-            'EDNA["STAFF"] must be a dictionary of a filter for each model, such as {"shop.Customer": {"is_admin": True}}.'
+            'EDNA["STAFF"] must be a dictionary of a filter for each model, such as {"shop.Customer": {"is_admin": True}}, '
+            "or of a Q."
         )
-    return {label.lower(): dict(lookups) for label, lookups in configured.items()}
+    return {label.lower(): said if isinstance(said, Q) else Q(**said) for label, said in configured.items()}
+
+
+def _is_condition(said: object) -> bool:
+    if isinstance(said, Mapping):
+        return bool(said) and all(type(name) is str for name in said)
+    return isinstance(said, Q) and bool(said)
 
 
 def locator_mode() -> LocatorMode:

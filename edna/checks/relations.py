@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericRelation
@@ -170,7 +170,7 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         for site in all_sites
         for model, admin in site._registry.items()
         if any(same_table(model, removed) for removed in coverage.removed_models(disguise))
-        and any(getattr(type(admin), name, None) is getattr(ModelAdmin, name) for name in _LOG_METHODS)
+        and _writes_history(admin, ModelAdmin)
         and not _entries_covered(disguise, LogEntry, model)
     }
     if logged:
@@ -178,8 +178,8 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             f"The admin site writes a history about {', '.join(sorted(logged))}: entries about a removed row stay and "
             "hold its primary key and its name (str()) in the clear.",
             hint=f"Override {', '.join(_LOG_METHODS)} in the ModelAdmin of each so that they write nothing (of a "
-            "package's: unregister it, and register your own that extends it), and delete the old "
-            "entries; or give the model a GenericRelation to LogEntry with a related_query_name, and add "
+            "package's: unregister it, and register your own that extends it; where it imports, skip_admin_log = True), and delete "
+            "the old entries; or give the model a GenericRelation to LogEntry with a related_query_name, and add "
             'Remove(LogEntry, owner="...") along it; if the entries tell nothing: Keep(LogEntry, "object_id").',
             obj=name_of(disguise),
             id="edna.W206",
@@ -221,6 +221,12 @@ def _moves(step: Transformation) -> bool:
     columns = (coverage.column_of_object(step.model, name) for name in getattr(step, "set", ()))
     targets = [column.related_model for column in columns if column is not None]
     return any(isinstance(target, type) and same_table(target, step.model) for target in targets)
+
+
+def _writes_history(admin: Any, plain: type) -> bool:
+    """By Django's methods, or past them, as the imports of django-import-export do."""
+    skips_imports = getattr(admin, "get_skip_admin_log", lambda: True)
+    return not skips_imports() or any(getattr(type(admin), name, None) is getattr(plain, name) for name in _LOG_METHODS)
 
 
 def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: type[Model]) -> bool:

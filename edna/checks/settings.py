@@ -19,10 +19,10 @@ from django.core.cache import BaseCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldError, ValidationError
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
-from edna import conf
+from edna import conditions, conf
 from edna.errors import ConfigurationError
 
 _OBJECT: Final = "settings.EDNA"
@@ -149,16 +149,16 @@ def _staff() -> Iterator[CheckMessage]:
         configured = conf.staff()
     except ConfigurationError:
         return  # edna.E002 says so
-    for label, lookups in configured.items():
+    for label, said in configured.items():
         try:
             model = apps.get_model(label)
         except (LookupError, ValueError):
             problem = f"names {label}, which is not installed"
         else:
-            if _can_be_filtered(model, lookups):
+            if _can_be_filtered(model, said):
                 continue
             problem = f"tells who of {model._meta.label} is of the staff by what that model cannot be filtered by: "
-            problem += ", ".join(sorted(lookups))
+            problem += ", ".join(conditions.columns(said))
         yield Error(
             f'EDNA["STAFF"] {problem}. What is for everybody but staff is refused, or takes them along.',
             hint='Name a principal model and a filter of its columns, such as {"shop.Customer": {"is_admin": True}}.',
@@ -167,10 +167,10 @@ def _staff() -> Iterator[CheckMessage]:
         )
 
 
-def _can_be_filtered(model: type[Model], lookups: Mapping[str, Any]) -> bool:
+def _can_be_filtered(model: type[Model], said: Q) -> bool:
     """Sends nothing."""
     try:
-        model._base_manager.filter(**lookups)
+        model._base_manager.filter(said)
     except (FieldError, ValidationError, ValueError, TypeError):
         return False
     return True

@@ -740,16 +740,31 @@ def test_a_row_to_which_one_row_refers_has_one_owner(run: Run, monkeypatch: pyte
     assert "W106" not in ids(run())
 
 
-@pytest.mark.parametrize("logs", [True, False])
-def test_admin_history(run: Run, logs: bool) -> None:
-    class Silent(admin.ModelAdmin):
-        def nothing(self, *args: Any) -> None:
-            pass
+class SilentAdmin(admin.ModelAdmin):
+    def nothing(self, *args: Any) -> None:
+        pass
 
-        log_addition = log_change = log_deletions = nothing
+    log_addition = log_change = log_deletions = nothing
 
+
+class ImportingAdmin(SilentAdmin):
+    """An import of django-import-export writes the history without these methods."""
+
+    def get_skip_admin_log(self) -> bool:
+        return False
+
+
+class SkippingAdmin(ImportingAdmin):
+    def get_skip_admin_log(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("pages", "logs"), [(admin.ModelAdmin, True), (SilentAdmin, False), (ImportingAdmin, True), (SkippingAdmin, False)]
+)
+def test_admin_history(run: Run, pages: type[admin.ModelAdmin], logs: bool) -> None:
     site = admin.AdminSite("checks")
-    site.register(Letter, admin.ModelAdmin if logs else Silent)
+    site.register(Letter, pages)
     try:
         assert ("W206" in ids(run(spec(LETTERS)))) == logs
         edna.unregister(registry.get("checks.sample"))
@@ -930,6 +945,11 @@ def with_setting(settings: Any, **values: Any) -> list[str]:
             "E005",
             {"STAFF": {"websubmit.User": {"rank": 1}}},
             {"STAFF": {"websubmit.User": {"email__endswith": "@x.org"}}},
+        ),
+        (
+            "E005",
+            {"STAFF": {"websubmit.User": Q(is_admin=True) | Q(rank=1)}},
+            {"STAFF": {"websubmit.User": Q(is_admin=True) | Q(email="x@x.org")}},
         ),
         ("E005", {"STAFF": {"websubmit.User": {"pk": "olga"}}}, {"STAFF": {"websubmit.User": {"pk__in": [1, 2]}}}),
         ("W001", {"MAC_KEYS": []}, {"MAC_KEYS": ["k" * 32]}),

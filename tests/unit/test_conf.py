@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models import Q
 from django.test import override_settings
 
 from edna import conf
@@ -16,13 +17,24 @@ def configured(**values: Any) -> override_settings:
 
 
 @pytest.mark.parametrize(
-    "staff", [["is_staff"], {"shop.Customer": "is_admin"}, {"shop.Customer": {}}, {1: {"a": 1}}, "staff"]
+    "staff",
+    [
+        ["is_staff"],
+        {"shop.Customer": "is_admin"},
+        {"shop.Customer": {}},
+        {"shop.Customer": Q()},
+        {1: {"a": 1}},
+        "staff",
+    ],
 )
 def test_who_runs_the_site_is_a_filter_for_each_model(staff: object) -> None:
     with configured(STAFF=staff), pytest.raises(ConfigurationError, match="STAFF"):
         conf.staff()
     with configured(STAFF={"Shop.Customer": {"is_admin": True}}):
-        assert conf.staff() == {"shop.customer": {"is_admin": True}}
+        assert conf.staff() == {"shop.customer": Q(is_admin=True)}
+    either = Q(is_staff=True) | Q(username="nobody")
+    with configured(STAFF={"shop.Customer": either}):
+        assert conf.staff() == {"shop.customer": either}
 
 
 def test_defaults_hold_without_any_setting() -> None:

@@ -5,19 +5,16 @@ Reads the principal model only. Keeps: where nothing says who is of the staff, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
-from django.db.models import BooleanField, Model
+from django.db.models import BooleanField, Model, Q
 
-from edna import conf
+from edna import conditions, conf
 from edna.engine.graph.references import reference_of
 from edna.errors import ConfigurationError
 
 
-def condition(model: type[Model]) -> Mapping[str, Any] | None:
-    """What the rows of the staff have in common, as arguments of a filter: by ``EDNA["STAFF"]``, or else by a column ``is_staff``.
+def condition(model: type[Model]) -> Q | None:
+    """What the rows of the staff have in common: by ``EDNA["STAFF"]``, or else by a column ``is_staff``.
 
     None if neither says.
     """
@@ -28,7 +25,7 @@ def condition(model: type[Model]) -> Mapping[str, Any] | None:
         field = model._meta.get_field("is_staff")
     except FieldDoesNotExist:
         return None
-    return {"is_staff": True} if isinstance(field, BooleanField) else None
+    return Q(is_staff=True) if isinstance(field, BooleanField) else None
 
 
 def references(model: type[Model], *, using: str) -> set[str]:
@@ -37,14 +34,14 @@ def references(model: type[Model], *, using: str) -> set[str]:
     Raises:
         ConfigurationError: ``EDNA["STAFF"]`` names what the model does not have.
     """
-    lookups = condition(model)
-    if not lookups:
+    said = condition(model)
+    if said is None:
         return set()
     try:
-        members = model._base_manager.using(using).filter(**lookups)
+        members = model._base_manager.using(using).filter(said)
     except (FieldError, ValidationError, ValueError, TypeError):
         raise ConfigurationError(
             f'EDNA["STAFF"] says who of {model._meta.label} is of the staff by what that model cannot be filtered by: '
-            f"{', '.join(sorted(lookups))}."
+            f"{', '.join(conditions.columns(said))}."
         ) from None
     return {reference_of(model, key) for key in members.values_list("pk", flat=True)}
