@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from edna.registry import on_reveal, register, unregister
     from edna.schedules import Notice, schedule
     from edna.spec import ALL, AS_IT_WAS, NOTHING, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
+    from edna.value_owners import about, by_value
 
 _HOMES = {
     "edna.api": (
@@ -68,6 +69,7 @@ _HOMES = {
     "edna.registry": "on_reveal register unregister",
     "edna.schedules": "Notice schedule",
     "edna.spec": "ALL AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
+    "edna.value_owners": "about by_value",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("errors", "placeholders", "registry", "signals")
@@ -100,6 +102,8 @@ __all__ = [
     "SecretKey",
     "Session",
     "Unlocked",
+    "about",
+    "by_value",
     "change_password",
     "disguise",
     "disguise_all",

@@ -8,7 +8,7 @@ A little long: relations, and what covers each kind of them, are one question.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.db.models import SET_DEFAULT, SET_NULL, Field, ForeignKey, Model, Q, UniqueConstraint
 
-from edna import conditions
-from edna.errors import DanglingReferences
+from edna import conditions, value_owners
+from edna.errors import DanglingReferences, SpecError
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation
 
 
@@ -362,17 +362,48 @@ def _relations_to_removed(disguise: type[Disguise]) -> Iterator[Relation]:
 
 
 def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: type[Model]) -> bool:
-    """A ``GenericRelation`` of ``target`` names the way back, and a step removes along it."""
+    """A step removes what is about ``target``, or along a ``GenericRelation`` of it that names the way back."""
+    steps = [step for step in disguise.removals() if same_table(step.model, key.model)]
+    if takes_all_about(steps, disguise, target, columns=(key.ct_field, key.fk_field)):
+        return True
     for relation in target._meta.private_fields:
         if not isinstance(relation, GenericRelation) or relation.related_model is not key.model:
             continue
         if (relation.content_type_field_name, relation.object_id_field_name) != (key.ct_field, key.fk_field):
             continue
-        steps = [step for step in disguise.removals() if same_table(step.model, key.model)]
         ways = [way_by(relation.related_query_name(), remove) for remove in removed_models(disguise)[target]]
         if all(any(takes_all(step, way) for step in steps) for way in ways):
             return True
     return False
+
+
+def takes_all_about(
+    steps: Sequence[Transformation], disguise: type[Disguise], target: type[Model], *, columns: tuple[str, str]
+) -> bool:
+    """Whether ``steps`` mean all rows that name by these two ``columns`` a row of ``target``, if that is the principals' own table."""
+    if any(remove.owners or not same_table(remove.model, target) for remove in removed_models(disguise)[target]):
+        return False
+    return any(
+        _is_about(owner, step.model, target, columns)
+        for step in steps
+        if step.where is None and (len(step.owners) == 1 or isinstance(step, Modify))
+        for owner in step.owners
+    )
+
+
+def _is_about(owner: str, model: type[Model], target: type[Model], columns: tuple[str, str]) -> bool:
+    if not value_owners.is_by_value(owner):
+        return False
+    path, match = value_owners.parsed(owner)
+    try:
+        return (
+            isinstance(match, value_owners.About)
+            and not path
+            and same_table(value_owners.principal_of(owner, ()), target)
+            and value_owners.generic_columns(model, match) == columns
+        )
+    except SpecError:
+        return False  # `edna.E106` speaks about it
 
 
 def one_each(field: Field[Any, Any]) -> bool:

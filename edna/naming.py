@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.db.models import ManyToManyField, Model
 
-from edna import conditions
+from edna import conditions, value_owners
 from edna.spec import Decorrelate, Keep, Modify, Remove, Transformation
 
 #: Where installers put what a project did not write.
@@ -106,7 +106,7 @@ def written_arguments(step: Transformation | Keep) -> list[str]:
 
 def written_names(names: Iterable[str]) -> str:
     """One as text, several as a list."""
-    quoted = [json.dumps(name) for name in names]
+    quoted = [value_owners.written(name, named=_name) for name in names]
     return quoted[0] if len(quoted) == 1 else f"[{', '.join(quoted)}]"
 
 

@@ -15,9 +15,10 @@ from django.contrib.auth.models import AbstractUser
 from django.db import router
 from django.db.models import ForeignKey, Model
 
-from edna import conf, placeholders
+from edna import conf, placeholders, value_owners
 from edna.errors import PrincipalError, SpecError, UnknownDisguise
 from edna.spec import Disguise, Pseudoprincipal, Remove, validated_name
+from edna.value_owners import is_by_value
 
 _disguises: dict[str, type[Disguise]] = {}
 _pseudoprincipals: dict[str, type[Pseudoprincipal]] = {}
@@ -217,6 +218,8 @@ def _principal_model_for(disguise: type[Disguise], configured: tuple[str, ...]) 
 def owner_target(model: type[Model], owner: str | None) -> type[Model]:
     """The model that an owner path ends at; the model itself without a path."""
     for name in owner.split("__") if owner else ():
+        if is_by_value(name):
+            return value_owners.principal_of(name, principal_models())
         related = model._meta.get_field(name).related_model
         if related is None or isinstance(related, str):
             raise SpecError(f"{model._meta.label}.{name} is no foreign key, so it cannot lead to an owner.")
@@ -230,6 +233,8 @@ def owner_key(model: type[Model], owner: str | None, *, principal: type[Model]) 
     That is ``owner`` itself, unless the foreign key refers to another column, or leads to a multi-table child of the principal.
     """
     key = principal._meta.pk.name
+    if owner is not None and is_by_value(owner):
+        return value_owners.with_principal(owner, principal)
     target = owner_target(model, owner)
     if owner is None:
         return "pk" if target._meta.concrete_model is principal._meta.concrete_model else key

@@ -91,6 +91,7 @@ class Param(Expression):
 @dataclass(frozen=True, eq=False)
 class _Owned:
     """``owner`` is a foreign key to the principal model, a path to one, or several of them; without, the row is the principal's own.
+    Where no path leads to a person, `edna.by_value` and `edna.about` say who it is.
 
     ``one_owner`` says that each row has one owner, although the path could lead to several, as that from an address by the orders to
     their customer. Changes nothing; silences the check.

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Field, Model, Q
 
-from edna import conditions, coverage, json_keys, personal, registry
+from edna import conditions, coverage, json_keys, personal, registry, value_owners
 from edna.errors import SpecError
 from edna.personal import Looks
 from edna.placeholders import Placeholder
@@ -193,7 +193,7 @@ def _stands_in(model: type[Model], name: str, table: Table) -> bool:
 def _whose(step: Transformation) -> str:
     if not step.owners:
         return "the account itself"
-    return f"rows whose {' or '.join(step.owners)} is the person"
+    return f"rows whose {' or '.join(map(value_owners.in_words, step.owners))} is the person"
 
 
 def _where(where: Q | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from django.apps import apps
-from django.contrib.contenttypes.fields import GenericRelation
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
@@ -18,6 +18,7 @@ from edna.coverage import Relation, same_table
 from edna.naming import import_of_namesake, is_of_others, written_model, written_step
 from edna.remedies import Gap, is_of_principals
 from edna.spec import Decorrelate, Disguise, Keep, Modify, Remove, Transformation
+from edna.value_owners import about
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
 #: What an entry of the admin's history tells about a row that is gone.
@@ -143,13 +144,20 @@ def _keeps(disguise: type[Disguise]) -> Iterator[CheckMessage]:
 def _generic(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     for key, targets in coverage.uncovered_generic_keys(disguise):
         labels = ", ".join(target._meta.label for target in targets)
+        people = [target for target in targets if is_of_principals(target, principal_models())]
+        several = len([each for each in key.model._meta.private_fields if isinstance(each, GenericForeignKey)]) > 1
+        steps = [Remove(key.model, about(each, by=key.name if several else "")) for each in people]
+        ways = [f"for what is about people, add {' and '.join(map(written_step, steps))}"] if steps else []
+        if others := ", ".join(target._meta.label for target in targets if target not in people):
+            ways.append(
+                f"give {others} a GenericRelation with a related_query_name (to a model of others, by contribute_to_class) and add "
+                f'Remove({written_model(key.model)}, owner="...") along each'
+            )
         yield Warning(
             f"{key.model._meta.label}.{key.name} can point at any row, so also at removed rows of {labels}; no "
             "constraint tells, and what points there would point at nothing and keep the removed row's primary key.",
             hint="If it never points there, or may go on pointing at nothing: "
-            f"edna.{written_step(Keep(key.model, key.name))}. Otherwise give {labels} a GenericRelation with a "
-            f'related_query_name (to a model of others, by contribute_to_class) and add Remove({written_model(key.model)}, owner="...") '
-            "along each.",
+            f"edna.{written_step(Keep(key.model, key.name))}. Otherwise {'; '.join(ways)}.",
             obj=name_of(disguise),
             id="edna.W205",
         )
@@ -166,7 +174,7 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     if coverage.kept(disguise, LogEntry, "object_id"):
         return
     logged = {
-        model._meta.label
+        model._meta.label: model
         for site in all_sites
         for model, admin in site._registry.items()
         if any(same_table(model, removed) for removed in coverage.removed_models(disguise))
@@ -174,10 +182,13 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         and not _entries_covered(disguise, LogEntry, model)
     }
     if logged:
+        people = [model for model in logged.values() if is_of_principals(model, principal_models())]
+        steps = " and ".join(written_step(Remove(LogEntry, about(model))) for model in people)
+        otherwise = f"Add {steps}. Of others, override" if steps else "Override"
         yield Warning(
             f"The admin site writes a history about {', '.join(sorted(logged))}: entries about a removed row stay and "
             "hold its primary key and its name (str()) in the clear.",
-            hint=f"Override {', '.join(_LOG_METHODS)} in the ModelAdmin of each so that they write nothing (of a "
+            hint=f"{otherwise} {', '.join(_LOG_METHODS)} in the ModelAdmin of each so that they write nothing (of a "
             "package's: unregister it, and register your own that extends it; where it imports, skip_admin_log = True), and delete "
             "the old entries; or give the model a GenericRelation to LogEntry with a related_query_name, and add "
             'Remove(LogEntry, owner="...") along it; if the entries tell nothing: Keep(LogEntry, "object_id").',
@@ -237,7 +248,10 @@ def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: ty
         if same_table(step.model, log_entry)
         and (isinstance(step, Remove) or (isinstance(step, Modify) and step.set.keys() >= _TELLING))
     ]
-    removed = coverage.removed_models(disguise)[model._meta.concrete_model or model]
+    target = model._meta.concrete_model or model
+    if coverage.takes_all_about(steps, disguise, target, columns=("content_type", "object_id")):
+        return True
+    removed = coverage.removed_models(disguise)[target]
     names = [
         relation.related_query_name()
         for relation in model._meta.private_fields

@@ -25,6 +25,7 @@ from edna.checks.relations import check_relations
 from edna.checks.settings import principal_models
 from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, usable_steps
 from edna.checks.terms import check_returning
+from edna.checks.value_owners import check_pseudoprincipals, check_shared
 from edna.coverage import one_each
 from edna.errors import SpecError
 from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal
@@ -60,7 +61,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
                 generators[generator, model] = None
     # A generator serves many disguises: what is wrong with it is said once.
     for pair in generators:
-        messages += [*check_generator(*pair), *check_companions(*pair)]
+        messages += [*check_generator(*pair), *check_companions(*pair), *check_pseudoprincipals(*pair)]
     messages += check_urls(generators)
     for model in decorrelated:
         messages += check_primary_key(model)
@@ -79,6 +80,7 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
         *_unused_params(disguise),
         *check_together(disguise),
         *twice_changed(disguise),
+        *check_shared(disguise, steps),
         *given_away_before(disguise),
         *check_relations(disguise),
         *check_returning(disguise),

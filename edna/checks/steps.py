@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -16,10 +16,13 @@ from django.utils.tree import Node
 from edna import json_keys
 from edna.checks.columns import check_columns, misfit_key
 from edna.checks.settings import principal_models
+from edna.checks.value_owners import check_owner
 from edna.coverage import in_key, kept, one_each, relations_to, same_table
 from edna.errors import SpecError
+from edna.naming import written_names
 from edna.remedies import is_of_principals
 from edna.spec import Decorrelate, Disguise, Modify, Param, Remove, Transformation
+from edna.value_owners import is_by_value
 
 #: Lookups whose right side decides on the SQL itself: one value in one place cannot stand there.
 _NOT_FOR_ONE_VALUE: Final = {"in", "range", "isnull"}
@@ -48,18 +51,16 @@ def written(step: Transformation) -> str:
     return f"{type(step).__name__}({step.model.__name__}{written_owner(step.owners)})"
 
 
-def written_owner(owners: Iterable[str]) -> str:
-    names = [f'"{owner}"' for owner in owners]
-    if len(names) < 2:
-        return "".join(f", owner={name}" for name in names)
-    return f", owner=[{', '.join(names)}]"
+def written_owner(owners: Sequence[str]) -> str:
+    return f", owner={written_names(owners)}" if owners else ""
 
 
 def check_step(disguise: type[Disguise], step: Transformation) -> list[CheckMessage]:
     obj, what = name_of(disguise), written(step)
     messages: list[CheckMessage] = []
     for owner in step.owners:
-        messages += _owner(step, owner, what, obj)
+        messages += check_owner(step, owner, what, obj) if is_by_value(owner) else _owner(step, owner, what, obj)
+        messages += _of_principals(step, what, obj)
     if step.where is not None:
         messages += _where(disguise, step, what, obj)
     if isinstance(step, Modify):
@@ -92,8 +93,8 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
                 f"{what}: {model._meta.label} has no foreign key {name!r}, so nobody owns these rows and the disguise "
                 "cannot be applied.",
                 hint=f"Foreign keys of {model._meta.label}: {known}. Join several with __, as in "
-                'owner="comment__author". Rows that hold a user\'s number in a plain column have no owner here: disguise them by hand '
-                "(edna.session).",
+                'owner="comment__author". Rows that hold a user\'s number or e-mail address in a plain column: '
+                'owner=edna.by_value("user_number", "pk").',
                 obj=obj,
                 id="edna.E106",
             )
@@ -109,6 +110,9 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
             obj=obj,
             id="edna.W106",
         )
+
+
+def _of_principals(step: Transformation, what: str, obj: str) -> Iterator[CheckMessage]:
     if isinstance(step, Remove) and is_of_principals(step.model, principal_models()):
         yield Error(
             f"{what} removes other principals along with the one who applies it: their keys, receipts and sessions "
@@ -298,7 +302,7 @@ def _decorrelated(disguise: type[Disguise], step: Decorrelate, what: str, obj: s
             f"{what}: its owner is no foreign key of {step.model._meta.label} itself to a principal model, so there "
             "is nothing that could be pointed at a pseudoprincipal.",
             hint="Decorrelate the model that holds the foreign key, and give the field's own name as owner (no path "
-            "with __).",
+            "with __). What names somebody by value cannot be pointed elsewhere: replace the value with Modify, or Remove the row.",
             obj=obj,
             id="edna.E110",
         )

@@ -11,7 +11,7 @@ from django.db.models import BooleanField, Field, FileField, Model
 from edna import coverage
 from edna.checks.columns import check_columns
 from edna.checks.settings import principal_models
-from edna.checks.steps import column_of, is_table, name_of, written
+from edna.checks.steps import column_of, is_table, name_of, written, written_owner
 from edna.coverage import column_of_object, in_key, relations_to, tables_of_object
 from edna.naming import written_model
 from edna.remedies import grants
@@ -143,7 +143,7 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
                 id="edna.W123",
             )
         elif not said and grants(step.model, principal_models()):
-            owner = "".join(f', owner="{name}"' for name in step.owners)
+            owner = written_owner(step.owners)
             yield Warning(
                 f"{written(step)}: its rows of {step.model._meta.label} give people groups or permissions, and nothing says how they "
                 "come back: who left with them has them again after a return, even if everybody lost them meanwhile.",

@@ -15,6 +15,7 @@ from edna import registry
 from edna.coverage import same_table
 from edna.engine.bags.capability import Unlocked
 from edna.errors import SpecError
+from edna.value_owners import is_by_value
 
 Voices = Callable[[Unlocked, type[Model]], list[Any]]
 
@@ -65,10 +66,13 @@ def _declared(model: type[Model]) -> Iterator[str]:
     for disguise in registry.disguises().values():
         for step in disguise.steps():
             if step.model._meta.concrete_model in tables:
-                yield from step.owners
+                # A pseudoprincipal is named by keys alone.
+                yield from (owner for owner in step.owners if not is_by_value(owner))
 
 
 def _principal_model(model: type[Model], path: str) -> type[Model] | None:
+    if is_by_value(path):
+        return None
     try:
         target = registry.owner_target(model, path or None)
     except (SpecError, FieldDoesNotExist):

@@ -16,9 +16,10 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import ForeignKey, Model, Q
 
-from edna import coverage, registry, store
+from edna import coverage, registry, store, value_owners
 from edna.coverage import same_table
 from edna.db.rows import Row, Table
+from edna.engine.graph.owned_by import named_by
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
@@ -27,6 +28,7 @@ from edna.errors import SpecError
 from edna.records.diff import Modified, Removed
 from edna.spec import Decorrelate, Disguise, Modify, Remove
 from edna.store import Entry
+from edna.value_owners import columns_of, is_by_value, parsed, their_columns
 
 #: By path, the columns that go with whoever leaves first; none where it is the row itself.
 Paths = Mapping[str, tuple[str, ...]]
@@ -100,6 +102,12 @@ def values_along(
     table: Table, rows: Sequence[Mapping[str, Any]], path: str, principal: type[Model], *, using: str
 ) -> list[tuple[bool, Any]]:
     """Of rows that are sealed, as columns: whether the row that the path leads over is there, and whom it names at its end."""
+    if is_by_value(path) and not parsed(path)[0]:
+        try:
+            owner = registry.owner_key(table.model, path, principal=principal)
+            return [(True, value) for value in named_by(table.model, rows, owner, using=using)]
+        except (SpecError, FieldDoesNotExist, KeyError):
+            return [(False, None)] * len(rows)  # the tables of today have no such columns
     name, _, rest = path.partition("__")
     try:
         column = table.field(name)
@@ -129,6 +137,8 @@ def people(
 def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
     """Whether the disguise takes its people out of the column at the end of the path, and leaves the row that has the column."""
     over, _, name = path.rpartition("__")
+    if is_by_value(path):
+        return _changes(disguise, model, path)
     try:
         holder = registry.owner_target(model, over or None)
         field = holder._meta.get_field(name)
@@ -143,6 +153,20 @@ def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
                 return True
     relations = coverage.set_null_relations(disguise)
     return any(relation.field == field for relation in relations)
+
+
+def _changes(disguise: type[Disguise], model: type[Model], owner: str) -> bool:
+    """As `takes_out`, by value: it changes what is compared, in the row or in the principal's."""
+    try:
+        columns = {*columns_of(model, owner), *their_columns(owner, registry.principal_model_for(disguise))}
+    except (SpecError, FieldDoesNotExist):
+        return True
+    return any(
+        same_table(column.model, step.model) and column.name in step.set
+        for step in disguise.steps()
+        if isinstance(step, Modify)
+        for column in columns
+    )
 
 
 # How
@@ -234,7 +258,8 @@ def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: froz
     paths: dict[str, tuple[str, ...]] = {}
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, Modify):
-            common = columns.intersection(step.set).difference(step.owners)
+            says_whose = {*step.owners, *value_owners.own_columns(step.model, step.owners)}
+            common = columns.intersection(step.set).difference(says_whose)
             paths |= {path: tuple(sorted(common.union(paths.get(path, ())))) for path in step.owners if common}
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, Remove):

@@ -12,41 +12,17 @@ import operator
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Lookup, Model, Q, QuerySet, Value
+from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
 from edna.db.rows import Row, asking_for_any, counting, listed, packets, plain
+from edna.engine.graph.owned_by import Owners, Translation, named, owned_by, translations
 from edna.spec import Param
-
-
-class _Owners(str):
-    """The place of the owners. A type of its own: a value in somebody's row may be the same text."""
-
-    __slots__ = ()
-
-
-_OWNERS: Final = _Owners("__edna_owners__")
-
-
-class _OwnedBy(Lookup):  # type: ignore[type-arg]  # no type arguments at run time
-    """``path IN (owners)``, with the owners bound when the statement runs: its text is compiled once.
-
-    A lookup, not just an expression: MariaDB would otherwise be asked whether the condition equals 1, and use no index.
-    """
-
-    prepare_rhs = False
-
-    def __init__(self, path: str) -> None:
-        super().__init__(F(path), ())
-
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
-        sql, params = self.process_lhs(compiler, connection)
-        return f"{sql} IN ({_OWNERS})", [*params, _OWNERS]
 
 
 @dataclass(frozen=True)
@@ -57,6 +33,8 @@ class Selection:
     params: tuple[Any, ...]
     #: What it was compiled from, to be asked about it.
     query: Query = field(repr=False, compare=False)
+    #: What stands at some positions of a row becomes a principal's key.
+    translations: tuple[tuple[int, Translation], ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def compile(
@@ -74,11 +52,11 @@ class Selection:
         None where the condition can match nothing. With ``distinct``, the same values once, in no order."""
         # Not a manager: managers may hide rows, and hidden rows are someone's data too.
         query: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(
-            functools.reduce(operator.or_, (Q(_OwnedBy(path)) for path in owners), Q())
+            functools.reduce(operator.or_, (owned_by(model, path, using=using) for path in owners), Q())
         )
         if where is not None:
             query = query.filter(where)
-        query = query.values_list(*names)
+        query = query.values_list(*(named(model, name, using=using) for name in names))
         query = query.order_by().distinct() if distinct else query.order_by("pk")
         if lock:
             query = query.select_for_update()
@@ -86,7 +64,7 @@ class Selection:
             sql, params = query.query.get_compiler(using=using).as_sql()
         except EmptyResultSet:
             return None
-        return cls(sql, tuple(params), query.query)
+        return cls(sql, tuple(params), query.query, translations(model, names))
 
     @classmethod
     def any_of_each(cls, selections: Sequence[Selection], *, waiting: Sequence[bool], using: str) -> Selection:
@@ -108,7 +86,7 @@ class Selection:
 
     def counted(self, *, most: int) -> Selection:
         """One that finds one row: how many rows this one finds, or ``most`` if there are more."""
-        return replace(self, sql=counting(self.sql, most=most))
+        return replace(self, sql=counting(self.sql, most=most), translations=())
 
     @functools.cached_property
     def tables(self) -> tuple[str, ...]:
@@ -125,24 +103,36 @@ class Selection:
         connection = connections[using]
         if owners is None:
             return self._run((), params, connection)
-        places = sum(isinstance(param, _Owners) for param in self.params)
+        places = sum(isinstance(param, Owners) for param in self.params)
         parts = packets([(owner,) * places for owner in owners], connection, other_parameters=len(self.params))
         return [row for part in parts for row in self._run([owner for owner, *_ in part], params, connection)]
 
     def _run(self, owners: Sequence[Any], params: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Row]:
-        marks, listed_owners = listed(owners, connection)
+        places: dict[str, tuple[str, list[Any]]] = {}
         bound: list[Any] = []
         for param in self.params:
             if isinstance(param, Param):
                 bound.append(_driver_value(params[param.name], connection))
-            elif isinstance(param, _Owners):
-                bound.extend(listed_owners)
+            elif isinstance(param, Owners):
+                if param not in places:
+                    places[param] = listed(param.values(owners, connection.alias), connection)
+                bound.extend(places[param][1])
             else:
                 bound.append(param)
-        sql = self.sql.replace(_OWNERS, marks)
+        sql = self.sql
+        for place, (marks, _) in places.items():
+            sql = sql.replace(place, marks)
         with connection.cursor() as cursor:
             cursor.execute(sql, bound)
-            return plain(cursor.fetchall(), connection)
+            rows = plain(cursor.fetchall(), connection)
+        return self._translated(rows, connection.alias) if self.translations else rows
+
+    def _translated(self, rows: Sequence[Row], using: str) -> list[Row]:
+        lists = [list(row) for row in rows]
+        for position, translate in self.translations:
+            for row in lists:
+                row[position] = translate(row[position], using)
+        return [tuple(row) for row in lists]
 
 
 def _tables_of(query: Query) -> Iterator[str]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import ForeignKey, Model, Q, QuerySet
+from django.db.models import ForeignKey, Model, Q
 
-from edna import coverage, json_keys, registry
+from edna import coverage, json_keys, registry, value_owners
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
+from edna.engine.graph.owned_by import names_anybody
 from edna.engine.planning.selection import Selection
 from edna.records.diff import Decorrelated, Modified, Operation, Removed
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field
@@ -199,7 +200,8 @@ def _compile(
     joins = _joins(step, table, [*_documents(columns), *extra], owners=owners, using=using)
     lock = lock and connections[using].features.has_select_for_update
     keys_only = lock and joins
-    watched = [owner for owner in step.owners if owner in table.names] if keys_only else []
+    says_whose = [*step.owners, *value_owners.own_columns(step.model, step.owners)]
+    watched = [name for name in says_whose if name in table.names] if keys_only else []
     behind = [*extra, *(owner for owner in watched if owner not in extra)]
     names = (*(table.key_names if keys_only else columns), *behind)
     read = (*(table.key_names if keys_only else _documents(columns)), *behind)
@@ -207,7 +209,14 @@ def _compile(
         step.model,
         read,
         owners=() if everyone else owners,
-        where=_condition(step.where, everyones=owners if everyone else (), keys=keys, principal=principal, using=using),
+        where=_condition(
+            step.where,
+            model=step.model,
+            everyones=owners if everyone else (),
+            keys=keys,
+            principal=principal,
+            using=using,
+        ),
         lock=lock and not joins,
         using=using,
     )
@@ -241,13 +250,17 @@ def _joins(step: Transformation, table: Table, names: Collection[str], *, owners
 
 
 def _condition(
-    where: Q | None, *, everyones: Sequence[str], keys: Sequence[Any] | None, principal: type[Model], using: str
+    where: Q | None,
+    *,
+    model: type[Model],
+    everyones: Sequence[str],
+    keys: Sequence[Any] | None,
+    principal: type[Model],
+    using: str,
 ) -> Q | None:
     """``where``, of rows that somebody owns by one of the paths ``everyones``, and that have one of the ``keys``."""
     if everyones:
-        # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
-        everybody: QuerySet[Any, Any] = QuerySet(model=principal, using=using).values("pk")
-        owned = (Q(**{f"{path}__in": everybody}) for path in everyones)
+        owned = (names_anybody(model, path, principal, using=using) for path in everyones)
         where = (where or Q()) & functools.reduce(operator.or_, owned)
     if keys is not None:
         where = Q(pk__in=keys) & (where or Q())

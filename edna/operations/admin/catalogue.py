@@ -18,6 +18,7 @@ from edna.engine.graph.staff import condition
 from edna.errors import EdnaError
 from edna.placeholders import Placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Modify, Param, Remove, Transformation
+from edna.value_owners import in_words
 
 _LONGEST_VALUE: Final = 60
 _LOOKUPS: Final = {
@@ -201,7 +202,7 @@ def _table(model: type[Model]) -> tuple[str, str]:
 
 
 def _whose(step: Transformation) -> str:
-    return " or ".join(map(path_in_words, step.owners)) or "the account itself"
+    return " or ".join(path_in_words(in_words(owner)) for owner in step.owners) or "the account itself"
 
 
 def _effect(step: Transformation) -> str:

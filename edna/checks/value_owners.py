@@ -1,0 +1,183 @@
+"""Checks of owners by value: what is compared is there and can be, is one person's, has an index, and is no pseudoprincipal's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import FieldDoesNotExist
+from django.db import connections, router
+from django.db.models import Field, ForeignKey, Model, UniqueConstraint
+from django.db.models.functions import Lower
+
+from edna import registry
+from edna.checks.settings import principal_models
+from edna.coverage import same_table, unique_groups
+from edna.errors import SpecError
+from edna.placeholders import Placeholder, as_placeholder
+from edna.spec import Disguise, Modify, Pseudoprincipal, Remove, Transformation
+from edna.value_owners import ByValue, columns_of, is_by_value, is_text, parsed, principal_of, their_column, written
+
+_MEANS_NOBODY: Final = (None, "")
+
+
+def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[CheckMessage]:
+    """One owner of a step, where the models have what it names; otherwise why nobody owns the rows."""
+    _, match = parsed(owner)
+    try:
+        columns = columns_of(step.model, owner)
+        principal = principal_of(owner, principal_models())
+        pairs = match.pairs if isinstance(match, ByValue) else ()
+        theirs = [their_column(principal, name) for _, name in pairs]
+    except (SpecError, FieldDoesNotExist) as error:
+        yield Error(
+            f"{what}: {error} So nobody owns these rows, and the disguise cannot be applied.",
+            hint='Write edna.by_value("column of the row", "column of the principal"), or edna.about(Model) for rows with a content type.',
+            obj=obj,
+            id="edna.E106",
+        )
+        return
+    if not isinstance(match, ByValue):
+        return
+    for column, their in zip(columns, theirs, strict=True):
+        if _kind(column) != _kind(their.column):
+            yield Error(
+                f"{what} compares {column.model._meta.label}.{column.name} with {their.column.model._meta.label}."
+                f"{their.column.name}, which is of another type: databases refuse that, or take different values for the same.",
+                hint="Compare columns of one type: text with text, numbers with numbers.",
+                obj=obj,
+                id="edna.E130",
+            )
+    if not step.one_owner and not _is_one_persons([their.column for their in theirs], ignore_case=match.ignore_case):
+        names = ", ".join(f"{their.column.model._meta.label}.{their.column.name}" for their in theirs)
+        yield Warning(
+            f"{what}: several people may have the same {names}. Each of them owns these rows; whoever applies the disguise first takes "
+            "them from the others too.",
+            hint="Make the column unique. If no two people ever have the same, say so: one_owner=True.",
+            obj=obj,
+            id="edna.W106",
+        )
+    if not any(_is_indexed(column, ignore_case=match.ignore_case) for column in columns):
+        column = columns[0]
+        index = f'models.Index(Lower("{column.name}"), name="...")'
+        index = index if _needs_folding(columns, match) else f'models.Index(fields=["{column.name}"])'
+        yield Warning(
+            f"{what}: no index of {column.model._meta.label} begins with {column.name}, by which its rows are found. Each time "
+            "the disguise is applied, the whole table is read.",
+            hint=f"Add {index} to the model, or db_index=True. If the table is small, or not yours, silence this check.",
+            obj=obj,
+            id="edna.W131",
+        )
+
+
+def check_shared(disguise: type[Disguise], steps: Sequence[Transformation]) -> Iterator[CheckMessage]:
+    """Of a row that stays for another owner, a value cannot be re-pointed: it goes on saying who has left."""
+    for step in steps:
+        if not isinstance(step, Remove) or len(step.owners) < 2:
+            continue
+        for owner in filter(is_by_value, step.owners):
+            try:
+                columns = [column.name for column in columns_of(step.model, owner)]
+            except (SpecError, FieldDoesNotExist):
+                continue
+            changing = (
+                other
+                for other in steps
+                if isinstance(other, Modify) and same_table(other.model, step.model) and owner in other.owners
+            )
+            if not any(set(columns) & set(other.set) for other in changing):
+                yield Warning(
+                    f"Remove({step.model.__name__}) leaves a row to its other owners, and {', '.join(columns)} in it goes on saying "
+                    "who has left.",
+                    hint=f'Add edna.Modify({step.model.__name__}, owner={written(owner)}, set={{"{columns[0]}": ...}}) with a value that '
+                    "means nobody.",
+                    obj=f"{disguise.__module__}.{disguise.__qualname__}",
+                    id="edna.W132",
+                )
+
+
+def check_pseudoprincipals(generator: type[Pseudoprincipal], model: type[Model]) -> Iterator[CheckMessage]:
+    """A pseudoprincipal with a fixed value would own all rows that have it."""
+    compared: dict[str, str] = {}
+    for disguise in registry.disguises().values():
+        for step in disguise.steps():
+            for owner in filter(is_by_value, step.owners):
+                for table, name in _compared(owner, model):
+                    if same_table(table, model):
+                        compared.setdefault(name, disguise.name)
+    for name, comparing in compared.items():
+        said = generator.values.get(name)
+        placeholder: Placeholder = as_placeholder(said)
+        if placeholder.fixed and placeholder.make(model._meta.get_field(name), None) not in _MEANS_NOBODY:  # type: ignore[arg-type]
+            yield Error(
+                f"Gives every pseudoprincipal the same {name}, and {comparing} finds the owners of rows by it: rows that "
+                "have this value would be theirs.",
+                hint=f'Use a random value, such as placeholders.random_email() for an e-mail address, or an empty one: "{name}": "".',
+                obj=f"{generator.__module__}.{generator.__qualname__}",
+                id="edna.E324",
+            )
+
+
+def _compared(owner: str, model: type[Model]) -> Iterator[tuple[type[Model], str]]:
+    _, match = parsed(owner)
+    for _, name in match.pairs if isinstance(match, ByValue) else ():
+        try:
+            column = their_column(model, name).column
+        except (SpecError, FieldDoesNotExist):
+            continue
+        yield column.model, column.name
+
+
+def _kind(column: Field[Any, Any]) -> str:
+    """What databases compare with each other without a cast."""
+    while isinstance(column, ForeignKey):
+        column = column.target_field
+    if is_text(column):
+        return "text"
+    kind = column.get_internal_type()
+    return "number" if "Integer" in kind or "Auto" in kind else kind
+
+
+def _is_one_persons(columns: Sequence[Field[Any, Any]], *, ignore_case: bool) -> bool:
+    """Whether no two rows have the same values in these columns."""
+    names = {column.name for column in columns}
+    model = columns[0].model
+    if ignore_case and not _folds(model) and any(map(is_text, columns)):
+        return any(_lowered(constraint.expressions) & names for constraint in _unique(model))
+    groups = [*unique_groups(model), *((column.name,) for column in columns if column.unique)]
+    return any(names.issuperset(group) for group in groups)
+
+
+def _unique(model: type[Model]) -> list[UniqueConstraint]:
+    found = [each for each in model._meta.constraints if isinstance(each, UniqueConstraint)]
+    return [each for each in found if len(each.expressions) == 1 and each.condition is None]
+
+
+def _lowered(expressions: Sequence[Any]) -> set[str]:
+    """The columns that are in lower case in the first place of an index."""
+    first = expressions[0] if expressions else None
+    first = getattr(first, "expression", first) if not isinstance(first, Lower) else first
+    return {source.name for source in first.get_source_expressions()} if isinstance(first, Lower) else set()
+
+
+def _folds(model: type[Model]) -> bool:
+    return connections[router.db_for_write(model)].vendor == "mysql"
+
+
+def _needs_folding(columns: Sequence[Field[Any, Any]], match: ByValue) -> bool:
+    return match.ignore_case and all(map(is_text, columns)) and not _folds(columns[0].model)
+
+
+def _is_indexed(column: Field[Any, Any], *, ignore_case: bool) -> bool:
+    meta = column.model._meta
+    if ignore_case and is_text(column) and not _folds(column.model):
+        expressions = [index.expressions for index in meta.indexes] + [
+            each.expressions for each in _unique(column.model)
+        ]
+        return any(column.name in _lowered(each) for each in expressions)
+    groups = [tuple(index.fields) for index in meta.indexes]
+    groups += [tuple(each.fields) for each in meta.constraints if isinstance(each, UniqueConstraint)]
+    groups += [tuple(each) for each in meta.unique_together]
+    first = {group[0].lstrip("-") for group in groups if group}
+    return bool(getattr(column, "db_index", False)) or column.unique or column.name in first

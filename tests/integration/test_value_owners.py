@@ -1,0 +1,236 @@
+"""Owners that no foreign key leads to: rows that name somebody by a value, and rows about somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+
+import edna
+from edna import Disguise, Modify, Remove
+from edna.testing import Person, application_dump
+from tests.installed import installed, registered, registering
+from tests.integration.counter.models import Address, Answer, Customer, Entry, Regular, Remark, Ticket, Visit
+from tests.integration.counter.specs import BY_EMAIL
+from tests.support import statements
+
+pytestmark = pytest.mark.django_db
+
+COUNTER = "tests.integration.counter"
+FOLDED = edna.by_value("submitter_email", "email", principal=Customer, ignore_case=True)
+
+
+def disguise(*steps: Any) -> type[Disguise]:
+    return type(
+        "Sample", (Disguise,), {"__module__": __name__, "name": "counter.sample", "transformations": list(steps)}
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed(COUNTER, principals=["counter.customer"]):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def counter(tables: None, db: None) -> Iterator[None]:
+    ContentType.objects.clear_cache()  # those of an earlier test are gone with it
+    with registered(COUNTER):
+        yield
+
+
+def customer(email: str, *, rows: int = 1) -> Person:
+    """Somebody with ``rows`` rows in each table."""
+    made = Customer.objects.create(email=email, nickname=email[:3])
+    Address.objects.create(customer=made, email=f"other-{email}")
+    for model in (Customer, Regular):
+        kind = ContentType.objects.get_for_model(model, for_concrete_model=False)
+        Entry.objects.bulk_create(Entry(content_type=kind, object_id=str(made.pk), text=email) for _ in range(rows))
+    other = ContentType.objects.get_for_model(Ticket)
+    mine = ContentType.objects.get_for_model(Customer)
+    Entry.objects.create(content_type=other, object_id=str(made.pk), text="about a ticket")
+    Remark.objects.create(subject_type=mine, subject_number=made.pk, context_type=other, context_number=made.pk)
+    Remark.objects.create(subject_type=other, subject_number=made.pk, context_type=mine, context_number=made.pk)
+    for number in range(rows):
+        ticket = Ticket.objects.create(submitter_email=email, text=f"of {email} {number}")
+        Answer.objects.create(ticket=ticket, text=f"to {email}")
+        Visit.objects.create(customer_number=made.pk)
+    return Person.registered(made)
+
+
+def left_of(email: str) -> list[int]:
+    return [
+        Ticket.objects.filter(submitter_email=email).count(),
+        Answer.objects.filter(text=f"to {email}").count(),
+        Entry.objects.filter(text=email).count(),
+    ]
+
+
+def test_rows_that_name_somebody_go_with_them_and_come_back() -> None:
+    """By value, along a path to a row with the value, by number, and about them; nobody else's."""
+    bea, _ = customer("bea@example.org"), customer("carl@example.org")
+    Ticket.objects.create(submitter_email=None)
+    Ticket.objects.create(submitter_email="")
+    Visit.objects.create(customer_number=0)
+    before = application_dump()
+    plan = edna.plan("counter.leave", bea.user)
+    receipt = edna.disguise("counter.leave", bea.user)
+    assert left_of("bea@example.org") == [0, 0, 0]
+    assert left_of("carl@example.org") == [1, 1, 2]
+    assert plan.counts == {
+        "counter.customer": 1,
+        "counter.address": 1,
+        "counter.ticket": 1,
+        "counter.answer": 1,
+        "counter.visit": 1,
+        "counter.entry": 2,
+        "counter.remark": 2,
+    }
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+def test_the_very_value_that_names_somebody_may_be_replaced() -> None:
+    """In the rows and in the account, in one disguise."""
+    bea = customer("bea@example.org")
+    before = application_dump()
+    receipt = edna.disguise("counter.hush", bea.user)
+    assert left_of("bea@example.org") == [0, 1, 0]
+    assert set(Ticket.objects.values_list("submitter_email", "text")) == {("", "[gone]")}
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+def test_everybody_in_one_go_and_in_statements_that_do_not_grow() -> None:
+    """A batch of people is joined in SQL; the preview of all counts the same."""
+    people = [customer(f"{name}@example.org") for name in ("ada", "bea", "carl")]
+    Ticket.objects.create(submitter_email="stranger@example.org")
+    Entry.objects.create(content_type=ContentType.objects.get_for_model(Customer), object_id="no number")
+    before = application_dump()
+    assert edna.plan_all("counter.leave").counts["counter.ticket"] == 3
+    assert edna.plan_all("counter.leave").counts["counter.entry"] == 6
+    receipts = edna.disguise_all("counter.leave")
+    assert [Customer.objects.count(), Ticket.objects.count(), Answer.objects.count(), Visit.objects.count()] == [
+        0,
+        1,
+        0,
+        0,
+    ]
+    assert [Remark.objects.count(), Entry.objects.count()] == [0, 4]
+    assert len(receipts) == 3
+    for person in people:
+        assert person.reveal(person.history()[0].receipt).complete
+    assert application_dump() == before
+
+
+def test_one_more_row_takes_no_more_statements() -> None:
+    """Of a disguise and of its reveal."""
+    one, many = customer("one@example.org"), customer("many@example.org", rows=20)
+    counted = []
+    for person in (one, many):
+        receipts: list[Any] = []
+        disguising = statements(lambda whom=person, made=receipts: made.append(whom.disguise("counter.leave")))
+        revealing = statements(lambda whom=person, made=receipts: whom.reveal(made[0]))
+        counted.append((len(disguising), len(revealing)))
+    assert counted[0] == counted[1]
+
+
+@pytest.mark.parametrize("rows", [3, 7])
+def test_a_large_disguise_finds_its_rows_in_every_chunk(rows: int, settings: Any) -> None:
+    """What says whose the rows are goes after them."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 5}
+    bea = customer("bea@example.org", rows=rows)
+    before = application_dump()
+    for name in ("counter.leave", "counter.hush"):
+        receipt = edna.disguise(name, bea.user)
+        assert left_of("bea@example.org")[0] == 0
+        assert bea.reveal(receipt).complete
+        assert application_dump() == before
+
+
+def test_nobody_owns_what_is_empty() -> None:
+    """An account without an address is no owner of all that has none."""
+    bea = customer("")
+    Ticket.objects.create(submitter_email=None)
+    Customer.objects.create(email=" ")
+    assert edna.plan("counter.leave", bea.user).counts.get("counter.ticket", 0) == 0
+    assert edna.plan_all("counter.leave").counts.get("counter.ticket", 0) == 0
+
+
+def test_case_and_length_are_no_way_to_somebody_elses_rows() -> None:
+    """As the database compares, unless it is told otherwise; a longer value is another one."""
+    bea = customer("bea@example.org")
+    Ticket.objects.create(submitter_email="BEA@Example.org")
+    Ticket.objects.create(submitter_email="bea@example.org" + "g" * 240)
+    exact = 2 if connection.vendor == "mysql" else 1
+    assert edna.plan("counter.leave", bea.user).counts["counter.ticket"] == exact
+    with registering(
+        ignoring_case := disguise(Remove(Ticket, owner=FOLDED), Remove(Answer, owner=f"ticket__{FOLDED}"))
+    ):
+        assert edna.plan(ignoring_case.name, bea.user).counts["counter.ticket"] == 2
+
+
+def test_one_of_several_addresses_and_several_columns_at_once() -> None:
+    """A column of rows that refer to the principal; and columns that must all be the same."""
+    bea = customer("bea@example.org")
+    Ticket.objects.create(submitter_email="other-bea@example.org")
+    Ticket.objects.create(submitter_email="bea@example.org", nickname="bea")
+    elsewhere = edna.by_value("submitter_email", "address__email", principal=Customer)
+    both = edna.by_value({"submitter_email": "email", "nickname": "nickname"}, principal=Customer)
+    for owner in (elsewhere, both):
+        quiet = disguise(Modify(Ticket, owner=owner, set={"text": "[gone]"}))
+        with registering(quiet):
+            receipt = bea.disguise(quiet.name)
+            assert Ticket.objects.filter(text="[gone]").count() == 1
+            assert bea.reveal(receipt).complete
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_is_somebody_elses_too_comes_back_with_the_last(first: int) -> None:
+    """A ticket goes with whoever asked and with whoever was to answer, and its text is read when both are there."""
+    people = [customer("bea@example.org"), customer("carl@example.org")]
+    Answer.objects.all().delete()
+    Ticket.objects.exclude(submitter_email="bea@example.org").delete()
+    Ticket.objects.update(assigned_to=people[1].user)
+    before = application_dump()
+    steps = [Modify(Ticket, owner=[BY_EMAIL, "assigned_to"], set={"text": ""})]
+    gone = [
+        Remove(Ticket, owner=BY_EMAIL),
+        Remove(Ticket, owner="assigned_to"),
+        Remove(Answer, owner="ticket__assigned_to"),
+    ]
+    gone.append(Remove(Answer, owner=f"ticket__{BY_EMAIL}"))
+    rest = [Remove(Customer), Remove(Address, owner="customer")]
+    for words in (steps, [*gone, *rest]):
+        with registering(both := disguise(*words)):
+            receipts = [each.disguise(both.name) for each in people]
+            order = [first, 1 - first]
+            people[order[0]].reveal(receipts[order[0]])
+            assert "of bea@example.org 0" not in Ticket.objects.values_list("text", flat=True)
+            assert people[order[1]].reveal(receipts[order[1]]).complete
+            assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_value_that_was_changed_since_is_not_overwritten() -> None:
+    """What somebody else has written in its place stays; the rest waits, and nothing is lost."""
+    bea = customer("bea@example.org")
+    receipt = bea.disguise("counter.hush")
+    Ticket.objects.update(submitter_email="desk@example.org")
+    outcome = bea.reveal(receipt)
+    assert [(held.model, held.field) for held in outcome.held] == [("counter.ticket", "submitter_email")]
+    Ticket.objects.update(submitter_email="")
+    assert bea.reveal(receipt).complete
+    assert left_of("bea@example.org") == [1, 1, 2]
+
+
+@pytest.mark.once
+def test_rows_of_a_new_address_are_found_and_those_of_the_old_are_not() -> None:
+    """Whose a row is, the values of the moment tell."""
+    bea = customer("bea@example.org")
+    Customer.objects.update(email="new@example.org")
+    Ticket.objects.create(submitter_email="new@example.org")
+    assert edna.plan("counter.leave", bea.user).counts["counter.ticket"] == 1

@@ -1,0 +1,133 @@
+"""Checks of owners by value: what cannot be compared, or is no one person's, is said, and the hints write what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+import edna
+from edna import Decorrelate, Disguise, Modify, Remove, value_owners
+from edna.errors import SpecError
+from tests.installed import forget_relations, registered, registering
+from tests.integration.counter.models import Customer, Entry, Remark, Ticket, Visit
+from tests.integration.counter.specs import BY_EMAIL
+
+COUNTER = "tests.integration.counter"
+BY_NAME = edna.by_value("nickname", "nickname", principal=Customer)
+FOLDED = edna.by_value("submitter_email", "email", principal=Customer, ignore_case=True)
+LEAVING_REMARKS = [Remove(Remark, owner=edna.about(Customer, by=name)) for name in ("subject", "context")]
+
+
+@pytest.fixture(autouse=True)
+def counter(settings: Any) -> Iterator[None]:
+    """Models without tables: a query would fail the test."""
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, COUNTER]
+    settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": ["auth.user", "counter.customer"]}
+    forget_relations()
+    yield
+    forget_relations()
+
+
+def disguise(*steps: Any) -> type[Disguise]:
+    return type(
+        "Sample", (Disguise,), {"__module__": __name__, "name": "counter.sample", "transformations": list(steps)}
+    )
+
+
+def found(*steps: Any) -> dict[str, str]:
+    """The hints of what checks say of these steps, by their ids."""
+    with registering(disguise(*steps)):
+        said = [each for each in run_checks(tags=["edna"]) if "Sample" in str(each.obj)]
+    hints: dict[str, str] = {}
+    for each in said:
+        hints[str(each.id)] = hints.get(str(each.id), "") + str(each.hint)
+    return hints
+
+
+@pytest.mark.parametrize(
+    ("wrong", "steps", "right"),
+    [
+        ("E106", [Remove(Visit, owner=edna.by_value("number", "pk", principal=Customer))], None),
+        ("E106", [Remove(Visit, owner=edna.by_value("customer_number", "number", principal=Customer))], None),
+        ("E106", [Remove(Visit, owner=edna.about(Customer))], [Remove(Entry, owner=edna.about(Customer))]),
+        (
+            "E106",
+            [Remove(Remark, owner=edna.about(Customer))],
+            [Remove(Remark, owner=edna.about(Customer, by="subject"))],
+        ),
+        ("E107", [Remove(Entry, owner=edna.about(Ticket))], None),
+        ("E110", [Decorrelate(Ticket, owner=BY_EMAIL)], None),
+        ("E130", [Remove(Visit, owner=edna.by_value("customer_number", "email", principal=Customer))], None),
+        (
+            "W106",
+            [Modify(Ticket, owner=BY_NAME, set={"text": ""})],
+            [Modify(Ticket, owner=BY_NAME, set={"text": ""}, one_owner=True)],
+        ),
+        ("W131", [Modify(Ticket, owner=BY_NAME, set={"text": ""})], [Modify(Ticket, owner=FOLDED, set={"text": ""})]),
+        (
+            "W132",
+            [Remove(Ticket, owner=[BY_EMAIL, "assigned_to"])],
+            [
+                Remove(Ticket, owner=[BY_EMAIL, "assigned_to"]),
+                Modify(Ticket, owner=BY_EMAIL, set={"submitter_email": ""}),
+            ],
+        ),
+        ("W205", [Remove(Customer)], [Remove(Customer), *LEAVING_REMARKS]),
+    ],
+)
+def test_checks_say_what_is_wrong(wrong: str, steps: list[Any], right: list[Any] | None) -> None:
+    """And are silent for what their hints say, where there is something to write."""
+    assert f"edna.{wrong}" in found(*steps)
+    if right is not None:
+        assert f"edna.{wrong}" not in found(*right)
+
+
+def test_checks_have_nothing_to_say_of_what_the_counter_does() -> None:
+    with registered(COUNTER):
+        assert [each for each in run_checks(tags=["edna"]) if "counter" in str(each.obj)] == []
+
+
+def test_hints_write_owners_as_code() -> None:
+    """What refers to rows that go by value is told as a step that can be copied."""
+    hints = " ".join(found(Remove(Ticket, owner=BY_EMAIL), Remove(Customer)).values())
+    assert 'Remove(CounterAnswer, owner=edna.by_value("ticket__submitter_email", "email", principal=Customer))' in hints
+    assert 'Remove(Remark, edna.about(Customer, by="subject"))' in hints.replace("owner=", "")
+
+
+def test_placeholder_people_with_one_address_would_own_what_has_it() -> None:
+    with registering(
+        type("Shared", (edna.Pseudoprincipal,), {"model": Customer, "values": {"email": "nobody@example.org"}})
+    ):
+        given = disguise(Decorrelate(Ticket, owner="assigned_to"), Modify(Ticket, owner=BY_EMAIL, set={"text": ""}))
+        with registering(given):
+            assert "edna.E324" in {each.id for each in run_checks(tags=["edna"])}
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        edna.by_value("ticket__submitter_email", "email", ignore_case=True, principal=Customer),
+        edna.by_value({"submitter_email": "email", "nickname": "address__email"}),
+        edna.about(Customer),
+        edna.about(Customer, by="remark__subject"),
+        edna.about(Customer, by=("entry__content_type", "entry__object_id")),
+    ],
+)
+def test_what_is_written_is_read_as_the_same(owner: str) -> None:
+    """As code, and as the text that records keep."""
+    path, match = value_owners.parsed(owner)
+    assert owner == (f"{path}__{match}" if path else str(match))
+    assert eval(value_owners.written(owner), {"edna": edna, "Customer": Customer}) == owner
+
+
+def test_columns_of_no_row_are_refused_when_they_are_written() -> None:
+    for wrong in (
+        lambda: edna.by_value("email"),
+        lambda: edna.by_value({"a__b": "email", "b": "pk"}),
+        lambda: edna.by_value({}),
+    ):
+        with pytest.raises(SpecError):
+            wrong()
