@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         SecretKey,
         Session,
         Unlocked,
+        Waiting,
         change_password,
         disguise,
         disguise_all,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         speaks_for,
         unlock,
         unregistered,
+        waiting,
     )
     from edna.recordmigrations import record_migration
     from edna.records.sealedrecord import SealedRecord
@@ -60,9 +62,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "edna.api": (
         "Erasure FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
-        "Session Unlocked change_password disguise disguise_all erase finish_files history is_pseudoprincipal is_registered "
+        "Session Unlocked Waiting change_password disguise disguise_all erase finish_files history is_pseudoprincipal is_registered "
         "new_recovery_code plan plan_all plan_erasure principal register_principal register_principals replay reveal rotate session "
-        "speak_as speaks_for unlock unregistered"
+        "speak_as speaks_for unlock unregistered waiting"
     ),
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
@@ -102,6 +104,7 @@ __all__ = [
     "SecretKey",
     "Session",
     "Unlocked",
+    "Waiting",
     "about",
     "by_value",
     "change_password",
@@ -136,6 +139,7 @@ __all__ = [
     "unlock",
     "unregister",
     "unregistered",
+    "waiting",
 ]
 
 

@@ -21,6 +21,7 @@ from edna.custody.recovery import RecoveryCode
 from edna.engine import applying, key_slots, registration
 from edna.engine import history as histories
 from edna.engine import principals as people
+from edna.engine import waiting as what_waits
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import beside, noted, sessions
 from edna.engine.books.measurements import measured
@@ -36,6 +37,7 @@ from edna.engine.layers.acceptance import Accepted
 from edna.engine.planning.steps import Plan, PlannedTable
 from edna.engine.registration import Registration
 from edna.engine.revealing.blobs import Revealed
+from edna.engine.waiting import Waiting
 from edna.errors import PrincipalError, ReceiptMalformed
 from edna.records.locator import Receipt
 from edna.store import serverkeys
@@ -58,6 +60,7 @@ __all__ = [
     "SecretKey",
     "Session",
     "Unlocked",
+    "Waiting",
     "change_password",
     "disguise",
     "disguise_all",
@@ -91,6 +94,7 @@ __all__ = [
     "staff_among_everybody",
     "unlock",
     "unregistered",
+    "waiting",
 ]
 
 Principal = TypeVar("Principal", bound=Model)
@@ -442,6 +446,15 @@ def history(unlocked: Unlocked) -> list[HistoryEntry]:
     is missing is left out, and the error is in ``unlocked.damaged``; revealing by its receipt raises it.
     """
     return histories.of(unlocked)
+
+
+def waiting(unlocked: Unlocked) -> list[Waiting]:
+    """What still waits of disguises that this principal has taken back, newest first: what is held, why, what could come back by now.
+
+    For pages after a log-in, and wherever a key was opened. Reads only: it writes and locks nothing, and calls no function of the
+    application. Who has nothing waiting pays what `history` costs. A disguise that nobody has tried to reveal is not among it.
+    """
+    return what_waits.of(unlocked)
 
 
 def sealed_values(unlocked: Unlocked) -> SealedValues:

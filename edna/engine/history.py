@@ -14,7 +14,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.graph.tally import Recorded
 from edna.records.bag import BagKind
-from edna.records.diff import Modified, Removed, RowBatch
+from edna.records.diff import Listed, Modified, Removed, RowBatch
 from edna.records.locator import Locator, Receipt
 
 
@@ -28,6 +28,8 @@ class HistoryEntry:
     counts: dict[str, int]
     params: dict[str, Any]
     _recorded: Recorded = dataclasses.field(default_factory=Recorded, repr=False, compare=False)
+    #: A reveal has tried it, and something of it is held.
+    _tried: bool = dataclasses.field(default=False, repr=False, compare=False)
 
     @staticmethod
     def counts_together(entries: Iterable[HistoryEntry]) -> dict[str, int]:
@@ -47,9 +49,12 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
     listed = unlocked.listed()
     chunked = {locator.chunk(number): locator for locator in listed for number in chunks_of(locator, listed.keys())[1:]}
     entries_by_first: dict[Locator, HistoryEntry] = {}
+    tried: set[Locator] = set()
     for locator, bag in unlocked.disguises():
         first = chunked.get(locator, locator)
         known = entries_by_first.get(first)
+        if any(isinstance(batch, Listed) for batch in bag.batches):
+            tried.add(first)
         if known is None or bag.applied_at < known.applied_at:
             recorded = known._recorded if known else Recorded(bag.principal_model, bag.principal)
             entries_by_first[first] = HistoryEntry(
@@ -59,7 +64,11 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
     for entry in entries_by_first.values():
         entry.counts.update(entry._recorded.counts())
     damaged = {chunked.get(locator, locator) for locator in listed if unlocked.is_damaged(locator)}
-    entries = [entry for first, entry in entries_by_first.items() if first not in damaged]
+    entries = [
+        dataclasses.replace(entry, _tried=True) if first in tried else entry
+        for first, entry in entries_by_first.items()
+        if first not in damaged
+    ]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)
 
 

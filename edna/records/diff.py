@@ -233,7 +233,10 @@ class Owners(RowBatch):
 
 
 class Listed(RowBatch):
-    """In whose lists the locator of the shared bag is that holds this, and by which item: whoever erases the bag takes them out again."""
+    """In whose lists the locator of the shared bag is that holds this, and by which item: whoever erases the bag takes them out again.
+
+    In a bag of one owner, with a row of nothing: a reveal has tried its records, and these are held (`TRIED`).
+    """
 
     __slots__ = ()
     number, word = 9, "listing"
@@ -245,6 +248,9 @@ class Listed(RowBatch):
     def items(self) -> list[tuple[bytes, bytes]]:
         return [(bytes(public_key), bytes(item)) for public_key, item in self.rows]
 
+
+#: Beside records that a reveal has tried and that are held.
+TRIED = Listed.of([(b"", b"")])
 
 #: The kinds by their numbers in the format.
 KINDS: dict[int, type[RowBatch]] = {

@@ -262,6 +262,7 @@ def test_the_public_names_have_the_shapes_that_were_promised() -> None:
         "disguise_all": ["name", "params"],
         "unlock": ["secret_key", "identifier", "password", "recovery_code"],
         "history": ["unlocked"],
+        "waiting": ["unlocked"],
         "reveal": ["receipt", "unlocked", "overrides", "allow_partial"],
         "speak_as": ["unlocked", "obj"],
     }

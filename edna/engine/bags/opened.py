@@ -119,7 +119,7 @@ class Opened:
     @property
     def listings(self) -> list[tuple[bytes, bytes]]:
         """Public keys of those in whose lists it is, and the items there, as far as it says so."""
-        return [item for batch in self._diffs if isinstance(batch, Listed) for item in batch.items()]
+        return [item for batch in self._diffs if self.shared and isinstance(batch, Listed) for item in batch.items()]
 
     @property
     def handed_over(self) -> bool:

@@ -72,9 +72,9 @@ class Everything:
         return {*listing, *(bytes(voice.public_key) for opened in noting for voice in opened.speaks_for)}
 
 
-def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) -> Journal | None:
+def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None, lock: bool = True) -> Journal | None:
     """Open everything, the receipt's bags among it; those of one ``chunk`` of it without those of earlier ones, which know nothing
-    of what was made later. None if the disguise was done in several chunks, and none was asked for.
+    of what was made later. None if the disguise was done in several chunks, and none was asked for. Without ``lock`` for who only looks.
 
     Raises:
         ReceiptUnknown, ReceiptForeign, ReceiptMalformed: there is nothing to open, or not with this key.
@@ -83,7 +83,7 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None) ->
         ConfigurationError: it was made on another kind of database, and its values cannot be brought here.
     """
     locator = receipt.locator if chunk is None else chunk.locator
-    graph = unlocked.key_graph(lock_entries=True, lock_bags=True)
+    graph = unlocked.key_graph(lock_entries=lock, lock_bags=lock)
     if chunk is None and len(chunks_of(locator, graph.own.items)) > 1:
         return None
     everything = _follow(graph, unlocked, start=[locator], without=chunk.earlier if chunk else ())

@@ -100,6 +100,19 @@ def reveal(diffs: Iterable[RowBatch], outcome: Outcome, *, head: Bag, unlocked: 
     return kept
 
 
+def hold_unasked(diffs: Iterable[RowBatch], outcome: Outcome, *, head: Bag) -> None:
+    """Say of the blobs that they are held: only the application's function could tell, and it is not called."""
+    batches = [batch for batch in diffs if isinstance(batch, Blobs) and batch.rows]
+    reason = Reason.CALLBACK_REFUSED
+    try:
+        registry.by_hand(head.disguise)
+    except UnknownDisguise:
+        reason = Reason.CALLBACK_MISSING
+    if batches:
+        _held(batches, dict.fromkeys(_whole(batches), (reason, None)), outcome)
+        outcome.count()
+
+
 def _whole(batches: Sequence[Blobs]) -> dict[Any, bytes]:
     """The blobs by their positions, in order, each put together from its parts."""
     parts: dict[Any, list[Any]] = {}

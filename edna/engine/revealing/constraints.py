@@ -122,17 +122,17 @@ def _with_generic_references(
 
 def write_back(table: Table, names: Sequence[str], rows: list[Row], *, using: str) -> list[Row]:
     """Update and return the rows that the database refuses; asked first where it would write their values into its log."""
-    taken = _taken(table, names, rows, using=using) if connections[using].vendor == "postgresql" else []
-    free = [row for row in rows if row not in taken] if taken else rows
+    refused = taken(table, names, rows, using=using) if connections[using].vendor == "postgresql" else []
+    free = [row for row in rows if row not in refused] if refused else rows
 
     def write(part: Sequence[Row]) -> None:
         raw.update(table, names, part, using=using)
         require_unique_now(table, using=using)
 
-    return taken + write_what_fits(write, free, using=using)
+    return refused + write_what_fits(write, free, using=using)
 
 
-def _taken(table: Table, names: Sequence[str], rows: list[Row], *, using: str) -> list[Row]:
+def taken(table: Table, names: Sequence[str], rows: list[Row], *, using: str) -> list[Row]:
     """Rows whose new values would meet those of another row in columns that must be unique together."""
     exchangeable = [tuple(constraint.fields) for constraint in deferrable_constraints(table.model)]
     groups = [
@@ -150,14 +150,14 @@ def _taken(table: Table, names: Sequence[str], rows: list[Row], *, using: str) -
         new[now[:width]] = dict(zip(table.names, now[width:], strict=True))
     for row in rows:
         new.setdefault(row[:width], {}).update(zip(names, row[width:], strict=True))
-    taken: set[Row] = set()
+    found: set[Row] = set()
     for group in groups:
         wanted = {tuple(values.get(name) for name in group): key for key, values in new.items()}
         first = [values[0] for values in wanted if None not in values]
         for other in raw.read_where(table, (*table.key_names, *group), group[0], first, lock=False, using=using):
             if wanted.get(other[width:], other[:width]) != other[:width]:
-                taken.add(wanted[other[width:]])
-    return [row for row in rows if row[:width] in taken]
+                found.add(wanted[other[width:]])
+    return [row for row in rows if row[:width] in found]
 
 
 def plain_refusals(

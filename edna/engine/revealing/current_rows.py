@@ -20,7 +20,8 @@ from edna.records.diff import Changed, RowBatch
 class Standing:
     """The rows that records of changes are about. Where keys change, or a row is not there yet, it is read when its turn comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lock: bool = True) -> None:
+        self.lock = lock
         #: By model and key, the values of columns.
         self._known: dict[str, dict[Row, dict[str, Any]]] = {}
         #: Models with records of single keys of JSON columns: what stands there stands in the whole document, too.
@@ -57,16 +58,30 @@ class Standing:
             self._with_keys.add(table.label)
         self._known[table.label] = {
             row[:width]: dict(zip(names, row[width:], strict=True))
-            for row in raw.read(table, (*table.key_names, *names), list(dict.fromkeys(keys)), lock=True, using=using)
+            for row in raw.read(
+                table, (*table.key_names, *names), list(dict.fromkeys(keys)), lock=self.lock, using=using
+            )
         }
 
     def read(self, batch: RowBatch, table: Table, keys: Sequence[Row], *, using: str) -> dict[Row, Row]:
         """What stands in the columns of the batch, by key; rows that are not there are left out."""
         known = self._known.get(batch.model)
         if known is None or not all(key in known and known[key].keys() >= {*batch.columns} for key in keys):
-            found = raw.read(table, (*batch.key, *batch.columns), keys, lock=True, using=using)
-            return {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
+            found = raw.read(table, (*batch.key, *batch.columns), keys, lock=self.lock, using=using)
+            there = {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
+            return there | self._supposed(batch, keys)
         return {key: tuple(known[key][name] for name in batch.columns) for key in keys}
+
+    def suppose(self, label: str, names: Sequence[str], key: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """These rows would be there: a rehearsal inserts none."""
+        for row in rows:
+            values = dict(zip(names, row, strict=True))
+            self._known.setdefault(label, {})[tuple(values[name] for name in key)] = values
+
+    def _supposed(self, batch: RowBatch, keys: Sequence[Row]) -> dict[Row, Row]:
+        known = {} if self.lock else self._known.get(batch.model, {})
+        there = [key for key in keys if known.get(key, {}).keys() >= {*batch.columns}]
+        return {key: tuple(known[key][name] for name in batch.columns) for key in there}
 
     def wrote(self, batch: RowBatch, rows: Iterable[Sequence[Any]]) -> None:
         """The columns of the batch have these values now: rows of key and values."""

@@ -30,7 +30,7 @@ from edna.engine.revealing import blobs, files
 from edna.engine.revealing.progress import Progress, Reveal
 from edna.engine.revealing.recreate import add_voiceless, is_voiceless
 from edna.errors import SpecError
-from edna.records.diff import Blobs, Changed, Files, Listed, Removed, RowBatch, Shares
+from edna.records.diff import TRIED, Blobs, Changed, Files, Listed, Removed, RowBatch, Shares
 from edna.records.ledgernote import what
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
 from edna.store import Entry
@@ -107,6 +107,8 @@ def erase(reveal: Reveal) -> None:
     """
     journal, current, using = reveal.journal, reveal.current, reveal.using
     current.reduce_to(_remaining(journal, reveal.progress), reveal.released.remaining)
+    if reveal.outcome.held and not current.empty:
+        current.add(TRIED)
     _list_adopted(reveal)
     # While a later chunk is there, an empty one marks the way to it.
     done = [current] if current.empty and not journal.later else []

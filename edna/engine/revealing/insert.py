@@ -53,7 +53,7 @@ def insert_removed(diffs: Sequence[RowBatch], progress: Progress, *, overrides: 
         later = tuple(relation.field.name for relation in circular.get(model, ()))
         done = _RowsToInsert(merged, table, progress, later=later, overrides=overrides, using=using).run()
         inserted.append(_Inserted(merged, table, later, done))
-    if circular:
+    if circular and not progress.rehearsed:
         _close_circles(inserted, progress, using=using)
 
 
@@ -88,6 +88,8 @@ class _RowsToInsert:
     def run(self) -> list[Row]:
         """Insert the rows that can be, and return them."""
         rows: list[Row] = list(self.batch.rows)  # type: ignore[arg-type]  # tuples: `insert_removed` has made them
+        if self.progress.rehearsed:
+            return self._rehearse(rows)
         rows = self._referring(rows, unread=True)
         written = fits(self._write, rows, using=self.using)
         if not written and refuses_at_once(self.table, using=self.using):
@@ -106,6 +108,20 @@ class _RowsToInsert:
             done = self._without_orphans(done)
         self._fill_links(done)
         self._note(done)
+        return done
+
+    def _rehearse(self, rows: list[Row]) -> list[Row]:
+        """The rows that could be inserted, as far as reading tells: a constraint of the database's own it does not."""
+        rows = self._referring(rows)
+        reasons = plain_refusals(self.table, self.columns, rows, using=self.using) if rows else {}
+        for key, (reason, name) in reasons.items():
+            hold(self.progress, self.batch, [row for row in rows if self._key(row) == key], reason, name)
+        done = [row for row in rows if self._key(row) not in reasons]
+        if reasons and self.table.links_within:
+            note_absent(self.batch, self.progress, done=done)
+            done = self._referring(done)
+        self._note(done)
+        self.progress.standing.suppose(self.batch.model, self.columns, self.table.key_names, done)
         return done
 
     def _key(self, row: Row) -> Row:

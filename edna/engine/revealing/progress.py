@@ -60,6 +60,8 @@ class Progress:
     news: News = field(default_factory=News)
     #: The rows whose changes are undone.
     standing: Standing = field(default_factory=Standing)
+    #: Nothing is written or locked: it is only asked what would be in the way.
+    rehearsed: bool = False
     #: What the specification has changed in rows that are to come back.
     altered: Altered = field(default_factory=dict)
     #: The files of the rows that are to come back.

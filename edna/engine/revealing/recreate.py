@@ -37,21 +37,28 @@ def make_again(journal: Journal, coming: Sequence[Opened], *, using: str) -> Non
     named = _named([batch for opened in (journal.current, *coming) for batch in opened.diffs])
     for label, keys in _voiceless(journal, named).items():
         _insert_voiceless(journal, label, keys, using=using)
-    swept = [
-        (opened, voice)
-        for opened in (journal.current, *journal.others)
-        for voice in opened.speaks_for
-        if bytes(voice.public_key) not in journal.holders
-    ]
-    if not swept:
-        return
-    by_model: dict[str, dict[Any, tuple[Opened, SpeaksFor]]] = {}
-    for opened, voice in swept:
-        label = opened.head.principal_model
-        if (label, voice.principal) in named:
-            by_model.setdefault(label, {})[voice.principal] = opened, voice
-    for label, found in by_model.items():
+    for label, found in _swept(journal, named).items():
         _insert(journal, label, found, using=using)
+
+
+def to_be_made(journal: Journal, coming: Sequence[Opened]) -> dict[str, set[Any]]:
+    """By model, the keys of those whom `make_again` would look after; some of them may be there."""
+    named = _named([batch for opened in (journal.current, *coming) for batch in opened.diffs])
+    found = {label: set(keys) for label, keys in _voiceless(journal, named).items()}
+    for label, swept in _swept(journal, named).items():
+        found.setdefault(label, set()).update(swept)
+    return found
+
+
+def _swept(journal: Journal, named: set[tuple[str, Any]]) -> dict[str, dict[Any, tuple[Opened, SpeaksFor]]]:
+    """Of those who are ``named``, by model and key, pseudoprincipals who have no entry any more."""
+    by_model: dict[str, dict[Any, tuple[Opened, SpeaksFor]]] = {}
+    for opened in (journal.current, *journal.others):
+        label = opened.head.principal_model
+        for voice in opened.speaks_for:
+            if bytes(voice.public_key) not in journal.holders and (label, voice.principal) in named:
+                by_model.setdefault(label, {})[voice.principal] = opened, voice
+    return by_model
 
 
 def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksFor]], *, using: str) -> None:

@@ -17,6 +17,7 @@ from edna.engine.layers import mentions
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
+from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
@@ -93,7 +94,9 @@ def _put_back(
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
         if passing:
             away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
-        aside = Progress(present=reveal.progress.present, absent=reveal.progress.absent, news=reveal.progress.news)
+        progress = reveal.progress
+        aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
+        aside.rehearsed, aside.standing = progress.rehearsed, Standing(lock=not progress.rehearsed)
         aside.folding = None if passing else Folding(opened, own)
         for part in aside.fold(batch.without(away)):
             put_back(part, aside, overrides={}, using=reveal.using)

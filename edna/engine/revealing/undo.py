@@ -17,7 +17,14 @@ from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
 from edna.engine.layers.returning import Overrides
-from edna.engine.revealing.constraints import overridden, refusal, refuses_at_once, with_references, write_back
+from edna.engine.revealing.constraints import (
+    overridden,
+    refusal,
+    refuses_at_once,
+    taken,
+    with_references,
+    write_back,
+)
 from edna.engine.revealing.current_rows import changes, left_standing, same_values
 from edna.engine.revealing.progress import Progress, hold
 from edna.records.diff import Changed, Modified
@@ -163,10 +170,12 @@ def _written(
     names = (*batch.key, *batch.columns)
     # The row is there, and so is what its key refers to.
     there = [name for name in batch.key if name not in batch.columns]
-    free = with_references(batch, table, free, names, progress, later=there, unread=True, using=using)
+    rehearsed = progress.rehearsed
+    free = with_references(batch, table, free, names, progress, later=there, unread=not rehearsed, using=using)
     back = {row[:end]: row for row in free}
-    refused = write_back(table, batch.columns, list(back), using=using)
-    if refused and refuses_at_once(table, using=using):
+    write = taken if rehearsed else write_back
+    refused = write(table, batch.columns, list(back), using=using)
+    if refused and not rehearsed and refuses_at_once(table, using=using):
         unclear = [back.pop(row) for row in refused]
         unclear = with_references(batch, table, unclear, names, progress, later=there, using=using)
         refused = [row[:end] for row in unclear]
@@ -199,7 +208,8 @@ def _followed(
     name = batch.columns[position]
     lost = Counter(row[width + count + position] for row in rows if tuple(row[:width]) not in current)
     names = (*batch.key, *batch.columns)
-    there = raw.read_where(table, names, name, [value for value, n in lost.items() if n == 1], lock=True, using=using)
+    unique = [value for value, n in lost.items() if n == 1]
+    there = raw.read_where(table, names, name, unique, lock=progress.standing.lock, using=using)
     several = Counter(row[place] for row in there)
     now = {row[place]: row for row in there if several[row[place]] == 1 and row[:width] not in current}
     followed: list[Sequence[Any]] = []
