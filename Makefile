@@ -41,10 +41,11 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser and not thorough" $(PYTEST)
 
-test-deep: $(VENV)/.dev ## Go through every history of up to five acts, tell thousands of new stories about the zoo (tests/properties), on SQLite, and kill at every step: hours
+test-deep: $(VENV)/.dev ## Go through every history of up to five acts, tell thousands of new stories about the zoo (tests/properties), on SQLite, kill at every step, and mutate 100,000 bags: hours
 	@EDNA_ACTS=5 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/properties/test_every_history.py $(PYTEST)
 	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_ZOO_RANDOM=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)
 	@EDNA_DEEP=1 $(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
+	@EDNA_FUZZ_BAGS=100000 $(BIN)/python -m pytest -q tests/opener/test_fuzz.py $(PYTEST)
 	@EDNA_TEST_PEOPLE=16000 $(BIN)/python -m benchmarks.kit.servers run --databases mariadb -- python -m pytest -q tests/workers/test_ten_kills.py $(PYTEST)
 
 test-matrix: ## Run the quick part under other Pythons, Djangos and database servers, in systems of their own (root): MATRIX='--columns trixie'

@@ -303,7 +303,7 @@ def _bag(payload: Value, kind: BagKind, sequence: int) -> Bag:
             bool(listed),
             [int(diffs), int(voices)],
             list(batches),
-        ] if number == kind:
+        ] if type(number) is int and number == kind:
             read = SpeaksForBatch.from_payload if kind is BagKind.SPEAKS_FOR else RowBatch.from_payload
             bag = Bag(
                 kind=kind,

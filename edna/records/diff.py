@@ -263,7 +263,9 @@ OPERATIONS: dict[str, Operation] = {kind.word: kind for kind in (Removed, Modifi
 
 def _read(payload: Value) -> RowBatch | None:
     match payload:
-        case [int(number), str(model), str(stamp), list(key), list(columns), list(rows)] if number in KINDS:
+        case [int(number), str(model), str(stamp), list(key), list(columns), list(rows)] if (
+            type(number) is int and number in KINDS
+        ):
             # Sets of types instead of a test per value: rows are many, and their values are of any type.
             if set(map(type, key + columns)) <= {str} and set(map(type, rows)) <= {list}:
                 batch = KINDS[number](model, stamp, tuple(key), tuple(columns), rows)

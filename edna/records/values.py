@@ -160,7 +160,16 @@ def _value_of_extension(code: int, data: bytes) -> Value:
     )
 
 
-_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
+# In every header that MessagePack allows for it, whatever a writer would choose.
+_TIMESTAMPS = (
+    b"\xd6\xff",
+    b"\xd7\xff",
+    *(
+        start + size.to_bytes(width, "big") + b"\xff"
+        for start, width in ((b"\xc7", 1), (b"\xc8", 2), (b"\xc9", 4))
+        for size in (4, 8, 12)
+    ),
+)
 
 
 def _holds_timestamp(value: Value) -> bool:

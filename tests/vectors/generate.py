@@ -246,6 +246,11 @@ BAD_VALUES: dict[str, bytes] = {
     "nested-too-deep": b"\x91" * 100_000 + b"\xc0",
     "unknown-extension": extension(8, b"x"),
     "timestamp-extension": extension(0xFF, b"\0\0\0\0"),
+    # The same in headers that a writer would not choose: readers of MessagePack know more of them than come to mind.
+    "timestamp-extension-in-a-longer-form": b"\xc7\x04\xff\0\0\0\0",
+    "timestamp-extension-in-the-longest-form": b"\x91\xc9\0\0\0\x0c\xff" + bytes(12),
+    "dict-repeats-a-number-of-another-type": b"\x82" + pack(1) * 2 + pack(1.0) + pack(2),
+    "dict-key-is-a-signalling-nan": b"\x81" + pack(decimal.Decimal("sNaN")) + b"\xc0",
     "reserved-byte": b"\xc1",
     "invalid-utf-8": b"\xa2\xc3\x28",
     "decimal-not-canonical": extension(1, b" 1_0.0"),
@@ -660,6 +665,25 @@ def bag_cases() -> dict[str, Case]:
             container(content(pack(bag(1, [[99, "a.b", "", ["id"], ["body"], []]])), at=here)),
             "BagCorrupt",
             "operation 99",
+        ),
+        "bag-kind-is-a-truth-value": defect(
+            container(content(pack([True, *bag(1, [])[1:]]), at=here)), "BagCorrupt", "true, where the kind is 1"
+        ),
+        "bag-operation-is-a-truth-value": defect(
+            container(content(pack(bag(1, [[True, "a.b", "", ["id"], ["id"], [[1]]]])), at=here)),
+            "BagCorrupt",
+            "true, where the operation is 1",
+        ),
+        "bag-speaks-for-point-of-small-order": defect(
+            container(content(pack(bag(2, [["a.b", [[1, bytes(32), CARL.secret, 7]]]])), at=index(2, 0))),
+            "BagCorrupt",
+            "a speaks-for record with a public key to which nothing may be sealed",
+            kind=2,
+        ),
+        "bag-two-defects-in-its-stanzas": defect(
+            flipped(container(content(diff, at=here), recipients=both), 9)[: 7 + 83 + 20],
+            "BagCorrupt",
+            "the first stanza has a wrong length, and the bag ends inside the second",
         ),
         "bag-share-record-too-short": defect(
             container(content(pack(bag(1, [[4, "a.b", "", ["locator"], ["rows"], [[SHARED_LOCATOR]]]])), at=here)),

@@ -65,7 +65,7 @@ class Reader {
       case 0xc9:
         return this.#extension(this.#size(first - 0xc7));
       case 0xca:
-        return { type: "float", value: widened(this.#number(4, "getFloat32")) };
+        return { type: "float", value: widened(this.#number(4, "getUint32")) };
       case 0xcb:
         return { type: "float", value: this.#take(8) };
       case 0xcc:
@@ -122,14 +122,14 @@ class Reader {
 
   #list(count, level) {
     const value = [];
-    if (count) this.#descend(level);
+    this.#descend(level);
     while (value.length < count) value.push(this.value(level + 1));
     return { type: "list", value };
   }
 
   #dict(count, level) {
     const value = [];
-    if (count) this.#descend(level);
+    this.#descend(level);
     while (value.length < count) value.push([this.value(level + 1), this.value(level + 1)]);
     requireKeys(value.map(([key]) => key));
     return { type: "dict", value };
@@ -166,10 +166,18 @@ function integer(value) {
   return { type: "int", value };
 }
 
-function widened(number) {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setFloat64(0, number);
-  return bytes;
+/** A float 32, from its bits. Those of a NaN are moved by hand: engines may change them. */
+function widened(bits) {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setUint32(0, bits);
+  const number = view.getFloat32(0);
+  if (Number.isNaN(number)) {
+    const payload = BigInt(bits & 0x3fffff) << 29n;
+    view.setBigUint64(0, (BigInt(bits >>> 31) << 63n) | (0xfffn << 51n) | payload);
+  } else {
+    view.setFloat64(0, number);
+  }
+  return new Uint8Array(view.buffer);
 }
 
 function requireKeys(keys) {
