@@ -56,7 +56,19 @@ if TYPE_CHECKING:
     from edna.records.sealedrecord import SealedRecord
     from edna.registry import on_reveal, register, unregister
     from edna.schedules import Notice, schedule
-    from edna.spec import ALL, AS_IT_WAS, NOTHING, Decorrelate, Disguise, Keep, Modify, Param, Pseudoprincipal, Remove
+    from edna.spec import (
+        ALL,
+        ALL_LEFT,
+        AS_IT_WAS,
+        NOTHING,
+        Decorrelate,
+        Disguise,
+        Keep,
+        Modify,
+        Param,
+        Pseudoprincipal,
+        Remove,
+    )
     from edna.value_owners import about, by_value
 
 _HOMES = {
@@ -70,7 +82,7 @@ _HOMES = {
     "edna.records.sealedrecord": "SealedRecord",
     "edna.registry": "on_reveal register unregister",
     "edna.schedules": "Notice schedule",
-    "edna.spec": "ALL AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
+    "edna.spec": "ALL ALL_LEFT AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
     "edna.value_owners": "about by_value",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -78,6 +90,7 @@ _MODULES = ("errors", "placeholders", "registry", "signals")
 
 __all__ = [
     "ALL",
+    "ALL_LEFT",
     "AS_IT_WAS",
     "NOTHING",
     "Decorrelate",

@@ -286,7 +286,9 @@ def _follows(step: Transformation, relation: Relation, remove: Remove, ways: lis
 
 def empties(step: Transformation, relation: Relation) -> bool:
     """Whether a step puts something else where the relation stands."""
-    return isinstance(step, Modify) and same_table(step.model, relation.model) and relation.field.name in step.set
+    if not isinstance(step, Modify) or step.waits_for_all:
+        return False
+    return same_table(step.model, relation.model) and relation.field.name in step.set
 
 
 def takes_all(step: Transformation, way: Way) -> bool:

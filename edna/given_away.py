@@ -12,8 +12,9 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Field, Model
 from django.db.models.fields.reverse_related import ForeignObjectRel
 
-from edna import registry
+from edna import coverage, registry
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation
+from edna.value_owners import is_by_value
 
 #: A foreign key, by its table and name.
 _Link = tuple[type[Model], str]
@@ -36,6 +37,16 @@ def by_others(disguise: type[Disguise]) -> dict[type[Model], list[str]]:
                 if names:
                     found.setdefault(step.model._meta.concrete_model or step.model, {}).update(dict.fromkeys(names))
     return {model: sorted(names) for model, names in found.items()}
+
+
+def names_left(disguise: type[Disguise], step: Transformation) -> list[str]:
+    """Owner paths of a step at whose ends the disguise leaves the names of those for whom it is done; of values, nothing is said."""
+    gone: set[Any] = {*_given_away(disguise)}
+    for each in disguise.steps():
+        if isinstance(each, Modify) and not each.waits_for_all:
+            gone |= {_owning(each.model, name) for name in each.set}
+    gone |= {(_concrete(each.model), each.field.name) for each in coverage.set_null_relations(disguise)}
+    return [path for path in step.owners if not is_by_value(path) and _owning(step.model, path) not in gone]
 
 
 def _takes_the_account(disguise: type[Disguise]) -> bool:

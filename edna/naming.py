@@ -91,6 +91,7 @@ def written_arguments(step: Transformation | Keep) -> list[str]:
         arguments.append(f"owner={written_names(step.owners)}")
     if isinstance(step, Modify):
         arguments.append(f"set={written_value(dict(step.set))}")
+        arguments += [f"when={step.when!r}"] if step.when is not None else []
     if isinstance(step, Decorrelate) and step.group_by != ():
         arguments.append(f"group_by={written_value(step.group_by)}")
     if isinstance(step, Decorrelate) and step.together is not None:

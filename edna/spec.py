@@ -66,6 +66,19 @@ AS_IT_WAS: Final = Return.AS_IT_WAS
 NOTHING: Final = Return.NOTHING
 
 
+class When(enum.Enum):
+    """When several owners give something up, unless with the first of them who leaves."""
+
+    ALL_LEFT = "all left"
+
+    def __repr__(self) -> str:
+        return f"edna.{self.name}"
+
+
+#: With the last natural owner who leaves.
+ALL_LEFT: Final = When.ALL_LEFT
+
+
 class Param(Expression):
     """A place in ``where`` that takes the parameter's value when the disguise is applied: ``Q(lecture=Param("lecture"))``.
 
@@ -142,7 +155,8 @@ class Remove(_Owned):
 
 @dataclass(frozen=True, eq=False)
 class Modify(_Owned):
-    """Replace column values by placeholders. A row with several owners is modified for the first of them that is meant.
+    """Replace column values by placeholders. A row with several owners is modified for the first of them that is meant, and comes back
+    with the last; ``when=ALL_LEFT`` says the other way: with the last natural owner who leaves, and with whoever comes back first.
 
     ``set`` names columns, or single keys of JSON columns as lookups write them: ``{"meta__author__name": "[deleted]"}``. A number is a
     position, where it meets a list. A document that has no such key stays as it is.
@@ -150,6 +164,12 @@ class Modify(_Owned):
 
     set: Mapping[str, Placeholder | Any] = field(default_factory=dict)
     where: Q | None = None
+    when: When | None = field(default=None, kw_only=True)
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether a row stays as it is while one of its owners is there."""
+        return self.when is ALL_LEFT and len(self.owners) > 1
 
     @property
     def placeholders(self) -> dict[str, Placeholder]:

@@ -156,7 +156,8 @@ def _apply(step: Transformation, table: Table) -> None:
                 column.take(Becomes.CHANGED, how, partly=partly)
         if changes:
             names = ", ".join(sorted(map(_dotted, changes)))
-            table.acts.append(Act(Becomes.CHANGED, _whose(step), f"columns {names}", where))
+            last = ", when the last of them leaves" if step.waits_for_all else ""
+            table.acts.append(Act(Becomes.CHANGED, _whose(step), f"columns {names}{last}", where))
     elif step.column in table.columns:
         table.acts.append(Act(Becomes.DECORRELATED, _whose(step), _groups(step), where))
         table.columns[step.column].take(Becomes.DECORRELATED, _groups(step), partly=partly)

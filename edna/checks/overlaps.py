@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning
+from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db.models import Field, Model, Q
+from django.db.models import Field, FileField, Model, Q
 
 from edna import given_away, json_keys
-from edna.checks.steps import column_of, name_of, usable_steps
-from edna.spec import Decorrelate, Disguise, Modify, Transformation
+from edna.checks.steps import column_of, name_of, usable_steps, written
+from edna.spec import ALL_LEFT, Decorrelate, Disguise, Modify, Transformation
 
 
 def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -36,6 +36,34 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 hint="Make sure that their `where`s exclude each other, or merge the steps.",
                 obj=name_of(disguise),
                 id="edna.W114",
+            )
+
+
+def when_all_have_left(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """`when=edna.ALL_LEFT` where nothing could ever come of it."""
+    for step in usable_steps(disguise):
+        if not isinstance(step, Modify) or step.when is None:
+            continue
+        what, obj = f"{written(step)} with when={step.when!r}", name_of(disguise)
+        files = [name for name in step.set if isinstance(column_of(step.model, name), FileField)]
+        if step.when is not ALL_LEFT or len(step.owners) < 2 or files:
+            yield Error(
+                f"{what} is not understood: it is edna.ALL_LEFT, and about a row of several owners and its columns"
+                f"{', but for files' if files else ''}.",
+                hint="List the owners: the columns are replaced when the last of them leaves. Without `when`, they go with the first.",
+                obj=obj,
+                id="edna.E125",
+            )
+            continue
+        stays = given_away.names_left(disguise, step)
+        if stays:
+            yield Warning(
+                f"{what}: this disguise leaves {' and '.join(stays)} in the row, so whoever is named there never seems to have "
+                "left, and the others wait for them.",
+                hint="Take the name out as well, with Decorrelate or by setting it to None; or leave out `when`, and it goes with the "
+                "first owner.",
+                obj=obj,
+                id="edna.W125",
             )
 
 

@@ -98,6 +98,35 @@ def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disg
     goes_and_comes(disguise, people, range(3), back)
 
 
+def shown(disguise: type[Disguise], away: set[str]) -> bool:
+    """Whether exactly those texts are out of sight whose owners are all away."""
+    name = disguise.name.removeprefix("office.").partition("-")[0]
+    model = {"notes": office.Note, "papers": office.Paper}[name]
+    texts = model.objects.order_by("pk").values_list("text", flat=True)
+    before = {"notes": list(permutations("123", 2)), "papers": list(permutations("123", 3))}[name]
+    return [" of " in text for text in texts] == [not {*names} <= away for names in before]
+
+
+@pytest.mark.parametrize("back", list(permutations(range(3))))
+@pytest.mark.parametrize("disguise", specs.WHEN_ALL_LEFT, ids=lambda each: each.name.removeprefix("office."))
+def test_what_goes_when_all_have_left_comes_back_with_the_first(
+    people: list[Person], disguise: type[Disguise], back: Sequence[int]
+) -> None:
+    """Nobody who is there misses it, and a reveal is complete."""
+    before = application_dump()
+    away: set[str] = set()
+    receipts = []
+    for number, person in enumerate(people, start=1):
+        receipts.append(person.disguise(disguise.name))
+        away.add(str(number))
+        assert shown(disguise, away)
+    for number in back:
+        assert people[number].reveal(receipts[number]).complete
+        away.discard(str(number + 1))
+        assert shown(disguise, away), f"while {away} are away"
+    assert application_dump() == before
+
+
 def test_whom_only_a_condition_leads_to_that_does_not_mean_the_row_owns_nothing(people: list[Person]) -> None:
     """Two steps with conditions that exclude each other: nobody waits for the other, and nobody gets a note about the other's."""
     ann, bob, _ = people

@@ -95,4 +95,10 @@ OF_THREE = (
     leaving("drafts-at-random", Modify(Draft, owner=THREE, set={"text": RANDOM})),
     leaving("papers-removed", *(Remove(Paper, owner=owner) for owner in THREE), about=Paper),
 )
-ALL = (Anonymous, *TWO, *OF_THREE, EACH_THEIR_OWN)
+#: Goes when all have left, and comes back with whoever comes first.
+WHEN_ALL_LEFT = tuple(
+    leaving(f"{label}-of-all{ending}", Modify(model, owner=owners, set={"text": text}, when=edna.ALL_LEFT))
+    for label, model, owners in (("notes", Note, ["order__customer", "author"]), ("papers", Paper, THREE))
+    for ending, text in (("", CONSTANT), ("-at-random", RANDOM))
+)
+ALL = (Anonymous, *TWO, *OF_THREE, *WHEN_ALL_LEFT, EACH_THEIR_OWN)

@@ -339,6 +339,22 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Modify(Wallet, "person", {"note": "a"}), Modify(Wallet, "banker", {"note": "b"})),
         spec(Modify(Wallet, "person", {"note": "a"}, where=Q(banker=None)), Modify(Wallet, "banker", {"note": "b"})),
     ),
+    "when all have left, of one owner": (
+        "E125",
+        spec(Modify(Wallet, "person", {"note": "a"}, when=edna.ALL_LEFT)),
+        spec(
+            Modify(Wallet, ["person", "banker"], {"note": "a"}, when=edna.ALL_LEFT),
+            Decorrelate(Wallet, ["person", "banker"]),
+        ),
+    ),
+    "when all have left, and a name stays": (
+        "W125",
+        spec(Modify(Wallet, ["person", "banker"], {"note": "a"}, when=edna.ALL_LEFT), Decorrelate(Wallet, "person")),
+        spec(
+            Modify(Wallet, ["person", "banker"], {"note": "a"}, when=edna.ALL_LEFT),
+            Decorrelate(Wallet, ["person", "banker"]),
+        ),
+    ),
     "applies to": ("E115", spec(LETTERS, applies_to="users"), spec(LETTERS, applies_to="staff")),
     "locators": ("E115", spec(LETTERS, locators="user"), spec(LETTERS, locators="client")),
     "reference misspelt": (

@@ -127,6 +127,16 @@ class Opened:
         return self.shared and bool(self.owners)
 
     @property
+    def changed_by_all(self) -> bool:
+        """Whether it holds changes of rows that several had left: whoever comes back first brings them back."""
+        return (
+            self.shared
+            and not self.handed_over
+            and not self.tells_of_more
+            and any(isinstance(batch, Modified) for batch in self._diffs)
+        )
+
+    @property
     def mentions(self) -> list[Mentions]:
         return [batch for batch in self._diffs if isinstance(batch, Mentions)]
 

@@ -15,7 +15,7 @@ from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep
-from edna.records.diff import Modified, Owners, RowBatch, Shares
+from edna.records.diff import Modified, Owners, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry
@@ -71,7 +71,7 @@ def _notes(
 
 
 def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
-    """Rows of ``step`` that others own too, by who they are; each target's records point at them."""
+    """Rows of ``step`` that others own too, as they are recorded, by who they are; each target's records point at them."""
     together: dict[tuple[Any, ...], list[Row]] = {}
     owners: dict[tuple[Any, ...], Share] = {}
     voices: dict[tuple[Any, ...], list[Entry]] = {}
@@ -89,7 +89,8 @@ def share(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedR
         own = {entry.id for entry in owners[who].others}
         own |= {entry.id for target in owners[who].targets for entry in plan.targets[target].owners}
         pointer, notes = _notes(rows, mentions.places_in(step), plan.mentioned, own=own, label=step.table.label)
-        batches = (batch_of(step, step.columns, rows), *pointer)
+        columns = step.columns if step.operation is Removed else step.columns[len(step.table.key) :]
+        batches = (batch_of(step, columns, rows), *pointer)
         shared += [SharedRows(locator, batches, (*owners[who].others, *voices[who])), *notes]
         for target in owners[who].targets:
             pointers.setdefault(target, []).append((locator.expose(), len(rows)))

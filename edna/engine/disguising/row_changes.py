@@ -19,7 +19,7 @@ from edna import json_keys, registry
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
-from edna.engine.disguising.record import Records, SharedRows, mention, record, tell_owners
+from edna.engine.disguising.record import Records, SharedRows, mention, record, share, tell_owners
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep, together
 from edna.engine.pseudoprincipals import factory
@@ -54,7 +54,7 @@ def apply(plan: Plan, records: list[Records], shared: list[SharedRows], *, using
         if step.gives_away:
             written.append(decorrelate(plan, step, records, moved, writes, made, using=using))
         else:
-            modified = modify(step, records, writes, using=using)
+            modified = modify(step, records, writes, plan=plan, shared=shared, using=using)
             written += [modified, functools.partial(_mention, plan, step, records, shared)]
     _finish_writing(writes, written)
     return moved
@@ -69,6 +69,7 @@ def _finish_writing(writes: Writes, written: list[Recording]) -> None:
 
 
 def _mention(plan: Plan, step: PlannedStep, records: list[Records], shared: list[SharedRows]) -> None:
+    step = step.only(lambda key: key not in step.shares)
     shared += [*mention(plan, step, records), *tell_owners(plan, step, records)]
 
 
@@ -120,8 +121,16 @@ def at_once(change: Callable[[Writes], Recording], *, using: str) -> None:
     put_on_record()
 
 
-def modify(step: PlannedStep, records: list[Records], writes: Writes, *, using: str) -> Recording:
-    """Change the step's columns to placeholders, when ``writes`` are written."""
+def modify(
+    step: PlannedStep,
+    records: list[Records],
+    writes: Writes,
+    *,
+    plan: Plan | None = None,
+    shared: list[SharedRows] | None = None,
+    using: str,
+) -> Recording:
+    """Change the step's columns to placeholders, when ``writes`` are written. Of a ``plan``, rows that others own too are ``shared``."""
     width = len(step.table.key)
     names = step.columns[width:]
     keys = [row[:width] for row in step.rows]
@@ -132,7 +141,14 @@ def modify(step: PlannedStep, records: list[Records], writes: Writes, *, using: 
         # Read again: a reveal compares with what the database made of the values, not with what it was given.
         now = raw.read(step.table, (*step.table.key_names, *names), keys, lock=False, using=using)
         by_key = {row[:width]: row[width:] for row in now}
-        record(step, names, [(*row, *by_key[row[:width]]) for row in step.rows], records)
+        own = replace(step, rows=[(*row, *by_key[row[:width]]) for row in step.rows])
+        if step.shares and plan is not None and shared is not None:
+            # Where nothing was changed, nobody has anything to bring back.
+            changed = {row[:width] for row in own.rows if row[width : len(step.columns)] != row[len(step.columns) :]}
+            together = changed & step.shares.keys()
+            shared.extend(share(plan, own.only(together.__contains__), records))
+            own = own.only(lambda key: key not in together)
+        record(own, names, own.rows, records)
 
     return put_on_record
 

@@ -15,7 +15,7 @@ from edna.engine.planning.shares import Share, decide
 from edna.engine.planning.statements import CompiledStep
 from edna.engine.planning.steps import PlannedStep
 from edna.records.diff import Decorrelated
-from edna.spec import ALL, Decorrelate, Remove
+from edna.spec import ALL, Decorrelate, Modify, Remove
 
 
 def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[PlannedStep]:
@@ -24,7 +24,10 @@ def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[Pl
     several_owners = len(compiled.transformation.owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
         return [step, *_shared(step, rows, compiled.inherited, scope)]
-    _fill(step, rows, scope)
+    if several_owners and isinstance(compiled.transformation, Modify) and compiled.transformation.waits_for_all:
+        _fill_where_all_left(step, rows, scope)
+    else:
+        _fill(step, rows, scope)
     return [step]
 
 
@@ -77,6 +80,18 @@ def _shared(
     """Divide rows with several owners: fill the removal ``step``, and return the steps that re-point owners who leave."""
     paths = step.transformation.owners if step.transformation else ()
     width, end = len(step.columns), len(step.columns) + len(paths)
+    rows, shares = _fill_where_all_left(step, selected, scope)
+    steps: list[PlannedStep] = []
+    for position, path in enumerate(paths):
+        place = _place(path, step, inherited, end)
+        if place is not None:
+            steps += _leaving(path, place, [(row, row[width + position]) for row in rows], shares, position)
+    return steps
+
+
+def _fill_where_all_left(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> tuple[list[Row], list[Share]]:
+    """Fill the step with those rows of which no other natural owner is there. Returns all rows, and what becomes of each."""
+    width, end = len(step.columns), len(step.columns) + len(step.transformation.owners if step.transformation else ())
     rows = _once(step, selected)
     shares = decide(
         [row[width:end] for row in rows], owners=scope.owners, model=scope.model, lock=scope.lock, using=scope.using
@@ -86,12 +101,7 @@ def _shared(
     step.targets = [share.targets[0] for _, share in going]
     keys = step.primary_keys()
     step.shares = {key: share for key, (_, share) in zip(keys, going, strict=True) if not share.alone}
-    steps: list[PlannedStep] = []
-    for position, path in enumerate(paths):
-        place = _place(path, step, inherited, end)
-        if place is not None:
-            steps += _leaving(path, place, [(row, row[width + position]) for row in rows], shares, position)
-    return steps
+    return rows, shares
 
 
 def _leaving(

@@ -149,7 +149,7 @@ def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
             several = isinstance(step, Remove) and len(step.owners) > 1 and name in step.owners
             if several or (isinstance(step, Decorrelate) and step.column == name):
                 return True
-            if isinstance(step, Modify) and name in step.set:
+            if isinstance(step, Modify) and name in step.set and not step.waits_for_all:
                 return True
     relations = coverage.set_null_relations(disguise)
     return any(relation.field == field for relation in relations)
@@ -241,7 +241,7 @@ def _conditions(
 def _paths(disguise: type[Disguise], step: PlannedStep) -> Paths:
     if step.operation is Removed:
         return _paths_of_removal(disguise, step.table.model)  # type: ignore[arg-type]  # as above
-    if step.operation is Modified and isinstance(step.transformation, Modify):
+    if step.operation is Modified and isinstance(step.transformation, Modify) and not step.transformation.waits_for_all:
         return _paths_of_change(disguise, step.transformation.model, frozenset(step.columns[len(step.table.key) :]))  # type: ignore[arg-type]  # as above
     return {}
 
@@ -257,7 +257,7 @@ def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: froz
     """To everybody with whom one of these columns goes, or the row. Whose a row is is no column that anybody has in common."""
     paths: dict[str, tuple[str, ...]] = {}
     for step in disguise.steps():
-        if same_table(step.model, model) and isinstance(step, Modify):
+        if same_table(step.model, model) and isinstance(step, Modify) and not step.waits_for_all:
             says_whose = {*step.owners, *value_owners.own_columns(step.model, step.owners)}
             common = columns.intersection(step.set).difference(says_whose)
             paths |= {path: tuple(sorted(common.union(paths.get(path, ())))) for path in step.owners if common}

@@ -216,11 +216,12 @@ def keep_shared(reveal: Reveal) -> None:
             batch = batch.without(reveal.progress.shared.get(batch.model, set()))
         kept.append(batch)
     reveal.progress.kept = kept
-    for opened in reveal.others.handed:
+    changed = [*reveal.others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)]
+    for opened in changed:
         opened.keep(
             batch.only(held.get(batch.model, set())) if isinstance(batch, Removed) else batch for batch in opened.diffs
         )
-    for opened in (opened for opened in reveal.coming if opened not in reveal.others.handed):
+    for opened in (opened for opened in reveal.coming if opened not in changed):
         pointers = [batch for batch in opened.diffs if isinstance(batch, Shares)]
         # What leads to files goes along, until it is known which rows have come back.
         opened.keep(batch.only(held.get(batch.model, set())) for batch in opened.diffs if not isinstance(batch, Shares))

@@ -45,15 +45,16 @@ def leave_out_removed(reveal: Reveal) -> None:
 
 
 def try_handed_over(reveal: Reveal) -> None:
-    """Bring back changes that were handed over, the newest first, as long as one makes way for another; then leave out of each bag what is
-    back."""
+    """Bring back changes that were handed over, or made when all had left, the newest first, as long as one makes way for another; then
+    leave out of each bag what is back."""
     others = reveal.others
-    newest_first = sorted(others.handed, key=lambda opened: opened.head.applied_at, reverse=True)
+    tried = [*others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)]
+    newest_first = sorted(tried, key=lambda opened: opened.head.applied_at, reverse=True)
     reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]] = {}
     waiting = True
     while waiting:
         waiting = sum(_put_back(opened, reveal, reasons) for opened in newest_first) > 0
-    for opened in others.handed:
+    for opened in tried:
         opened.add(*(batch for bag, batch in reveal.apart if bag is opened))
         left = {(batch.model, key) for batch in opened.diffs if _holds(batch) for key in batch.primary_keys()}
         for batch in opened.owners:
@@ -88,7 +89,8 @@ def _put_back(
     """Whether any change of this bag could be undone now, or folded into a later disguise of whoever has handed it over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
     passing = opened in reveal.others.passing
-    stack = Stack(opened, own)
+    over = [*own, *(each for each in reveal.journal.others if each.changed_by_all and each not in reveal.coming)]
+    stack = Stack(opened, over)
     done_any = False
     for batch in reversed([batch for batch in opened.diffs if isinstance(batch, Modified)]):
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
@@ -97,7 +99,7 @@ def _put_back(
         progress = reveal.progress
         aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
         aside.rehearsed, aside.standing = progress.rehearsed, Standing(lock=not progress.rehearsed)
-        aside.folding = None if passing else Folding(opened, own)
+        aside.folding = None if passing else Folding(opened, over)
         for part in aside.fold(batch.without(away)):
             put_back(part, aside, overrides={}, using=reveal.using)
         reveal.outcome.waiting.include(aside.outcome.waiting)

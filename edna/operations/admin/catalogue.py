@@ -210,7 +210,8 @@ def _effect(step: Transformation) -> str:
         shared = "; one that others own too goes when the last of them leaves" if len(step.owners) > 1 else ""
         return f"sealed and deleted{shared}{_return(step)}"
     if isinstance(step, Modify):
-        return f"the values of {', '.join(step.set)} are sealed, and placeholders put in their places"
+        last = ", when the last owner leaves" if step.waits_for_all else ""
+        return f"the values of {', '.join(step.set)} are sealed, and placeholders put in their places{last}"
     return f"its {path_in_words(step.column)} becomes a placeholder user, {_groups(step)}"
 
 
