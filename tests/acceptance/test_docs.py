@@ -43,6 +43,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-allauth.md",
         "docs/howto-trees.md",
         "docs/howto-logins.md",
+        "docs/howto-axes.md",
         "docs/howto-guardian.md",
         "docs/howto-import-export.md",
         "docs/howto-test-your-disguises.md",
