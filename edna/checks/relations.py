@@ -11,9 +11,9 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
-from edna import coverage, personal, remedies, signals, trees
+from edna import coverage, histories, personal, remedies, signals, trees
 from edna.checks.settings import principal_models
-from edna.checks.steps import is_table, name_of
+from edna.checks.steps import is_table, name_of, written
 from edna.coverage import Relation, same_table
 from edna.naming import import_of_namesake, is_of_others, written_model, written_step
 from edna.remedies import Gap, is_of_principals
@@ -34,6 +34,7 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
         *_generic(disguise),
         *_admin_history(disguise),
         *_trees(disguise),
+        *_copies(disguise),
     ]
 
 
@@ -70,6 +71,8 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     modifications = [step for step in disguise.steps() if isinstance(step, Modify) and step.where is None]
     for relation in coverage.emptied_relations(disguise):
         model, link = relation.model, relation.field.name
+        if histories.original(model) is not None and link == histories.CHANGED_BY:
+            continue  # whoever changed a row, not whom it is about
         if is_of_principals(model, principal_models()) or relation.target._meta.concrete_model not in principals:
             continue  # rows of other people, who stay; or of something that is nobody
         # Those of another owner, and those with a condition, leave rows of this one out.
@@ -225,6 +228,41 @@ def _trees(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             obj=name_of(disguise),
             id="edna.W208",
         )
+
+
+def _copies(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Rows whose copies in a table of histories keep what the step takes away."""
+    for step in disguise.steps():
+        for copies in histories.copies_of(step.model) if is_table(step.model) else ():
+            there = [each for each in disguise.steps() if same_table(each.model, copies)]
+            there = [each for each in there if {*each.owners} != {histories.CHANGED_BY}]
+            if any(keep.model is copies for keep in disguise.kept()) or _done_to_copies(step, copies, there):
+                continue
+            same = histories.same_for(copies, step)
+            if same is not None:
+                hint = f"Add {written_step(same)}"
+            else:
+                hint = (
+                    'Give the history a column that leads back, HistoricalRecords(related_name="..."), and add '
+                    f'Remove({written_model(copies)}, owner="history_relation")'
+                )
+            yield Warning(
+                f"{copies._meta.label} has copies of rows of {step.model._meta.label}, and keeps there what "
+                f"{written(step)} takes away.",
+                hint=f'{hint}. If they may stay: edna.Keep({written_model(copies)}, "history_id", why="...").',
+                obj=name_of(disguise),
+                id="edna.W209",
+            )
+
+
+def _done_to_copies(step: Transformation, copies: type[Model], there: list[Transformation]) -> bool:
+    """Whether the steps on the table of copies do what this step does to the rows."""
+    if any(isinstance(each, Remove) for each in there):
+        return True
+    if isinstance(step, Modify):
+        columns = {field.name for field in copies._meta.concrete_fields} & step.set.keys()
+        return columns <= {name for each in there if isinstance(each, Modify) for name in each.set}
+    return isinstance(step, Decorrelate) and any({*step.owners} <= {*each.owners} for each in there)
 
 
 def _moves(step: Transformation) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.db.models import Model
 
-from edna import coverage, personal, registry, trees
+from edna import coverage, histories, personal, registry, trees
 from edna.coverage import Relation, same_table, tables_of_object
 from edna.naming import written_model
 from edna.personal import Looks
@@ -64,6 +64,8 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
             paragraphs.append("Decide: it does not come back. edna.AS_IT_WAS if it should go on working then.")
     elif kind is Kind.FACTOR:
         paragraphs.append(f"Second factor: it goes and comes back with {_target(step)}.")
+    elif (original := histories.original(step.model)) is not None:
+        paragraphs.append(f"History: copies of rows of {written_model(original)}, which go.")
     elif kind is Kind.LOG:
         paragraphs.append("Log: what this person did." if direct else f"Log: what happened to {_target(step)}.")
     elif kind is Kind.THROUGH and (len(direct) == 1 or not direct):
@@ -95,7 +97,10 @@ def _renamed(draft: Draft, step: Decorrelate) -> list[str]:
     names = [field for field in step.model._meta.concrete_fields if field.name in step.owners]
     paragraphs: list[str] = []
     obstacle = draft.obstacles.get(step.model)
-    if obstacle is not None and obstacle.model in tables_of_object(step.model):
+    original = histories.original(step.model)
+    if original is not None:
+        paragraphs.append(f"History: copies of rows of {written_model(original)}, which stay. These stay with them.")
+    elif obstacle is not None and obstacle.model in tables_of_object(step.model):
         paragraphs.append(
             f"Tree: rows of others hang below ({obstacle.label}), so the row stays and loses its owner's name alone."
         )

@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.contenttypes.fields import GenericRelation
 from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 
-from edna import coverage, personal, trees
+from edna import coverage, histories, personal, trees
 from edna.checks.terms import cannot_stay_away, rights_of, without
 from edna.coverage import Relation, in_key, tables_of_object
 from edna.naming import hidden_in
@@ -52,12 +52,14 @@ def draft(principal: type[Model], *, principals: Models, name: str, applications
         for relation in coverage.relations_to(table):
             if not relation.is_parent_link and (not applications or relation.model._meta.app_label in applications):
                 relations.setdefault(relation.model, []).append(relation)
-    for model, direct in relations.items():
+    # What becomes of copies depends on what becomes of the rows.
+    for model, direct in sorted(relations.items(), key=lambda each: histories.original(each[0]) is not None):
         result.steps += _owned(result, model, direct, account_stays=bool(applications))
     if not applications:
         result.steps.append(account)
     _follow(result)
     result.steps += _said_of_those_who_left(result)
+    _name_copies_alike(result)
     _end_rights(result)
     result.emptied = coverage.set_null_relations(result.as_disguise())
     return result
@@ -68,6 +70,9 @@ def _owned(draft: Draft, model: type[Model], relations: list[Relation], *, accou
     kind = kind_of(model, principals=draft.principals)
     going = [each for each in relations if goes_along(each) or (kind is Kind.LOG and is_left_alone(each))]
     staying = [each for each in relations if each not in going and not each.is_set_by_django]
+    for relation in [each for each in going if _stays_in(draft, histories.original(model), each.field.name)]:
+        going.remove(relation)
+        staying.append(relation)
     if is_of_principals(model, draft.principals):
         # Other people's accounts: they lose the reference alone.
         going, staying = [], [*going, *staying]
@@ -93,6 +98,26 @@ def _owned(draft: Draft, model: type[Model], relations: list[Relation], *, accou
         yield Remove(model, relation.field.name)
     if staying:
         yield Decorrelate(model, _one_or_several([each.field.name for each in staying]))
+
+
+def _stays_in(draft: Draft, original: type[Model] | None, owner: str) -> bool:
+    """Whether the rows of which a table has copies stay, and lose their owner's name: so the copies do."""
+    return any(
+        isinstance(step, Decorrelate) and step.model is original and owner in step.owners for step in draft.steps
+    )
+
+
+def _name_copies_alike(draft: Draft) -> None:
+    """A row and its copies belong to one pseudoprincipal."""
+    for place, step in enumerate(draft.steps):
+        original = histories.original(step.model)
+        if not isinstance(step, Decorrelate) or original is None:
+            continue
+        for other, row in enumerate(draft.steps):
+            if isinstance(row, Decorrelate) and row.model is original and row.owners == step.owners:
+                together = original._meta.model_name
+                draft.steps[other] = dataclasses.replace(row, group_by=["pk"], together=together)
+                draft.steps[place] = dataclasses.replace(step, group_by=[original._meta.pk.name], together=together)
 
 
 def _obstacle(draft: Draft, model: type[Model], above: tuple[type[Model], ...] = ()) -> Relation | None:
@@ -178,7 +203,8 @@ def _said_of_those_who_left(draft: Draft) -> Iterator[Modify]:
     accounts = tables_of_object(draft.principal._meta.concrete_model or draft.principal)
     links: dict[type[Model], list[str]] = {}
     for relation in coverage.emptied_relations(disguise):
-        if relation.target in accounts:
+        changed_by = histories.original(relation.model) is not None and relation.field.name == histories.CHANGED_BY
+        if relation.target in accounts and not changed_by:
             links.setdefault(relation.model, []).append(relation.field.name)
     for step in disguise.steps():
         if isinstance(step, Decorrelate):

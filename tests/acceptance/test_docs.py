@@ -46,6 +46,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-axes.md",
         "docs/howto-guardian.md",
         "docs/howto-import-export.md",
+        "docs/howto-histories.md",
         "docs/howto-test-your-disguises.md",
         "docs/low-level.md",
         "docs/references.md",

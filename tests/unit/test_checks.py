@@ -46,8 +46,10 @@ from tests.unit.checks_app.models import (
     Coin,
     Comment,
     DatabasePin,
+    Diary,
     Duel,
     Guest,
+    HistoricalDiary,
     Letter,
     LoosePin,
     MemberThing,
@@ -476,6 +478,29 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Modify(Thread, owner="author", set={"parent": None})),
         spec(Decorrelate(Thread, owner="author")),
     ),
+    "copies of removed rows": (
+        "W209",
+        spec(Remove(Diary, owner="author"), Modify(HistoricalDiary, owner="author", set={"author": None})),
+        spec(Remove(Diary, owner="author"), Remove(HistoricalDiary, owner="author")),
+    ),
+    "copies of changed rows": (
+        "W209",
+        spec(Modify(Diary, owner="author", set={"body": ""}), Decorrelate(HistoricalDiary, owner="author")),
+        spec(
+            Modify(Diary, owner="author", set={"body": ""}),
+            Modify(HistoricalDiary, owner="author", set={"body": "", "author": None}),
+        ),
+    ),
+    "copies of rows that lose their owner": (
+        "W209",
+        spec(Decorrelate(Diary, owner="author"), Remove(HistoricalDiary, owner="history_user")),
+        spec(Decorrelate(Diary, owner="author"), Decorrelate(HistoricalDiary, owner="author")),
+    ),
+    "copies of changed rows, which may stay": (
+        "W209",
+        spec(Decorrelate(Diary, owner="author"), Keep(Diary, "body", why="it was public")),
+        spec(Decorrelate(Diary, owner="author"), Keep(HistoricalDiary, "history_id", why="it was public")),
+    ),
     "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
     "generic key, covered for another owner": (
         "W205",
@@ -670,6 +695,15 @@ def test_hint_for_the_table_of_rights_ends_them(run: Run) -> None:
 def test_hint_for_emptied_rows_is_the_code_that_is_missing(run: Run) -> None:
     hint = message(run(spec(Remove(Person))), "W207").hint
     assert 'Modify(Remark, owner="author", set={"author_email": "", "author_name": None})' in hint
+
+
+def test_hint_for_copies_is_the_same_step_where_they_say_whose_they_are(run: Run) -> None:
+    same = Decorrelate(Diary, owner="author", group_by=["pk"], together="diary")
+    hint = str(message(run(spec(same)), "W209").hint)
+    assert 'Decorrelate(HistoricalDiary, owner="author", group_by=["id"], together="diary")' in hint
+    edna.unregister(registry.get("checks.sample"))
+    hint = str(message(run(spec(Remove(Guest), Remove(Visit, owner="guest"))), "W209").hint)
+    assert 'Remove(HistoricalGuest, owner="history_relation")' in hint
 
 
 def test_a_tree_that_somebody_mends_is_no_matter(run: Run) -> None:

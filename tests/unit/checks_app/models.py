@@ -282,3 +282,38 @@ class Thread(Table):
     height = models.PositiveIntegerField()
 
     _mptt_meta = SimpleNamespace(left_attr="begin", right_attr="end", tree_id_attr="root", level_attr="height")
+
+
+class Diary(Table):
+    """A table whose rows a package copies."""
+
+    author = models.ForeignKey(Person, models.SET_NULL, null=True)
+    body = models.TextField()
+
+
+class History(Table):
+    """What django-simple-history adds to the columns."""
+
+    history_id = models.AutoField(primary_key=True)
+    history_date = models.DateTimeField()
+    history_type = models.CharField(max_length=1)
+    history_user = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="+")
+
+    class Meta(Table.Meta):
+        abstract = True
+
+
+class HistoricalDiary(History):
+    id = models.BigIntegerField(db_index=True)
+    author = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="+")
+    body = models.TextField()
+
+    instance_type = Diary
+
+
+class HistoricalGuest(History):
+    """Copies of accounts: nothing in them leads to a person."""
+
+    author_name = models.CharField(max_length=40, null=True)
+
+    instance_type = Guest

@@ -212,5 +212,25 @@ class Outline(Table):
     numchild = models.PositiveIntegerField(default=0)
 
 
+class Will(Table):
+    """The library keeps these, and a package keeps copies of them."""
+
+    patron = models.ForeignKey(Patron, models.PROTECT)
+    body = models.TextField()
+
+
+class HistoricalWill(Table):
+    id = models.BigIntegerField(db_index=True)
+    patron = models.ForeignKey(Patron, models.DO_NOTHING, null=True, db_constraint=False, related_name="+")
+    body = models.TextField()
+    contact_email = models.EmailField()
+    history_id = models.AutoField(primary_key=True)
+    history_date = models.DateTimeField()
+    history_type = models.CharField(max_length=1)
+    history_user = models.ForeignKey(Patron, models.SET_NULL, null=True, related_name="+")
+
+    instance_type = Will
+
+
 class Team(Table):
     members = models.ManyToManyField(Patron)

@@ -1,0 +1,54 @@
+"""Tables in which a package keeps copies of other tables' rows: what django-simple-history calls historical models.
+
+A copy holds what the row held, also when the row is disguised, and no constraint ties it to the row. Reads model definitions only, and
+knows the package by the marks that it leaves on its models.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Model
+
+from edna import registry
+from edna.errors import SpecError
+from edna.spec import Decorrelate, Transformation
+
+#: Who made the change: of whom the copy is, this does not say.
+CHANGED_BY: Final = "history_user"
+#: The column that points at the row itself, where the site asks for one (``HistoricalRecords(related_name=...)``).
+_OF_WHICH: Final = "history_relation"
+
+
+def original(model: type[Model]) -> type[Model] | None:
+    """The model whose rows are copied to ``model``; None if it is no such table."""
+    copied = getattr(model, "instance_type", None)
+    marks = {"history_id", "history_date", "history_type"}
+    is_history = marks.issubset(field.name for field in model._meta.concrete_fields)
+    if not is_history or not isinstance(copied, type) or not issubclass(copied, Model):
+        return None
+    return copied._meta.concrete_model
+
+
+@functools.cache
+def copies_of(model: type[Model]) -> tuple[type[Model], ...]:
+    """The tables with copies of rows of ``model``. Looked up once per process."""
+    return tuple(each for each in apps.get_models() if original(each) is (model._meta.concrete_model or model))
+
+
+def same_for(copies: type[Model], step: Transformation) -> Transformation | None:
+    """What the step does, done to the copies of its rows; None if they do not say whose they are."""
+    owners = [*step.owners] or [_OF_WHICH]
+    try:
+        for owner in owners:
+            registry.owner_target(copies, owner)
+    except (FieldDoesNotExist, SpecError):
+        return None
+    changes: dict[str, Any] = {"model": copies, "owner": owners[0] if len(owners) == 1 else owners}
+    if isinstance(step, Decorrelate) and step.group_by == ["pk"]:
+        changes["group_by"] = [step.model._meta.pk.name]
+    return dataclasses.replace(step, **changes)
