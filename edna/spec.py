@@ -35,6 +35,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from edna import json_keys
 from edna.errors import InvalidParameters, SpecError
 from edna.placeholders import Placeholder, as_placeholder, constant, null
+from edna.value_owners import is_by_value
 
 NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*", re.ASCII)
 #: Every pseudoprincipal was "born" now: an instant that carries nothing.
@@ -375,6 +376,11 @@ def model_field(model: type[Model], name: str) -> Field[Any, Any]:
     Raises:
         django.core.exceptions.FieldDoesNotExist
     """
+    if is_by_value(name):
+        raise SpecError(
+            f"{model._meta.label}: what names somebody by value cannot be given to a pseudoprincipal. Replace the value with Modify, or "
+            "Remove the row."
+        )
     column = model._meta.get_field(json_keys.column(name))
     if not isinstance(column, Field):
         raise SpecError(f"{model._meta.label}.{name} is a relation from elsewhere, not a column of this table.")

@@ -19,6 +19,7 @@ from edna.remedies import Step, is_of_principals
 from edna.scaffold.draft import Draft
 from edna.scaffold.kinds import NEVER_BACK, Kind, kind_of, on_delete_of
 from edna.spec import NOTHING, Decorrelate, Keep, Modify, Remove
+from edna.value_owners import is_by_value
 
 #: What a row that stays may tell, beside what is replaced.
 _MAY_TELL = personal.SAYS_WHO | {Looks.TEXT, Looks.FILE, Looks.DATA, Looks.PLACE, Looks.WEB, Looks.ABOUT}
@@ -52,6 +53,8 @@ def _account(step: Remove) -> list[str]:
 
 
 def _removed(draft: Draft, step: Remove) -> list[str]:
+    if any(map(is_by_value, step.owners)):
+        return ["Generic: it is about the account, by content type and number."]
     kind = kind_of(step.model, principals=draft.principals)
     direct = [owner for owner in step.owners if "__" not in owner]
     paragraphs: list[str] = []

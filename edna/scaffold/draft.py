@@ -11,17 +11,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.contenttypes.fields import GenericRelation
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 
 from edna import coverage, histories, personal, trees
 from edna.checks.terms import cannot_stay_away, rights_of, without
-from edna.coverage import Relation, in_key, tables_of_object
+from edna.coverage import Relation, in_key, same_table, tables_of_object
 from edna.naming import hidden_in
 from edna.remedies import MOST_STEPS, Models, Step, following, is_of_principals, merged
 from edna.scaffold.columns import emptying
 from edna.scaffold.kinds import NEVER_BACK, Kind, goes_along, is_left_alone, kind_of
 from edna.spec import NOTHING, Decorrelate, Disguise, Keep, Modify, Remove
+from edna.value_owners import about
 
 
 @dataclass(slots=True)
@@ -187,7 +188,10 @@ def _generic(draft: Draft, disguise: type[Disguise]) -> Iterator[Step]:
                 and not relation.remote_field.hidden
             ]
             for remove in coverage.removed_models(disguise)[target]:
-                if not names or remove.model in (key.model, draft.principal):
+                if same_table(remove.model, draft.principal) and same_table(target, draft.principal):
+                    several = sum(isinstance(each, GenericForeignKey) for each in key.model._meta.private_fields) > 1
+                    found.append(Remove(key.model, about(target, by=key.name if several else "")))
+                elif not names or remove.model in (key.model, draft.principal):
                     reached = False
                 else:
                     owners = sorted(coverage.way_by(names[0], remove).owners)

@@ -11,6 +11,7 @@ from django.core.checks import run_checks
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, value_owners
 from edna.errors import SpecError
+from edna.spec import model_field
 from tests.installed import forget_relations, registered, registering
 from tests.integration.counter.models import Customer, Entry, Remark, Ticket, Visit
 from tests.integration.counter.specs import BY_EMAIL
@@ -83,6 +84,12 @@ def test_checks_say_what_is_wrong(wrong: str, steps: list[Any], right: list[Any]
     assert f"edna.{wrong}" in found(*steps)
     if right is not None:
         assert f"edna.{wrong}" not in found(*right)
+
+
+def test_a_value_is_given_to_no_pseudoprincipal() -> None:
+    """Where the check was silenced, too."""
+    with pytest.raises(SpecError, match="Replace the value with Modify"):
+        model_field(Ticket, BY_EMAIL)
 
 
 def test_checks_have_nothing_to_say_of_what_the_counter_does() -> None:

@@ -122,6 +122,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Modify(Guestbook, owner="patron", set={"author_name": None, "ip_address": "0.0.0.0"})': "These rows stay.",
         'Modify(Patron, owner="warden", set={"warden": None})': "Another person's account",
         'Remove(Sticker, owner="answer__patron")': "Cascade: ",
+        "Remove(Sticker, owner=edna.about(Patron))": "Generic: it is about the account",
         'Keep(Sticker, "on")': "Decide: generic",
         'Remove(Seat, owner="patron")': "Cascade: ",
         'Keep(Counter, "folder")': "Decide: its model says that this may point at nothing",
