@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 import edna
 from tests.acceptance import errors_page, newcomer
@@ -47,6 +48,8 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-guardian.md",
         "docs/howto-import-export.md",
         "docs/howto-histories.md",
+        "docs/howto-thumbnails.md",
+        "docs/howto-search.md",
         "docs/howto-test-your-disguises.md",
         "docs/low-level.md",
         "docs/references.md",
@@ -55,6 +58,24 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
 )
 def test_the_page_can_be_followed_in_a_shell(page: str, project: newcomer.Project) -> None:
     assert project.follow(page) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("postgresql")
+def test_the_page_about_search_in_postgresql_can_be_followed(project: newcomer.Project, django_db_blocker: Any) -> None:
+    """In a database of its own."""
+    name, server = "edna_docs_search", connection.settings_dict
+    with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+        cursor.execute(f"CREATE DATABASE {name}")
+        try:
+            words = {"HOST": "PGHOST", "PORT": "PGPORT", "USER": "PGUSER", "PASSWORD": "PGPASSWORD"}
+            project.environment |= {said: str(server[key]) for key, said in words.items() if server[key]}
+            project.environment["PGDATABASE"] = name
+            assert project.follow("docs/howto-search-postgres.md") >= 3
+        finally:
+            project.close()
+            cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @pytest.mark.slow
