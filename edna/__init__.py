@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from edna.spec import (
         ALL,
         ALL_LEFT,
+        ANY_LEFT,
         AS_IT_WAS,
         NOTHING,
         Decorrelate,
@@ -82,7 +83,7 @@ _HOMES = {
     "edna.records.sealedrecord": "SealedRecord",
     "edna.registry": "on_reveal register unregister",
     "edna.schedules": "Notice schedule",
-    "edna.spec": "ALL ALL_LEFT AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
+    "edna.spec": "ALL ALL_LEFT ANY_LEFT AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
     "edna.value_owners": "about by_value",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -91,6 +92,7 @@ _MODULES = ("errors", "placeholders", "registry", "signals")
 __all__ = [
     "ALL",
     "ALL_LEFT",
+    "ANY_LEFT",
     "AS_IT_WAS",
     "NOTHING",
     "Decorrelate",

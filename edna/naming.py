@@ -91,13 +91,14 @@ def written_arguments(step: Transformation | Keep) -> list[str]:
         arguments.append(f"owner={written_names(step.owners)}")
     if isinstance(step, Modify):
         arguments.append(f"set={written_value(dict(step.set))}")
-        arguments += [f"when={step.when!r}"] if step.when is not None else []
     if isinstance(step, Decorrelate) and step.group_by != ():
         arguments.append(f"group_by={written_value(step.group_by)}")
     if isinstance(step, Decorrelate) and step.together is not None:
         arguments.append(f"together={written_value(step.together)}")
     if step.where is not None:
         arguments.append(f"where={conditions.written(step.where)}")
+    if not isinstance(step, Decorrelate) and step.when is not None:
+        arguments.append(f"when={step.when!r}")
     if step.one_owner:
         arguments.append("one_owner=True")
     if isinstance(step, Remove) and step.returning is not None:

@@ -71,6 +71,7 @@ class When(enum.Enum):
     """When several owners give something up, unless with the first of them who leaves."""
 
     ALL_LEFT = "all left"
+    ANY_LEFT = "any left"
 
     def __repr__(self) -> str:
         return f"edna.{self.name}"
@@ -78,6 +79,8 @@ class When(enum.Enum):
 
 #: With the last natural owner who leaves.
 ALL_LEFT: Final = When.ALL_LEFT
+#: With the first, and that is meant.
+ANY_LEFT: Final = When.ANY_LEFT
 
 
 class Param(Expression):
@@ -132,6 +135,8 @@ class _Owned:
 class Remove(_Owned):
     """Delete the rows that the principal owns. Without ``owner``, the model is the principal's own.
 
+    Of several steps with other owners, ``when=ANY_LEFT`` says that it is meant: the row goes with whoever leaves first.
+
     With several owners the row is *shared*: it goes when the last natural owner gives it up, and until then only the
     principal's own columns are re-pointed to pseudoprincipals.
 
@@ -141,6 +146,7 @@ class Remove(_Owned):
     """
 
     where: Q | None = None
+    when: When | None = field(default=None, kw_only=True)
     returning: Mapping[str, Placeholder | Any] | Return | None = None
 
     @property

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, FileField, Model, Q
 
-from edna import given_away, json_keys
-from edna.checks.steps import column_of, name_of, usable_steps, written
-from edna.spec import ALL_LEFT, Decorrelate, Disguise, Modify, Transformation
+from edna import coverage, given_away, json_keys
+from edna.checks.steps import column_of, name_of, usable_steps, written, written_owner
+from edna.coverage import same_table
+from edna.spec import ALL_LEFT, ANY_LEFT, Decorrelate, Disguise, Modify, Remove, Transformation
 
 
 def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -42,20 +43,21 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
 def when_all_have_left(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     """`when=edna.ALL_LEFT` where nothing could ever come of it."""
     for step in usable_steps(disguise):
-        if not isinstance(step, Modify) or step.when is None:
+        if isinstance(step, Decorrelate) or step.when in (None, ANY_LEFT):
             continue
         what, obj = f"{written(step)} with when={step.when!r}", name_of(disguise)
-        files = [name for name in step.set if isinstance(column_of(step.model, name), FileField)]
+        columns = step.set if isinstance(step, Modify) else ()
+        files = [name for name in columns if isinstance(column_of(step.model, name), FileField)]
         if step.when is not ALL_LEFT or len(step.owners) < 2 or files:
             yield Error(
-                f"{what} is not understood: it is edna.ALL_LEFT, and about a row of several owners and its columns"
+                f"{what} is not understood: edna.ALL_LEFT is about a row of several owners and its columns"
                 f"{', but for files' if files else ''}.",
                 hint="List the owners: the columns are replaced when the last of them leaves. Without `when`, they go with the first.",
                 obj=obj,
                 id="edna.E125",
             )
             continue
-        stays = given_away.names_left(disguise, step)
+        stays = [] if isinstance(step, Remove) else given_away.names_left(disguise, step)
         if stays:
             yield Warning(
                 f"{what}: this disguise leaves {' and '.join(stays)} in the row, so whoever is named there never seems to have "
@@ -65,6 +67,42 @@ def when_all_have_left(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=obj,
                 id="edna.W125",
             )
+
+
+def goes_with_the_first(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Steps on one model with other owners: is the row, or a column, to go with any of them?"""
+    steps = [step for step in usable_steps(disguise) if isinstance(step, Remove | Modify) and step.owners]
+    for first, second in combinations(steps, 2):
+        if not same_table(first.model, second.model) or {*first.owners} == {*second.owners}:
+            continue
+        if first.when is not None or second.when is not None or _exclude_each_other(first, second):
+            continue
+        owners = written_owner([*dict.fromkeys((*first.owners, *second.owners))]).removeprefix(", ")
+        if isinstance(first, Remove) and isinstance(second, Remove):
+            if _is_asked_for(disguise, first) and _is_asked_for(disguise, second):
+                continue
+            what, step = "a row", f"Remove({first.model.__name__}, {owners})"
+        elif isinstance(first, Modify) and isinstance(second, Modify):
+            names = first.set.keys() & second.set.keys() - {*first.owners, *second.owners}
+            if not names:
+                continue
+            what = ", ".join(sorted(names))
+            step = f"Modify({first.model.__name__}, {owners}, set=..., when=edna.ALL_LEFT)"
+        else:
+            continue
+        yield Info(
+            f"{written(first)} and {written(second)}: {what} goes with whoever leaves first, and comes back with the last of them.",
+            hint=f"If that is meant, say when=edna.ANY_LEFT in one of them. If it is to go when all have left, write one step: {step}.",
+            obj=name_of(disguise),
+            id="edna.W126",
+        )
+
+
+def _is_asked_for(disguise: type[Disguise], step: Transformation) -> bool:
+    """Whether something would point at nothing without it."""
+    others = [each for each in disguise.transformations if each is not step]
+    without = type(disguise.__name__, (disguise,), {"transformations": others})
+    return bool(coverage.uncovered_relations(without))
 
 
 def given_away_before(disguise: type[Disguise]) -> Iterator[CheckMessage]:

@@ -11,7 +11,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import ForeignKey, Model
 
 from edna import api, registry
-from edna.checks.overlaps import given_away_before, twice_changed, when_all_have_left
+from edna.checks.overlaps import given_away_before, goes_with_the_first, twice_changed, when_all_have_left
 from edna.checks.pseudoprincipals.companions import check_companions, check_given_away
 from edna.checks.pseudoprincipals.generators import (
     check_generator,
@@ -82,6 +82,7 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
         *twice_changed(disguise),
         *check_shared(disguise, steps),
         *when_all_have_left(disguise),
+        *goes_with_the_first(disguise),
         *given_away_before(disguise),
         *check_relations(disguise),
         *check_returning(disguise),

@@ -127,6 +127,26 @@ def test_what_goes_when_all_have_left_comes_back_with_the_first(
     assert application_dump() == before
 
 
+@pytest.mark.parametrize("earlier_first", [True, False])
+@pytest.mark.parametrize("second", [specs.AGAIN, specs.CLEARED], ids=["again", "cleared"])
+def test_what_all_have_left_lies_under_a_later_disguise(
+    people: list[Person], second: type[Disguise], earlier_first: bool
+) -> None:
+    """Whoever takes back the earlier one first sees nothing of it yet; whoever takes back both sees all again."""
+    before = application_dump()
+    ann, bob, _ = people
+    receipts = [ann.disguise(specs.AGAIN.name), bob.disguise(specs.AGAIN.name)]
+    later = bob.disguise(second.name, with_key=True)
+
+    order = [receipts[1], later] if earlier_first else [later, receipts[1]]
+    assert bob.reveal(order[0]).complete
+    assert not office.Note.objects.filter(text__contains="secret of 1 and 2").exists()
+    assert bob.reveal(order[1]).complete
+    assert office.Note.objects.filter(text__contains="secret of 1 and 2").exists()
+    assert ann.reveal(receipts[0]).complete
+    assert application_dump() == before
+
+
 def test_whom_only_a_condition_leads_to_that_does_not_mean_the_row_owns_nothing(people: list[Person]) -> None:
     """Two steps with conditions that exclude each other: nobody waits for the other, and nobody gets a note about the other's."""
     ann, bob, _ = people

@@ -101,4 +101,12 @@ WHEN_ALL_LEFT = tuple(
     for label, model, owners in (("notes", Note, ["order__customer", "author"]), ("papers", Paper, THREE))
     for ending, text in (("", CONSTANT), ("-at-random", RANDOM))
 )
-ALL = (Anonymous, *TWO, *OF_THREE, *WHEN_ALL_LEFT, EACH_THEIR_OWN)
+#: The same, and the accounts stay: a person can do it several times.
+AGAIN = staying(
+    "notes-again",
+    Modify(Note, owner=["order__customer", "author"], set={"text": CONSTANT}, when=edna.ALL_LEFT),
+    _REST[Order],
+    _REST[Note],
+)
+CLEARED = staying("notes-cleared", Remove(Note, owner=["order__customer", "author"]))
+ALL = (Anonymous, AGAIN, CLEARED, *TWO, *OF_THREE, *WHEN_ALL_LEFT, EACH_THEIR_OWN)

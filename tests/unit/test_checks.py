@@ -357,6 +357,16 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
             Decorrelate(Wallet, ["person", "banker"]),
         ),
     ),
+    "two owners, one after the other": (
+        "W126",
+        spec(Modify(Wallet, "person", {"note": "a"}), Modify(Wallet, "banker", {"note": "a"})),
+        spec(Modify(Wallet, "person", {"note": "a"}, when=edna.ANY_LEFT), Modify(Wallet, "banker", {"note": "a"})),
+    ),
+    "removed for two owners, one after the other": (
+        "W126",
+        spec(Remove(Duel, owner="challenger"), Remove(Duel, owner="challenged")),
+        spec(Remove(Duel, owner=["challenger", "challenged"])),
+    ),
     "applies to": ("E115", spec(LETTERS, applies_to="users"), spec(LETTERS, applies_to="staff")),
     "locators": ("E115", spec(LETTERS, locators="user"), spec(LETTERS, locators="client")),
     "reference misspelt": (

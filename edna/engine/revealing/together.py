@@ -89,8 +89,10 @@ def _put_back(
     """Whether any change of this bag could be undone now, or folded into a later disguise of whoever has handed it over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
     passing = opened in reveal.others.passing
-    over = [*own, *(each for each in reveal.journal.others if each.changed_by_all and each not in reveal.coming)]
-    stack = Stack(opened, over)
+    stack, over = Stack(opened, own), own
+    if opened.changed_by_all:
+        # Whoever owned the row can open what lies over it, be it shared or not.
+        over = [each for each in reveal.journal.others if each not in reveal.coming and not each.tells_of_more]
     done_any = False
     for batch in reversed([batch for batch in opened.diffs if isinstance(batch, Modified)]):
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
