@@ -47,7 +47,8 @@ source = secrets.SystemRandom()
 @dataclass(frozen=True, slots=True)
 class Placeholder:
     """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet; ``fixed``: all are the same;
-    ``once``: so are all of one step, for which it is asked once. ``prefix`` stands before what is drawn."""
+    ``once``: so are all of one step, for which it is asked once. ``prefix`` stands before what is drawn. ``person`` names columns of the
+    person's own row: then ``original`` is a pair, with their values by name behind it."""
 
     name: str
     make: Callable[[Field[Any, Any], Any], Any]
@@ -56,6 +57,7 @@ class Placeholder:
     fixed: bool = False
     once: bool = False
     prefix: str = ""
+    person: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"placeholders.{self.name}()"
@@ -153,9 +155,18 @@ def call(function: Callable[[], Any], *, unique: bool = False) -> Placeholder:
     return Placeholder("call", lambda field, original: function(), unique=unique)
 
 
-def derived(function: Callable[[Any], Any], *, unique: bool = False) -> Placeholder:
-    """Whatever ``function(original)`` returns, once per row: what it keeps of the original stays readable."""
-    return Placeholder("derived", lambda field, original: function(original), unique=unique, reads_original=True)
+def derived(function: Callable[..., Any], *, unique: bool = False, person: Sequence[str] = ()) -> Placeholder:
+    """Whatever ``function(original)`` returns, once per row: what it keeps of the original stays readable.
+
+    With ``person``, names of columns of the person's own row, ``function(original, person)`` gets their values, in a dictionary: to take a
+    name out of a text. In a `Modify` only. Of rows that belong to a pseudoprincipal, and of whoever is disguised without their key, the
+    person is that pseudoprincipal.
+    """
+
+    def make(field: Field[Any, Any], original: Any) -> Any:
+        return function(*original) if person else function(original)
+
+    return Placeholder("derived", make, unique=unique, reads_original=True, person=tuple(person))
 
 
 def _letters(count: int) -> str:

@@ -50,6 +50,8 @@ def check_columns(
 
 def misfit(field: Field[Any, Any], placeholder: Placeholder) -> str | None:
     """Why a value of this placeholder cannot stand in the column. A developer's own function is never called."""
+    if placeholder.person:
+        return "asks for columns of the person, which only a Modify has"
     if placeholder.name in ("call", "derived", "row"):
         return None
     if placeholder.reads_original:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -13,7 +14,7 @@ from django.db.models.lookups import Lookup
 from django.db.models.sql import Query
 from django.utils.tree import Node
 
-from edna import json_keys
+from edna import json_keys, registry
 from edna.checks.columns import check_columns, misfit_key
 from edna.checks.settings import principal_models
 from edna.checks.value_owners import check_owner
@@ -230,6 +231,7 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
         )
         return
     columns: dict[Field[Any, Any], Any] = {}
+    yield from _asks_of_person(disguise, step, what, obj)
     for name in step.set:
         field = column_of(step.model, json_keys.column(name))
         if field is not None and json_keys.is_key(name):
@@ -252,11 +254,29 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
             )
         else:
             yield from _referred_to(disguise, field, what, obj)
-            columns[field] = step.placeholders[name]
+            columns[field] = replace(step.placeholders[name], person=())
     # By table: with multi-table inheritance, parents' tables have some of them, and constraints of their own.
     for model in dict.fromkeys(field.model for field in columns):
         own = {field: draw for field, draw in columns.items() if field.model is model}
         yield from check_columns(model, own, what=what, obj=obj)
+
+
+def _asks_of_person(disguise: type[Disguise], step: Modify, what: str, obj: str) -> Iterator[CheckMessage]:
+    """Columns of the person's own row that placeholders name."""
+    asked = {name for placeholder in step.placeholders.values() for name in placeholder.person}
+    try:
+        person = registry.principal_model_for(disguise)
+    except (SpecError, FieldDoesNotExist, LookupError):  # other checks speak about it
+        return
+    known = {field.name for field in person._meta.concrete_fields}
+    for name in sorted(asked - known):
+        yield Error(
+            f"{what}: a placeholder asks for {name!r} of the person, but {person._meta.label} has no such column, so the disguise "
+            "cannot be applied.",
+            hint=f"Columns: {', '.join(sorted(known))}.",
+            obj=obj,
+            id="edna.E302",
+        )
 
 
 def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:

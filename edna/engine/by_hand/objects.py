@@ -16,6 +16,7 @@ from edna import json_keys
 from edna.db import rows as raw
 from edna.db.rows import Row, table_of
 from edna.errors import SpecError
+from edna.placeholders import Placeholder
 
 Objects = Model | QuerySet[Any, Any] | Iterable[Model]
 #: Raw primary keys by model; the keys of a dictionary, so that each is there once and they stay in order.
@@ -89,6 +90,10 @@ def plain(column: Field[Any, Any], value: Any) -> Any:
     """A value as `Modify` takes it: the key for an instance; nothing that only a query could compute."""
     if isinstance(value, Model) and isinstance(column, ForeignKey):
         return getattr(value, column.target_field.attname)
+    if isinstance(value, Placeholder) and value.person:
+        raise SpecError(
+            f"{column.model._meta.label}.{column.name}: by hand you have the person; give derived(function) without person=."
+        )
     if hasattr(value, "resolve_expression"):
         raise SpecError(f"{column.model._meta.label}.{column.name}: give a value or a placeholder, not an expression.")
     return value

@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Field, JSONField, Model
+from django.db.models import Field, JSONField, Model, QuerySet
 
 from edna import json_keys, registry
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
 from edna.engine.disguising.record import Records, SharedRows, mention, record, share, tell_owners
+from edna.engine.graph.references import reference_of
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Plan, PlannedStep, together
 from edna.engine.pseudoprincipals import factory
@@ -32,6 +33,9 @@ from edna.spec import Modify
 #: By table, keys that this disguise has changed: the former and the new one.
 Moved = dict[type[Model], dict[Row, Row]]
 
+#: By target, what placeholders ask for of the person's own row.
+People = Mapping[int, Mapping[str, Any]]
+
 #: Puts on record what was written.
 Recording = Callable[[], object]
 
@@ -42,6 +46,7 @@ def apply(plan: Plan, records: list[Records], shared: list[SharedRows], *, using
     moved: Moved = {}
     # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
     changes = sorted(plan.changes, key=_changes_key)
+    people = _people(plan, changes, using=using)
     writes = Writes(using)
     written: list[Recording] = []
     for planned, made in zip(changes, _pseudoprincipals(plan, changes, using=using), strict=True):
@@ -54,7 +59,7 @@ def apply(plan: Plan, records: list[Records], shared: list[SharedRows], *, using
         if step.gives_away:
             written.append(decorrelate(plan, step, records, moved, writes, made, using=using))
         else:
-            modified = modify(step, records, writes, plan=plan, shared=shared, using=using)
+            modified = modify(step, records, writes, plan=plan, shared=shared, people=people, using=using)
             written += [modified, functools.partial(_mention, plan, step, records, shared)]
     _finish_writing(writes, written)
     return moved
@@ -121,6 +126,18 @@ def at_once(change: Callable[[Writes], Recording], *, using: str) -> None:
     put_on_record()
 
 
+def _people(plan: Plan, changes: Sequence[PlannedStep], *, using: str) -> People:
+    """What placeholders ask for of the people's own rows, before any of these is changed: one statement, if any asks."""
+    draws = [draw for step in changes for draw in getattr(step.transformation, "placeholders", {}).values()]
+    names = list(dict.fromkeys(name for draw in draws for name in draw.person))
+    if not names:
+        return {}
+    numbers = {str(target.entry.reference): number for number, target in enumerate(plan.targets)}
+    rows: QuerySet[Any, Any] = QuerySet(model=plan.principal_model, using=using).filter(pk__in=list(numbers))
+    found = rows.values_list("pk", *names)
+    return {numbers[reference_of(plan.principal_model, key)]: dict(zip(names, own, strict=True)) for key, *own in found}
+
+
 def modify(
     step: PlannedStep,
     records: list[Records],
@@ -128,13 +145,14 @@ def modify(
     *,
     plan: Plan | None = None,
     shared: list[SharedRows] | None = None,
+    people: People | None = None,
     using: str,
 ) -> Recording:
     """Change the step's columns to placeholders, when ``writes`` are written. Of a ``plan``, rows that others own too are ``shared``."""
     width = len(step.table.key)
     names = step.columns[width:]
     keys = [row[:width] for row in step.rows]
-    new = _placeholder_values(step, names, using=using)
+    new = _placeholder_values(step, names, people or {}, using=using)
     writes.add(step.table, names, [(*key, *values) for key, values in zip(keys, new, strict=True)])
 
     def put_on_record() -> None:
@@ -153,7 +171,7 @@ def modify(
     return put_on_record
 
 
-def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) -> list[Row]:
+def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People, *, using: str) -> list[Row]:
     """The placeholders' values, drawn per row; for references to removed rows what their model says, NULL for most."""
     connection = connections[using]
     if not isinstance(step.transformation, Modify):
@@ -168,13 +186,15 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
     for position, name in enumerate(names):
         column = step.table.field(name)
         placeholder = step.transformation.placeholders[name]
+        own = [people[target] for target in step.targets] if placeholder.person else None
         if json_keys.is_key(name):
-            columns.append(_values_of_key(column, placeholder, [row[width + position] for row in step.rows]))
+            columns.append(_values_of_key(column, placeholder, [row[width + position] for row in step.rows], own))
             continue
-        originals = [
+        originals: list[Any] = [
             raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
             for row in step.rows
         ]
+        originals = list(zip(originals, own, strict=True)) if own else originals
         one = placeholder.fixed or placeholder.once
         drawn = [
             column.get_db_prep_save(placeholder.make(column, original), connection)
@@ -184,15 +204,21 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], *, using: str) 
     return list(zip(*columns, strict=True))
 
 
-def _values_of_key(column: Field[Any, Any], placeholder: Placeholder, texts: Sequence[str | None]) -> list[str | None]:
+def _values_of_key(
+    column: Field[Any, Any],
+    placeholder: Placeholder,
+    texts: Sequence[str | None],
+    people: Sequence[Mapping[str, Any]] | None,
+) -> list[str | None]:
     """What stands under a key of a JSON column, as texts of the document: nothing where nothing stands there."""
     assert isinstance(column, JSONField)
     drawn: list[str | None] = []
-    for text in texts:
+    for place, text in enumerate(texts):
         if text is None or (drawn and drawn[-1] is not None and (placeholder.fixed or placeholder.once)):
             drawn.append(None if text is None else drawn[-1])
             continue
         original = json.loads(text, cls=column.decoder) if placeholder.reads_original else None
+        original = (original, people[place]) if people else original
         drawn.append(json.dumps(placeholder.make(column, original), cls=column.encoder))
     return drawn
 

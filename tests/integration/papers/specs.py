@@ -51,10 +51,27 @@ class Leave(Disguise):
 
 
 class LastWriter(Disguise):
-    """The name that rows of others have of the last writer."""
+    """The name that rows of others have of the last writer, by itself and within a text; and the name itself, before."""
 
     name = "papers.last-writer"
-    transformations = [Modify(Folder, owner="last_paper__author", set={"last_writer_name": DELETED})]
+    transformations = [
+        Modify(Writer, set={"name": placeholders.random_name()}),
+        Modify(
+            Folder,
+            owner="last_paper__author",
+            set={
+                "last_writer_name": DELETED,
+                "summary": placeholders.derived(
+                    lambda text, person: text.replace(person["name"], DELETED), person=["name"]
+                ),
+            },
+        ),
+        Modify(
+            Paper,
+            owner="author",
+            set={"meta__by": placeholders.derived(lambda by, person: by.replace(person["name"], "?"), person=["name"])},
+        ),
+    ]
 
 
 ALL = (Name, NameAgain, Mail, Initials, Author, Whole, Leave, LastWriter)
