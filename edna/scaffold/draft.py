@@ -268,5 +268,17 @@ def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
     return found
 
 
+def by_name_alone(draft: Draft) -> dict[type[Model], list[str]]:
+    """Tables that no key ties to anybody, and which look as if they named people: a log of logins. And by what."""
+    reached = {step.model for step in draft.steps} | {*behind(draft)}
+    return {
+        model: told
+        for model in personal.tables()
+        if model not in reached
+        and personal.way_to_a_person(model) is None
+        and (told := [each.name for each in model._meta.concrete_fields if personal.says_who(each)])
+    }
+
+
 def _one_or_several(names: list[str]) -> str | list[str]:
     return names[0] if len(names) == 1 else names

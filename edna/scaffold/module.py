@@ -18,7 +18,7 @@ from edna.naming import hidden_in, written_arguments, written_import, written_mo
 from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
-from edna.scaffold.draft import Draft, behind
+from edna.scaffold.draft import Draft, behind, by_name_alone
 from edna.spec import Remove
 
 #: What most formatters break lines at.
@@ -157,6 +157,13 @@ def _disguise(draft: Draft, class_name: str) -> str:
         )
         for target, (labels, told) in further.items():
             lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)
+    if unowned := by_name_alone(draft) if _removes_account(draft) else {}:
+        lines += _comment(
+            "Decide: no key ties these to a person, but they look as if they named people. If they do, "
+            'owner=edna.by_value("email", "email") says whose a row is.'
+        )
+        for model, told in unowned.items():
+            lines += _comment(f"{model._meta.label} ({', '.join(told)})", hanging=2)
     for message in check_disguise(draft.as_disguise())[0]:
         lines += _comment(f"Decide: {message.msg} ({message.id})")
     return "\n".join(lines) + "\n"

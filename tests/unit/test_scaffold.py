@@ -141,6 +141,13 @@ def test_what_rows_of_a_person_refer_to_is_listed_with_what_it_says(write: Write
     assert "    #   draft_app.Address (by draft_app.Loan.sent_to); keeps street\n" in write(*LIBRARY)
 
 
+def test_what_no_key_ties_to_a_person_is_listed_by_what_it_says(write: Write) -> None:
+    """Of a whole account: a draft for one application says nothing of the others."""
+    said = "    #   draft_app.DoorAttempt (username)\n"
+    assert said in write(*LIBRARY)
+    assert said not in write(None, "draft_app.Patron", applications=["draft_app"])
+
+
 def test_rows_of_two_principal_models_have_a_disguise_each(write: Write) -> None:
     text = write("tests.unit.checks_app", "Person", "Guest")
     assert "class DeleteAccountPerson(" in text

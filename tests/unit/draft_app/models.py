@@ -142,6 +142,13 @@ class CodeToken(Table):
     token = models.CharField(max_length=16)
 
 
+class DoorAttempt(Table):
+    """Knows people by what they typed."""
+
+    username = models.CharField(max_length=40)
+    tried_at = models.DateTimeField()
+
+
 class ResearchGrant(Table):
     """Money, and no half of a login."""
 
