@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.core.checks import run_checks
 
 import edna
@@ -86,6 +88,16 @@ def test_checks_say_what_is_wrong(wrong: str, steps: list[Any], right: list[Any]
         assert f"edna.{wrong}" not in found(*right)
 
 
+def test_the_admins_history_of_people_is_covered_by_what_its_hint_says() -> None:
+    site = admin.AdminSite("counter")
+    site.register(Customer)
+    try:
+        assert "Add Remove(LogEntry, owner=edna.about(Customer))" in found(Remove(Customer))["edna.W206"]
+        assert "edna.W206" not in found(Remove(Customer), Remove(LogEntry, owner=edna.about(Customer)))
+    finally:
+        site.unregister(Customer)
+
+
 def test_a_value_is_given_to_no_pseudoprincipal() -> None:
     """Where the check was silenced, too."""
     with pytest.raises(SpecError, match="Replace the value with Modify"):
@@ -94,7 +106,9 @@ def test_a_value_is_given_to_no_pseudoprincipal() -> None:
 
 def test_checks_have_nothing_to_say_of_what_the_counter_does() -> None:
     with registered(COUNTER):
-        assert [each for each in run_checks(tags=["edna"]) if "counter" in str(each.obj)] == []
+        said = [each for each in run_checks(tags=["edna"]) if "counter" in str(each.obj)]
+    # Each of two steps on remarks takes them with whom it names: that is told, and meant.
+    assert [each for each in said if each.id != "edna.W126"] == []
 
 
 def test_hints_write_owners_as_code() -> None:
