@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from django.db import router
 from django.db.models import Model
@@ -276,6 +276,32 @@ def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None)
     return applying.staff_among_everybody(registry.get(name), params=params)
 
 
+@overload
+def disguise(
+    name: str,
+    principal: Model,
+    *,
+    params: Mapping[str, Any] | None = None,
+    unlocked: Unlocked | None = None,
+    atomic: bool = False,
+    keep_no_way_back: Literal[False] = False,
+    operator: str = "",
+) -> Receipt: ...
+
+
+@overload
+def disguise(
+    name: str,
+    principal: Model,
+    *,
+    params: Mapping[str, Any] | None = None,
+    unlocked: Unlocked | None = None,
+    atomic: bool = False,
+    keep_no_way_back: Literal[True],
+    operator: str = "",
+) -> None: ...
+
+
 @measured("disguise")
 def disguise(
     name: str,
@@ -284,8 +310,9 @@ def disguise(
     params: Mapping[str, Any] | None = None,
     unlocked: Unlocked | None = None,
     atomic: bool = False,
+    keep_no_way_back: bool = False,
     operator: str = "",
-) -> Receipt:
+) -> Receipt | None:
     """Apply a disguise to one principal and return the receipt, which says where its bags are.
 
     With ``unlocked``, data that earlier disguises gave to pseudoprincipals is disguised too, and everything is sealed to
@@ -297,14 +324,23 @@ def disguise(
     calling this again disguises the rest. Everything happens in one transaction with ``atomic``, in locator mode ``client``, and
     inside a transaction of the caller.
 
+    With ``keep_no_way_back`` it does the same to the tables, for good, in one transaction: nothing is sealed for the principal, files are
+    deleted, nobody speaks for the pseudoprincipals, and there is no receipt: it returns None. What others own, too, is sealed for
+    those. If the account goes, its entry goes as well, unless earlier disguises have bags to which it leads. With ``unlocked`` these are
+    erased along, and the key slots.
+
     ``operator`` is who does it for somebody else: with it, the act is noted in the audit trail (not for whom).
 
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused,
         ServerKeyUnknown, DatabaseBusy; PrincipalError: the disguise is for another principal model. Nothing was changed then, but by
-        chunks that were done before.
+        chunks that were done before. ErasureRefused, BagError: with ``keep_no_way_back`` and ``unlocked``, an earlier disguise cannot
+        be erased.
     """
     throttle.admit()
+    if keep_no_way_back:
+        applying.disguise_for_good(registry.get(name), principal, params=params, unlocked=unlocked, operator=operator)
+        return None
     return applying.disguise(
         registry.get(name), principal, params=params, unlocked=unlocked, atomic=atomic, operator=operator
     )

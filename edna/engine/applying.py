@@ -26,6 +26,7 @@ from edna.engine.by_hand.handmade import Session
 from edna.engine.chunks import disguise as disguising_in_chunks
 from edna.engine.chunks import reveal as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
+from edna.engine.erasing import erase as erasing
 from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome
 from edna.engine.layers.acceptance import Accepted, require_held, rows_to_give_up
@@ -130,6 +131,32 @@ def disguise(
     if unlocked is not None:
         unlocked.forget_voices()
     return receipt
+
+
+def disguise_for_good(
+    cls: type[Disguise], principal: Model, *, params: Params | None, unlocked: Unlocked | None, operator: str
+) -> None:
+    """Disguise one principal, in one transaction, without a way back; if the account goes, and the key is given, nothing of it is left."""
+    model, reference, using = identity(principal, disguise=cls)
+    serverkeys.require(using=using)
+    given = validated_params(cls, params)
+
+    def work() -> bool:
+        """Whether nothing is left that the key could open."""
+        target = _target_now(model, reference, unlocked, using=using)
+        scope = Scope(cls, [target], params=given, using=using, lock=True)
+        prepared = planning.build_within(scope, most=None, lock_principals_first=True)
+        assert prepared is not None
+        disguising.execute(prepared, now=timezone.now(), using=using, for_good=True)
+        if operator:
+            noted.act("disguise", operator=operator, disguise=cls.name, principals=1, way_back="none")
+        return unlocked is not None and erasing.forget_removed(unlocked)
+
+    forgotten = _applied(cls, work, using=using)
+    if unlocked is not None:
+        unlocked.forget_voices()
+        if forgotten:
+            unlocked.close()
 
 
 def _inside_another_transaction(using: str) -> bool:

@@ -811,3 +811,20 @@ def test_content_that_a_reveal_has_yet_to_write_does_not_expire(
     assert files() == before
     expiry.expire(today=datetime.date(2150, 1, 1))
     assert not Bag.objects.exists()
+
+
+def test_what_is_erased_or_disguised_for_good_leaves_neither_file_nor_content(
+    world: Any, files: Callable[[], dict[str, bytes]]
+) -> None:
+    """And a file whose content somebody else's row still names stays."""
+    ada, bob = person(world), person(world, "bob")
+    document(world, ada)
+    receipt = ada.disguise("world.shred")
+    with ada.unlock() as unlocked:
+        assert edna.erase(receipt, unlocked).files == 1
+    assert (files(), Bag.objects.exists()) == ({}, False)
+    kept = document(world, bob)
+    world.Document.objects.create(owner=ada.user, scan=kept.scan.name)
+    document(world, ada, name="other.pdf")
+    edna.disguise("world.shred", ada.user, keep_no_way_back=True)
+    assert (list(files()), Bag.objects.exists()) == ([kept.scan.name], False)

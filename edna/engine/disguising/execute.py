@@ -14,7 +14,7 @@ from dataclasses import replace
 from django.db import connections
 from django.db.models import Model
 
-from edna import conf, store
+from edna import conf, registry, store
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags import unlisted
@@ -27,7 +27,7 @@ from edna.engine.disguising.row_changes import Moved, translated
 from edna.engine.files import seal
 from edna.engine.graph.order import against_order
 from edna.engine.graph.references import reference_of
-from edna.engine.planning.steps import Plan, PlannedStep, Speaking
+from edna.engine.planning.steps import Plan, PlannedStep, Speaking, Target
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Listed
 from edna.records.locator import Locator, Receipt, seal_locator
@@ -41,10 +41,12 @@ def execute(
     using: str,
     locators: Sequence[Locator] = (),
     more_to_come: bool = False,
+    for_good: bool = False,
 ) -> list[Receipt]:
     """Apply ``plan`` and return a receipt for each of its targets, in their order. Runs inside a transaction.
 
-    A chunk of a larger disguise brings its ``locators``; nobody is told whom was disguised while there is ``more_to_come``.
+    A chunk of a larger disguise brings its ``locators``; nobody is told whom was disguised while there is ``more_to_come``. ``for_good``,
+    nothing is sealed for the targets, and there are no receipts: only what others own, too, is kept for those.
     """
     records = [Records() for _ in plan.targets]
     shared: list[SharedRows] = []
@@ -58,9 +60,21 @@ def execute(
             own = [position for position, key in enumerate(keys) if key not in step.shares]
             shared += share(plan, step, records)
             step = replace(step, rows=[step.rows[i] for i in own], targets=[step.targets[i] for i in own])
-        shared += [*mention(plan, step, records), *tell_owners(plan, step, records)]
+        # A mention is followed by whom it is for, when the row comes back.
+        shared += [] if for_good else mention(plan, step, records)
+        shared += tell_owners(plan, step, records)
         record(step, step.columns, step.rows, records)
-    return finish(plan, records, shared, moved, now=now, using=using, locators=locators, more_to_come=more_to_come)
+    return finish(
+        plan,
+        records,
+        shared,
+        moved,
+        now=now,
+        using=using,
+        locators=locators,
+        more_to_come=more_to_come,
+        for_good=for_good,
+    )
 
 
 def finish(
@@ -73,6 +87,7 @@ def finish(
     using: str,
     locators: Sequence[Locator] = (),
     more_to_come: bool = False,
+    for_good: bool = False,
 ) -> list[Receipt]:
     """Seal what was recorded while ``plan`` was executed, and tell the application once it is committed.
 
@@ -81,14 +96,18 @@ def finish(
     """
     store.require_sound(owner for target in plan.targets for owner in (target.entry, *target.owners))
     store.require_sound(other for each in shared for other in each.others)
-    shared = _with_files(records, shared, now=now, using=using)
-    locators = locators or [Locator.new() for _ in plan.targets]
+    shared = _with_files(records, shared, for_good=for_good, now=now, using=using)
+    locators = () if for_good else locators or [Locator.new() for _ in plan.targets]
     receipts, entries = _write_bags(plan, records, shared, locators, now=now, using=using)
     gone = _entries_of_removed(plan)
     listed_before = any(entry.locators for entry in gone)
     kept_until = entry_bucket(now.date(), listed_before=listed_before, using=using) if gone else None
     entries |= {entry.id: entries.get(entry.id, entry).detached(expires_on=kept_until) for entry in gone}
-    store.save_entries(list(entries.values()), using=using)
+    # Earlier bags, and receipts, lead to an entry; without any, it leads to nothing.
+    forgotten = {entry.id for entry in gone if for_good and not entry.locators and not registry.any_unlisted()}
+    store.save_entries([entry for entry in entries.values() if entry.id not in forgotten], using=using)
+    if forgotten:
+        store.delete_entries([entry for entry in gone if entry.id in forgotten], using=using)
     departure.forget(gone, using=using)
     beside.kept().note_disguise(plan, now=now, using=using)
     announcements.disguised(plan, moved, whole=not more_to_come, using=using)
@@ -97,12 +116,14 @@ def finish(
 
 
 def _with_files(
-    records: Sequence[Records], shared: Sequence[SharedRows], *, now: datetime.datetime, using: str
+    records: Sequence[Records], shared: Sequence[SharedRows], *, for_good: bool, now: datetime.datetime, using: str
 ) -> list[SharedRows]:
-    """Seal the files that the rows named, and put into each bag what leads to those of its rows."""
+    """Seal the files that the rows named, and put into each bag what leads to those of its rows. ``for_good``, those of shared rows
+    alone: the others are deleted."""
     expires_on = bucket_of(now.date())
     bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
-    pointers_by_bag = seal.collect(bags, now=now, expires_on=expires_on, using=using)
+    unsealed = len(records) if for_good else 0
+    pointers_by_bag = seal.collect(bags, unsealed=unsealed, now=now, expires_on=expires_on, using=using)
     for own, pointers in zip(records, pointers_by_bag, strict=False):
         own.diffs += pointers
     return [
@@ -150,26 +171,15 @@ def _write_bags(
     now: datetime.datetime,
     using: str,
 ) -> tuple[list[Receipt], dict[int, Entry]]:
-    """Seal and store everything; return the receipts, and the entries whose list of locators has grown."""
+    """Seal and store everything, without ``locators`` only what is shared; return the receipts, and the entries whose list has grown."""
     receipts, sealed, listed = [], [], {}
     unlisted_now: list[tuple[Speaking, Locator]] = []
     mode = plan.disguise.locators or conf.locator_mode()
-    for target, own, locator in zip(plan.targets, records, locators, strict=True):
+    for target, own, locator in zip(plan.targets, records, locators, strict=True) if locators else ():
         recipient = recipient_of(target.entry)
         # A pseudoprincipal has nobody to keep a receipt for it, and must not be let go of while a bag waits for its key.
         listing = mode == "server" or not target.entry.natural
-        head = Bag(
-            kind=BagKind.DIFF,
-            disguise=plan.disguise.name,
-            applied_at=now,
-            principal_model=plan.principal_model._meta.label_lower,
-            principal=target.entry.reference,
-            params=dict(plan.params),
-            database=connections[using].vendor,
-            listed=listing,
-            segments=(0, 0),
-            batches=(),
-        )
+        head = _head(plan, target, listed=listing, now=now, using=using)
         sealed += seal_records(head, own.diffs, own.speaks_for, locator=locator, recipient=recipient, using=using)
         receipts.append(Receipt(plan.disguise.name, locator))
         if listing:
@@ -185,11 +195,27 @@ def _write_bags(
             items.append((entry.public_key, item))
             listed[entry.id] = replace(entry, locators=entry.locators + item)
         batches = (*each.batches, Listed.of(items)) if each.says_where else each.batches
-        sealed += seal_shared(head, batches, locator=each.locator, using=using)
+        sealed += seal_shared(_head(plan, None, now=now, using=using), batches, locator=each.locator, using=using)
     expires_on = bucket_of(now.date())
     store.add_bags(sealed, expires_on=expires_on, using=using)
     unlisted.note(unlisted_now, using=using)
     return receipts, listed
+
+
+def _head(plan: Plan, target: Target | None, *, listed: bool = True, now: datetime.datetime, using: str) -> Bag:
+    """What the bags of a target say, or those that are shared."""
+    return Bag(
+        kind=BagKind.DIFF,
+        disguise=plan.disguise.name,
+        applied_at=now,
+        principal_model=plan.principal_model._meta.label_lower,
+        principal=target.entry.reference if target else None,
+        params=dict(plan.params),
+        database=connections[using].vendor,
+        listed=listed,
+        segments=(0, 0),
+        batches=(),
+    )
 
 
 def _entries_of_removed(plan: Plan) -> list[Entry]:

@@ -14,7 +14,7 @@ from django.apps import apps
 
 from edna import registry, store
 from edna.db import transactions
-from edna.engine import key_slots
+from edna.engine import history, key_slots
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
@@ -51,10 +51,7 @@ def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fal
 
     def work() -> Erasure:
         counting = Counting()
-        for journal, chunk in _journals(receipt, unlocked):
-            counting.add(journal.current)
-            _require_erasable(journal, lock=True, using=using)
-            _erase(Reveal(journal, unlocked, {}, True, chunk))
+        _destroy(receipt, unlocked, counting)
         forgets = not _is_needed(unlocked, but=(), receipts_complete=receipts_complete)
         if forgets:
             _forget(unlocked)
@@ -67,6 +64,34 @@ def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fal
     if erasure.forgets:
         unlocked.close()
     return erasure
+
+
+def forget_removed(unlocked: Unlocked) -> bool:
+    """If the account is gone: erase every disguise, and forget the person, in the caller's transaction. Whether nothing is left.
+
+    Raises:
+        What `erase` raises; BagError: a bag does not open, of which it cannot be told what it leads to.
+    """
+    found = store.entries_by_public_key([bytes(unlocked.public_key)], using=unlocked.using)
+    if any(entry.attached for entry in found):
+        return False
+    if found:
+        for entry in history.of(unlocked):
+            _destroy(entry.receipt, unlocked, Counting())
+        for damage in unlocked.damaged:
+            raise damage
+        if _is_needed(unlocked, but=(), receipts_complete=False):
+            return False
+        store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
+    key_slots.remove_all(unlocked.secret_key, using=unlocked.using)
+    return True
+
+
+def _destroy(receipt: Receipt, unlocked: Unlocked, counting: Counting) -> None:
+    for journal, chunk in _journals(receipt, unlocked):
+        counting.add(journal.current)
+        _require_erasable(journal, lock=True, using=unlocked.using)
+        _erase(Reveal(journal, unlocked, {}, True, chunk))
 
 
 def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:

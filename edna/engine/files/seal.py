@@ -17,7 +17,7 @@ from edna import store
 from edna.engine.files import file_tasks, sealed_content, stored_files
 from edna.engine.files.fields import Name, field_of, label_of, mentions, name_of, project_names, still_named
 from edna.engine.files.pointers import Pointer, batches_of
-from edna.engine.files.sealed_content import Content, SealedFile, Sink
+from edna.engine.files.sealed_content import Content, FileSink, SealedFile, Sink
 from edna.engine.files.stored_files import Missing
 from edna.engine.graph.outcome import named
 from edna.records.diff import RowBatch
@@ -25,9 +25,15 @@ from edna.store import PendingFile
 
 
 def collect(
-    bags: Sequence[Sequence[RowBatch]], *, now: datetime.datetime, expires_on: datetime.date | None, using: str
+    bags: Sequence[Sequence[RowBatch]],
+    *,
+    unsealed: int = 0,
+    now: datetime.datetime,
+    expires_on: datetime.date | None,
+    using: str,
 ) -> list[list[RowBatch]]:
-    """Seal the files that the records of each bag name, and return the pointers that go with them.
+    """Seal the files that the records of each bag name, and return the pointers that go with them. Those of the first ``unsealed`` bags
+    are deleted without being sealed.
 
     To be called when the rows are gone and changed: what a row names now, stays. Where several bags name one file, each has it.
 
@@ -40,18 +46,20 @@ def collect(
         return [[] for _ in bags]
     staying = still_named(names, using=using)
     unwritten = _unwritten(names, using=using)
-    sink = Sink(now=now, expires_on=expires_on, using=using)
+    sink, dropping = (kind(now=now, expires_on=expires_on, using=using) for kind in (Sink, FileSink))
     tasks: dict[Name, PendingFile] = {}
     pointers: list[list[Pointer]] = []
-    for each in wanted:
+    for number, each in enumerate(wanted):
         pointers.append([])
+        into = dropping if number < unsealed else sink
         for name, (column, what) in each.items():
             try:
-                content, stored = _sealed(column, name[1], unwritten.get(name), sink, what=what, using=using)
+                content, stored = _sealed(column, name[1], unwritten.get(name), into, what=what, using=using)
             except Missing:
                 # The row goes all the same, and comes back as it was: without a file.
                 continue
-            pointers[-1].append(Pointer(column, name[1], content, (column.model._meta.label_lower, column.name)))
+            if into is sink:
+                pointers[-1].append(Pointer(column, name[1], content, (column.model._meta.label_lower, column.name)))
             if name not in staying and stored is not None:
                 tasks[name] = PendingFile(label_of(column), name[1], *stored)
     sink.flush()

@@ -56,6 +56,12 @@ class Command(EdnaCommand):
             help="With --all: batch by batch instead of in one transaction, so that it can be paused, shared with other processes, and "
             "gone on with after a kill (edna_run, edna_jobs).",
         )
+        parser.add_argument(
+            "--no-way-back",
+            action="store_true",
+            help="With --principal: for good. Nothing is sealed for them, and there is no receipt. Type the name of the disguise to go "
+            "on, unless --yes is given.",
+        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
@@ -63,6 +69,8 @@ class Command(EdnaCommand):
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
         if options["job"] and (not options["everyone"] or options["receipts"]):
             raise usage("--job goes with --all, and without --receipts: a job hands out none.")
+        if options["no_way_back"] and options["everyone"]:
+            raise usage("--no-way-back goes with --principal.")
         if options["job"]:
             need_operations("--job")
         if options["include_staff"] and not options["everyone"]:
@@ -92,15 +100,28 @@ class Command(EdnaCommand):
             return
         plan, principal = make_plan(options)
         self.say(f"{describe(plan, principal)}{staff_left_out(options)}\n")
-        self.stderr.write("Go on? Type yes: ", str, ending="")
+        word = options["name"] if options["no_way_back"] else "yes"
+        asked = (
+            f"For good, and nobody can bring it back. Go on? Type {word}: "
+            if options["no_way_back"]
+            else "Go on? Type yes: "
+        )
+        self.stderr.write(asked, str, ending="")
         self.stderr.flush()
-        if sys.stdin.readline().strip().lower() != "yes":
+        if sys.stdin.readline().strip().lower() != word.lower():
             raise CommandError("Not confirmed; nothing was changed. (--yes goes on without asking.)")
 
     def _one(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
         principal = find_principal(registry.principal_model_for(registry.get(name)), options["principal"])
         # Before the disguise, which may remove the row and with it the instance's key.
         document = {"disguise": name, "principal": str(principal.pk)}
+        if options["no_way_back"]:
+            api.disguise(name, principal, params=params, keep_no_way_back=True, operator=operator_of(options))
+            if options["json"]:
+                self.print_json({**document, "receipt": None})
+            else:
+                self.say("Done, for good: there is no receipt.")
+            return
 
         def hand_over(receipt: api.Receipt) -> None:
             if options["json"]:
