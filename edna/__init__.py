@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         disguise,
         disguise_all,
         erase,
+        export,
         finish_files,
         history,
         is_pseudoprincipal,
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "edna.api": (
         "Erasure FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
-        "Session Unlocked Waiting change_password disguise disguise_all erase finish_files history is_pseudoprincipal is_registered "
+        "Session Unlocked Waiting change_password disguise disguise_all erase export finish_files history is_pseudoprincipal is_registered "
         "new_recovery_code plan plan_all plan_erasure principal register_principal register_principals replay reveal rotate session "
         "speak_as speaks_for unlock unregistered waiting"
     ),
@@ -127,6 +128,7 @@ __all__ = [
     "disguise_all",
     "erase",
     "errors",
+    "export",
     "finish_files",
     "history",
     "is_pseudoprincipal",

@@ -18,7 +18,7 @@ from django.db.models import Model
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.recovery import RecoveryCode
-from edna.engine import applying, key_slots, registration
+from edna.engine import applying, key_slots, own_data, registration
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
@@ -66,6 +66,7 @@ __all__ = [
     "disguise_all",
     "end_sessions_on_removal",
     "erase",
+    "export",
     "finish_files",
     "forget_principal",
     "forget_session",
@@ -491,6 +492,20 @@ def waiting(unlocked: Unlocked) -> list[Waiting]:
     application. Who has nothing waiting pays what `history` costs. A disguise that nobody has tried to reveal is not among it.
     """
     return what_waits.of(unlocked)
+
+
+def export(unlocked: Unlocked) -> dict[str, Any]:
+    """What is theirs, as a document for JSON (docs/export-1.schema.json): the rows that they own now, those of their pseudoprincipals
+    among them, and what lies in their bags, each with the disguise and the day. Reads only.
+
+    Whose a row is the registered disguises say. Columns that name another person are left out, as is the password's hash; files are
+    listed, by name and size. In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
+
+    Raises:
+        PrincipalNotRegistered, ReceiptForeign, CapabilityClosed, PrincipalError.
+    """
+    _require_unlocked(unlocked, "An export")
+    return own_data.of(unlocked)
 
 
 def sealed_values(unlocked: Unlocked) -> SealedValues:

@@ -178,6 +178,29 @@ def test_a_pseudoprincipal_without_a_voice_comes_back_as_one(small_community: Co
     assert ann.stands_behind() == set()
 
 
+def test_who_was_removed_without_a_key_comes_back_beside_pseudoprincipals_without_a_voice(
+    small_community: Community,
+) -> None:
+    """Each of those had a bag of its own, which is the person's now, and nobody gets the person's key with it."""
+    ann = small_community.ann
+    first = small_community.everybody()
+    anonymous = state()
+    second = small_community.everybody(GDPR)
+    for receipt in first[ann.pk]:
+        erase(ann, receipt)
+    for _ in range(3):  # what somebody else has to bring back first is held
+        for member in small_community.members:
+            for entry in [entry for entry in member.history() if entry.name == GDPR]:
+                member.reveal(entry.receipt)
+    assert second
+    assert state() == anonymous
+    assert [entry.name for entry in ann.history()] == []
+    assert {user.pk for user in Member.objects.all() if not edna.is_pseudoprincipal(user)} == {
+        member.pk for member in small_community.members
+    }
+    assert verification.verify().findings == []
+
+
 def test_what_an_erased_disguise_has_changed_is_held_for_an_earlier_one(community: Community) -> None:
     ann = community.ann
     first, second = ann.disguise(REDACT_COMMENTS), ann.disguise(REDACT_COMMENTS)

@@ -61,6 +61,20 @@ def owner_paths(model: type[Model]) -> list[str]:
     return owners if len(owners) == 1 else []
 
 
+def owners_of(model: type[Model]) -> list[tuple[str, type[Model]]]:
+    """What leads from a row to its owners, paths and values, each with the principal model that it leads to."""
+    found = [(path, _principal_model(model, path)) for path in owner_paths(model)]
+    found += [
+        (owner, registry.principal_model_for(disguise))
+        for disguise in registry.disguises().values()
+        for step in disguise.steps()
+        if same_table(step.model, model)
+        for owner in step.owners
+        if is_by_value(owner)
+    ]
+    return [(path, principals) for path, principals in dict.fromkeys(found) if principals is not None]
+
+
 def _declared(model: type[Model]) -> Iterator[str]:
     tables = {parent._meta.concrete_model for parent in (model, *model._meta.get_parent_list())}
     for disguise in registry.disguises().values():

@@ -104,7 +104,8 @@ def finish(
     kept_until = entry_bucket(now.date(), listed_before=listed_before, using=using) if gone else None
     entries |= {entry.id: entries.get(entry.id, entry).detached(expires_on=kept_until) for entry in gone}
     # Earlier bags, and receipts, lead to an entry; without any, it leads to nothing.
-    forgotten = {entry.id for entry in gone if for_good and not entry.locators and not registry.any_unlisted()}
+    forgets = for_good and not registry.any_unlisted()
+    forgotten = {entry.id for entry in gone if forgets and not entries[entry.id].locators}
     store.save_entries([entry for entry in entries.values() if entry.id not in forgotten], using=using)
     if forgotten:
         store.delete_entries([entry for entry in gone if entry.id in forgotten], using=using)

@@ -111,7 +111,8 @@ def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fals
 
 def _journals(receipt: Receipt, unlocked: Unlocked) -> Iterator[tuple[Journal, Chunk | None]]:
     """Of one disguise, the last chunk first: what is read of each knows nothing of those before it."""
-    listed = unlocked.key_graph().own.items
+    # Locked: a chunk that somebody is adding meanwhile is waited for.
+    listed = unlocked.key_graph(lock_entries=True).own.items
     numbers = chunks_of(receipt.locator, listed) if receipt.locator in listed else [0]
     chunks: list[Chunk | None] = [None]
     if len(numbers) > 1:

@@ -1,0 +1,237 @@
+"""What is somebody's: rows that they own now, and what lies in their bags, as a document that they can take along.
+
+Reads only. Nobody else's data: of a row that several people own, columns that name another person are left out. Knows what the registered
+disguises say of owners, and opened records; knows no requests and no files' contents.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import json
+import math
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import BooleanField, ForeignKey, JSONField, Model
+from django.utils import timezone
+
+from edna import registry
+from edna.coverage import same_table
+from edna.db.rows import Row, table_of
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.ownership import owners_of
+from edna.engine.graph.references import key_of, reference_of
+from edna.engine.planning.mentions import principal_columns
+from edna.engine.planning.selection import Selection
+from edna.records.bag import Bag, BagKind
+from edna.records.diff import Blobs, Changed, Decorrelated, Files, Removed
+from edna.records.speaksfor import SpeaksForBatch
+
+#: What the document says it is.
+FORMAT = "edna-export-1"
+
+#: By the label of a principal model, whose rows are theirs, as text.
+_Mine = dict[str, set[str]]
+
+
+def of(unlocked: Unlocked) -> dict[str, Any]:
+    """The document (docs/export-1.schema.json)."""
+    graph = unlocked.key_graph()
+    mine: _Mine = {}
+    bags: list[Bag] = []
+    for _, segments in graph.follow(tuple(BagKind), start=unlocked.locators):
+        for bag in (segment.bag for segment in segments):
+            _note_mine(mine, bag)
+            bags.append(bag)
+    graph.require_own(unlocked.locators)
+    there: _Mine = {}
+    me = {graph.own.entry.model: {str(graph.own.entry.reference)}} if graph.own.entry.attached else {}
+    # By their entries: somebody else may have the key of an account that is gone.
+    for entry in (holder.entry for holder in graph.holders.values() if holder.entry.attached):
+        for known in (mine, there):
+            known.setdefault(entry.model, set()).add(str(entry.reference))
+    bags.sort(key=lambda bag: bag.applied_at)
+    return {
+        "format": FORMAT,
+        "made_at": timezone.now().isoformat(),
+        "rows": [
+            *_present(me, there, mine, using=unlocked.using),
+            *(row for bag in bags for row in _sealed_rows(bag, mine)),
+        ],
+        "files": [file for bag in bags for file in _sealed_files(bag)],
+        "blobs": [blob for bag in bags for blob in _sealed_blobs(bag)],
+        "unopened": len(graph.refused) + len(graph.forged),
+    }
+
+
+def _note_mine(mine: _Mine, bag: Bag) -> None:
+    if bag.principal is not None:
+        mine.setdefault(bag.principal_model, set()).add(str(bag.principal))
+    for batch in bag.batches:
+        if isinstance(batch, SpeaksForBatch):
+            model: type[Model] = apps.get_model(batch.model)
+            mine.setdefault(batch.model, set()).update(reference_of(model, key) for key, *_ in batch.rows)
+
+
+# What is in the tables
+
+
+def _present(me: _Mine, there: _Mine, mine: _Mine, *, using: str) -> Iterator[dict[str, Any]]:
+    """Of principals' own rows that of the person alone: those of pseudoprincipals are placeholders."""
+    for model in sorted(_models(), key=lambda each: each._meta.label_lower):
+        table = table_of(model)
+        names = [column.name for column in table.fields]
+        seen: set[Row] = set()
+        for principals, whom, paths in _owners(model, me, there):
+            keys = [key_of(principals, reference, using=using) for reference in sorted(whom)]
+            selection = Selection.compile(model, [*table.key_names, *names], owners=paths, where=None, using=using)
+            for found in selection.run(owners=keys, params={}, using=using) if selection else ():
+                key, row = found[: len(table.key_names)], found[len(table.key_names) :]
+                if key not in seen:
+                    seen.add(key)
+                    yield _row(table.label, key, zip(names, row, strict=True), mine, state="present")
+
+
+def _models() -> set[type[Model]]:
+    """Of which the registered disguises say whose their rows are."""
+    models = {table_of(step.model).model for cls in registry.disguises().values() for step in cls.steps()}
+    return models | {table_of(model).model for model in registry.principal_models()}
+
+
+def _owners(model: type[Model], me: _Mine, there: _Mine) -> Iterator[tuple[type[Model], set[str], list[str]]]:
+    """Of each principal model, whose rows are meant, and what leads to them."""
+    for principals in registry.principal_models():
+        label = table_of(principals).label
+        own = [path for path, target in owners_of(model) if path == "" and same_table(target, principals)]
+        paths = [path for path, target in owners_of(model) if path and same_table(target, principals)]
+        for whom, owners in ((me.get(label), own), (there.get(label), paths)):
+            if whom and owners:
+                yield (
+                    principals,
+                    whom,
+                    [registry.owner_key(model, path or None, principal=principals) for path in owners],
+                )
+
+
+# What is sealed
+
+
+def _sealed_rows(bag: Bag, mine: _Mine) -> Iterator[dict[str, Any]]:
+    for batch in bag.batches:
+        if not isinstance(batch, Removed | Changed):
+            continue
+        state = "removed" if isinstance(batch, Removed) else "changed"
+        if isinstance(batch, Decorrelated):
+            state = "disowned"
+        for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
+            old = row if isinstance(batch, Removed) else batch.old(row)
+            if bag.kind is BagKind.SHARED and isinstance(batch, Changed) and all(value is None for value in old):
+                continue  # it says no more than that a disguise of somebody else lies over the row
+            yield _row(batch.model, key, zip(batch.columns, old, strict=True), mine, state=state, bag=bag)
+
+
+def _sealed_files(bag: Bag) -> Iterator[dict[str, Any]]:
+    for batch in (batch for batch in bag.batches if isinstance(batch, Files)):
+        for _, column, name, size, _ in batch.rows:
+            yield {"model": batch.model, "column": column, "name": name, "bytes": size, **_when(bag)}
+
+
+def _sealed_blobs(bag: Bag) -> Iterator[dict[str, Any]]:
+    """What the application has sealed by itself; large ones in parts."""
+    for batch in (batch for batch in bag.batches if isinstance(batch, Blobs)):
+        for position, part, content in batch.rows:
+            yield {"position": position, "part": part, "content": _json(content), **_when(bag)}
+
+
+def _when(bag: Bag | None) -> dict[str, Any]:
+    if bag is None:
+        return {"disguise": None, "day": None}
+    return {"disguise": bag.disguise or None, "day": bag.applied_at.date().isoformat()}
+
+
+def _row(
+    label: str,
+    key: Iterable[Any],
+    cells: Iterable[tuple[str, Any]],
+    mine: _Mine,
+    *,
+    state: str,
+    bag: Bag | None = None,
+) -> dict[str, Any]:
+    names = principal_columns().get(label, {})
+    columns, left_out = {}, []
+    for name, value in cells:
+        if value is not None and (
+            _names_another(label, names.get(name), name, value, mine) or _is_password(label, name)
+        ):
+            left_out.append(name)
+        else:
+            columns[name] = _json(_read(label, name, value))
+    return {
+        "model": label,
+        "key": [_json(part) for part in key],
+        "state": state,
+        **_when(bag),
+        "columns": columns,
+        "left_out": left_out,
+    }
+
+
+def _names_another(label: str, principals: str | None, name: str, value: Any, mine: _Mine) -> bool:
+    """Whether a column names somebody else; one that does not hold their primary key cannot be compared, and counts as that."""
+    if principals is not None:
+        return reference_of(apps.get_model(principals), value) not in mine.get(principals, ())
+    column = _column(label, name)
+    return isinstance(column, ForeignKey) and any(
+        same_table(column.remote_field.model, model) for model in registry.principal_models()
+    )
+
+
+def _is_password(label: str, name: str) -> bool:
+    """A hash is of no use to its owner, and of much to whoever finds the file."""
+    return name == "password" and label in {table_of(model).label for model in registry.principal_models()}
+
+
+def _read(label: str, name: str, value: Any) -> Any:
+    """Drivers give truth as a number and JSON as text."""
+    column = _column(label, name)
+    if isinstance(column, BooleanField) and isinstance(value, int):
+        return bool(value)
+    if isinstance(column, JSONField) and isinstance(value, str):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _column(label: str, name: str) -> Any:
+    """None if there is no such model or column any more."""
+    try:
+        return apps.get_model(label)._meta.get_field(name)
+    except (LookupError, ValueError, FieldDoesNotExist):
+        return None
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case datetime.datetime() | datetime.date() | datetime.time():
+            return value.isoformat()
+        case decimal.Decimal() | uuid.UUID() | datetime.timedelta():
+            return str(value)
+        case bytes() | bytearray() | memoryview():
+            return {"base64": base64.b64encode(bytes(value)).decode("ascii")}
+        case dict():
+            return {str(key): _json(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_json(each) for each in value]
+    return str(value)
