@@ -18,6 +18,7 @@ WIDTH = 960
 COLOURS = 64
 TESTS = [
     *(f"apps/{app}/tests/test_browser.py" for app in ("websubmit", "lobsters_sim")),
+    "apps/showcase/tests/test_giving_up_browser.py",
     "tests/operator/test_browser.py",
 ]
 PICTURES = {
@@ -25,6 +26,8 @@ PICTURES = {
     "good-bye": "websubmit/12-good-bye",
     "returning": "websubmit/14-return",
     "returned": "websubmit/16-returned",
+    "waiting": "websubmit/93-what-waits",
+    "giving-up": "websubmit/91-give-up",
     "anonymising-preview": "websubmit/25-staff-anonymise-preview",
     "answers-of-nobody": "websubmit/27-staff-answers-anonymous",
     "story-of-nobody": "lobsters/43-story-anonymous",

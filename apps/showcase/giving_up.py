@@ -7,15 +7,18 @@ travels in the body of a request, never in an address or a session; what is in t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.apps import apps
+from django.conf import settings
+from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.text import Truncator, get_text_list
 from django.views.decorators.debug import sensitive_variables
 
 import edna
@@ -28,6 +31,8 @@ from .keys import Keys
 LISTED = 100
 #: Between the label of a model, a reason and a key, in the name of a row.
 _BETWEEN = "/"
+#: Most characters of a row's own text.
+_QUOTED = 90
 #: What may be held of an account that is here.
 _OF_ACCOUNTS_HERE = (edna.Reason.CHANGED, edna.Reason.ROW_MISSING)
 
@@ -38,6 +43,8 @@ class Line:
 
     name: str
     what: str
+    #: How its text begins.
+    text: str
     why: str
     can_be_given_up: bool
 
@@ -51,6 +58,10 @@ class GivingUp:
     #: The names of the pages on which who is logged in begins, and of the one that lists what is disguised.
     start: ClassVar[str]
     listing: ClassVar[str]
+    #: What that one is called.
+    listing_called: ClassVar[str] = "What is disguised"
+    #: By which column people know a row of theirs, by model.
+    quoted: ClassVar[Mapping[str, str]] = {}
     keys: ClassVar[Keys]
     words: ClassVar[Words]
 
@@ -66,6 +77,10 @@ class GivingUp:
         """
         return self.keys.own_receipt(text)
 
+    def identifier(self, account: Any) -> str:
+        """What this account's password opens the key with."""
+        return self.keys.identifier(account)
+
     def key_form(self, request: HttpRequest, data: Any) -> Any:
         """A form that asks for the key, and a `FinalForm`."""
         raise NotImplementedError
@@ -78,31 +93,65 @@ class GivingUp:
 
     # Listing
 
-    def about(self, outcome: edna.Outcome, receipts: Iterable[edna.Receipt]) -> dict[str, Any]:
-        """What a page shows about a reveal of these."""
-        return {**self.words.outcome(outcome), **self.offer(receipts, outcome.held)}
+    def waiting(self, unlocked: edna.Unlocked) -> list[edna.Waiting]:
+        """What waits of this application's disguises."""
+        return [entry for entry in edna.waiting(unlocked) if entry.name.startswith(f"{self.namespace}.")]
 
-    def offer(self, receipts: Iterable[edna.Receipt], held: Sequence[edna.Held]) -> dict[str, Any]:
-        """What ``showcase/_held.html`` shows about rows that are held after these were revealed."""
-        rows = {(row.model, str(row.pk)): row for row in reversed(held)}  # of one row two things may be held: the first
+    def about(self, outcome: edna.Outcome, unlocked: edna.Unlocked) -> dict[str, Any]:
+        """What a page shows about a reveal."""
+        return {**self.words.outcome(outcome), **self.offer(self.waiting(unlocked)), "tried_now": True}
+
+    def offer(self, waiting: Sequence[edna.Waiting]) -> dict[str, Any]:
+        """What ``showcase/_held.html`` shows."""
+        held = [(row, entry.sealed(row)) for entry in waiting for row in entry.held]
+        # Of one row two things may be held: the first counts.
+        rows = {(row.model, str(row.pk)): (row, values) for row, values in reversed(held)}
         # What belongs to an account waits for it, and nobody else is in the way.
-        account_is_away = any(row.model == self._accounts and row.reason not in _OF_ACCOUNTS_HERE for row in held)
+        account_is_away = any(row.model == self._accounts and row.reason not in _OF_ACCOUNTS_HERE for row, _ in held)
         found = [
             Line(
                 _name(row),
                 what(row.model),
+                Truncator(values.get(self.quoted.get(row.model, ""), "")).chars(_QUOTED),
                 self.words.why(row.reason),
                 self.may_be_given_up(row) and not account_is_away,
             )
-            for row in reversed(rows.values())
+            for row, values in reversed(rows.values())
         ]
+        ready: Counter[str] = Counter()
+        for entry in waiting:
+            ready.update(entry.ready)
         return {
             "lines": found[:LISTED],
             "lines_left_out": max(0, len(found) - LISTED),
-            "can_give_up": any(line.can_be_given_up for line in found),
-            "held_receipts": [str(receipt) for receipt in receipts],
+            "ready": count_each(ready),
+            "can_give_up": sum(line.can_be_given_up for line in found),
+            "held_receipts": [str(entry.receipt) for entry in waiting],
             "give_up_address": reverse(f"{self.namespace}:give-up"),
+            "tried_now": False,
         }
+
+    @sensitive_variables()
+    def tell(self, request: HttpRequest, account: Any, *, password: str) -> None:
+        """After a log-in: say what waits. The password opens the key for this; whoever has none, or another one, is told nothing.
+
+        Where keys may be used so many times a second only, that is left to those who ask for it: their page tells the same.
+        """
+        if settings.EDNA.get("REQUEST_RATE_PER_SECOND"):
+            return
+        try:
+            waiting = self.waiting(request.edna.unlock(identifier=self.identifier(account), password=password))
+        except edna.errors.EdnaError:
+            return
+        rows = {(row.model, str(row.pk)) for entry in waiting for row in entry.held}
+        held = count_each(Counter(model for model, _ in rows))
+        ready = count_each(Counter({model: n for entry in waiting for model, n in entry.ready.items()}))
+        for counts, sentence in [(held, "could not come back yet"), (ready, "can come back by now")]:
+            if counts:
+                messages.warning(
+                    request,
+                    f"Of what is yours, {get_text_list(counts, 'and')} {sentence}. “{self.listing_called}” says why.",
+                )
 
     @property
     def _accounts(self) -> str:
@@ -114,23 +163,27 @@ class GivingUp:
 
     @sensitive_variables()
     def give_up(self, request: HttpRequest) -> HttpResponse:
-        """The view, for a form that was posted: first it asks whether that is meant, and for the key; then it is done."""
-        everything = request.POST.get("which") == "all"
-        chosen = [] if everything else list(dict.fromkeys(request.POST.getlist("row")))
+        """The view, for a form that was posted: what is meant is said again, and the key is asked for; then it is done."""
+        which = request.POST.get("which", "")
+        chosen = list(dict.fromkeys(request.POST.getlist("row"))) if which == "ticked" else []
+        rows = [row for row in map(_named, chosen) if row]
         receipts = request.POST.getlist("receipt")
         form = self.key_form(request, request.POST if "confirmed" in request.POST else None)
-        if (everything or chosen) and form.is_valid():
+        if which == "again":
+            del form.fields["final"]
+        meant = bool(receipts) and (which in ("all", "again") or bool(rows))
+        if meant and form.is_valid():
             try:
-                accept: Any = edna.ALL if everything else [row for row in map(_named, chosen) if row]
                 unlocked = request.edna.unlock(**form.credentials())
-                return self._done(request, *self._reveal_all(receipts, unlocked, accept=accept))
+                accept: Any = edna.ALL if which == "all" else rows
+                return self._done(request, self._reveal_all(receipts, unlocked, accept=accept), unlocked, which)
             except edna.errors.EdnaError as error:
                 form.add_error(None, self.words.explain(error))
         context = {
             "form": form,
-            "everything": everything,
+            "which": which if meant else "",
             "chosen": chosen,
-            "counts": count_each(Counter(row.model for row in map(_named, chosen) if row)),
+            "counts": count_each(Counter(row.model for row in rows)),
             "held_receipts": receipts,
             "give_up_address": reverse(f"{self.namespace}:give-up"),
             "listing": reverse(self.listing),
@@ -138,25 +191,22 @@ class GivingUp:
         return self.page(request, "give_up.html", context)
 
     @sensitive_variables()
-    def _reveal_all(
-        self, receipts: Iterable[str], unlocked: edna.Unlocked, *, accept: Any
-    ) -> tuple[edna.Outcome, list[edna.Receipt]]:
-        """All or nothing: what happened, and the receipts of which something is still held."""
-        together, left = edna.Outcome(), []
+    def _reveal_all(self, receipts: Iterable[str], unlocked: edna.Unlocked, *, accept: Any) -> edna.Outcome:
+        """All or nothing, one outcome for all."""
+        together = edna.Outcome()
         with transaction.atomic():
             for receipt in map(self.own_receipt, receipts):
                 try:
-                    outcome = self.reveal(receipt, unlocked, accept=accept)
+                    together.include(self.reveal(receipt, unlocked, accept=accept))
                 except edna.errors.ReceiptUnknown:
                     continue  # all of it has come back meanwhile
-                together.include(outcome)
-                left += [receipt] if outcome.held else []
-        return together, left
+        return together
 
-    def _done(self, request: HttpRequest, outcome: edna.Outcome, left: list[edna.Receipt]) -> HttpResponse:
+    def _done(self, request: HttpRequest, outcome: edna.Outcome, unlocked: edna.Unlocked, which: str) -> HttpResponse:
         context = {
-            **self.about(outcome, left),
+            **self.about(outcome, unlocked),
             "given_up": count_each(outcome.accepted),
+            "which": which,
             "listing": reverse(self.listing),
             "start": reverse(self.start),
         }

@@ -93,10 +93,6 @@ class WaysBack(GivingUp):
     def name_is_taken(self, outcome: edna.Outcome) -> bool:
         raise NotImplementedError
 
-    def identifier(self, account: Any) -> str:
-        """What this account's password opens the key with."""
-        return self.keys.identifier(account)
-
     def why_not_logged_in(self, account: Any) -> str:
         """Why this account is not logged in by its key alone; empty if it is."""
         raise NotImplementedError
@@ -123,7 +119,7 @@ class WaysBack(GivingUp):
                 if receipt is not None:
                     outcome = self.bring_back(receipt, unlocked, name=form.name(), password=form.password(), form=form)
                     if not self.name_is_taken(outcome):
-                        return self._returned(request, edna.principal(unlocked), receipt, outcome, form)
+                        return self._returned(request, unlocked, outcome, form)
                     raise NeedsField("", self.taken)
                 account = edna.principal(unlocked)
                 if isinstance(form, RecoverForm):
@@ -145,12 +141,12 @@ class WaysBack(GivingUp):
 
     @sensitive_variables()
     def _returned(
-        self, request: HttpRequest, account: Any, receipt: edna.Receipt, outcome: edna.Outcome, form: Any
+        self, request: HttpRequest, unlocked: edna.Unlocked, outcome: edna.Outcome, form: Any
     ) -> HttpResponse:
-        name = form.name()
+        name, account = form.name(), edna.principal(unlocked)
         # Everything that the page asks for: Django's templates log all that they have when they miss something.
         context: dict[str, Any] = {
-            **self.about(outcome, [receipt]),
+            **self.about(outcome, unlocked),
             "password_form": None,
             "logged_in": False,
             "why_not_logged_in": "",

@@ -30,6 +30,7 @@ WORDS = Words(
     reasons={
         edna.Reason.ROW_EXISTS: _TAKEN,
         edna.Reason.UNIQUE_TAKEN: _TAKEN,
+        edna.Reason.REFERENCE_MISSING: "its question is not there now; perhaps the course staff have deleted it.",
         # The constraint that can be in the way in this application is the one of one answer per author and question.
         edna.Reason.CONSTRAINT: _TAKEN,
     },

@@ -1,6 +1,6 @@
 """The addresses of the pages. None of them ever carries a secret, nor ties a person to an anonymous answer."""
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from .forms import LoginForm
@@ -8,7 +8,7 @@ from .views import account, lectures, public, staff
 
 app_name = "websubmit"
 
-login = LoginView.as_view(
+login = account.LogIn.as_view(
     template_name="websubmit/login.html",
     authentication_form=LoginForm,
     next_page="websubmit:lectures",

@@ -44,7 +44,9 @@ def disguised(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
-            account, entries = keys.account_of(unlocked), keys.history(unlocked)
+            account, waiting = keys.account_of(unlocked), WAYS_BACK.waiting(unlocked)
+            tried = [entry.receipt for entry in waiting]
+            entries = [entry for entry in keys.history(unlocked) if entry.receipt not in tried]
             theirs = _theirs(request, account)
             if chosen := form.cleaned_data["paper"]:
                 theirs = theirs.filter(paper=chosen)
@@ -56,6 +58,7 @@ def disguised(request: HttpRequest) -> HttpResponse:
                 "more": len(found) > EDITABLE_AT_ONCE,
                 "open": Conference.now()["rev_open"],
                 "nameless": account is not None and is_nameless(account),
+                **WAYS_BACK.offer(waiting),
                 "reclaim_form": BringBackForm(auto_id="id_reclaim_%s"),
             }
             return show(request, "disguised_list.html", context)
@@ -149,7 +152,7 @@ def reclaim(request: HttpRequest) -> HttpResponse:
                 receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]
                 outcome = keys.reveal_all(receipts, unlocked, **form.address())
                 if not is_taken(outcome.held, "hotcrp_sim.contactinfo", "email"):
-                    return show(request, "reclaimed.html", WAYS_BACK.about(outcome, receipts))
+                    return show(request, "reclaimed.html", WAYS_BACK.about(outcome, unlocked))
                 form = BringBackForm(request.POST, asked=form.fields_for_a_name())
                 form.add_error(None, words.TAKEN)
         except NeedsField as needed:

@@ -55,6 +55,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
             return show(request, "login.html", {"form": form, "next": onward})
         if user is not None:
             login(request, user)
+            WAYS_BACK.tell(request, user, password=form.cleaned_data["password"])
             safe = url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure())
             return redirect(onward if safe else "hotcrp:papers")
         form.add_error(

@@ -32,6 +32,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
         user = authenticate(request, lobsters_username=data["username"], password=data["password"])
         if user is not None:
             login(request, user)
+            WAYS_BACK.tell(request, user, password=data["password"])
             return back(request, reverse("lobsters:front"))
         form.add_error(
             None, "No account has this user name and password. If you left, or were away for long, you can come back."

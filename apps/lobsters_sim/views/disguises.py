@@ -157,8 +157,11 @@ def disguised(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
+            waiting = WAYS_BACK.waiting(unlocked)
+            tried = [entry.receipt for entry in waiting]
             context = {
-                "history": describe(keys.KEYS.own_history(unlocked)),
+                "history": describe(entry for entry in keys.KEYS.own_history(unlocked) if entry.receipt not in tried),
+                **WAYS_BACK.offer(waiting),
                 "away": edna.principal(unlocked) is None,
                 "reclaim_form": KeyForm(viewer, auto_id="id_reclaim_%s"),
                 **_items(edna.speaks_for(unlocked, User)),
@@ -196,7 +199,7 @@ def reclaim(request: HttpRequest) -> HttpResponse:
             outcome = edna.reveal(receipt, unlocked)
             if name_is_taken(outcome):
                 return redirect("lobsters:return")
-            return render(request, "lobsters/reclaimed.html", WAYS_BACK.about(outcome, [receipt]))
+            return render(request, "lobsters/reclaimed.html", WAYS_BACK.about(outcome, unlocked))
         except edna.errors.EdnaError as error:
             form.add_error(None, WORDS.explain(error))
     return render(request, "lobsters/reclaim.html", {"form": form})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest
 
@@ -22,6 +22,13 @@ class WaysBack(waysback.WaysBack):
     folder, called = "lobsters", "Lobsters"
     start = "lobsters:front"
     listing = "lobsters:disguised"
+    quoted: ClassVar = {
+        "lobsters_sim.comment": "comment",
+        "lobsters_sim.story": "title",
+        "lobsters_sim.message": "subject",
+        "lobsters_sim.hat": "hat",
+        "lobsters_sim.suggestedtitle": "title",
+    }
     backend = BACKEND
     keys = KEYS
     words = WORDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from apps.hotcrp_sim.models import PaperReview
 from apps.lobsters_sim.models import Story
 from apps.showcase.tests.beas import KEYS, PASSWORD, Bea, text_of
 from apps.showcase.tests.tables import thief
-from apps.showcase.tests.test_ways_back import by_password, key_of, page
-from apps.websubmit.models import Question
+from apps.showcase.tests.test_ways_back import by_password as to_come_back
+from apps.showcase.tests.test_ways_back import key_of, page
+from apps.websubmit.models import Answer, Question
+from apps.websubmit.views.waysback import WAYS_BACK
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -29,6 +32,12 @@ DELETED: dict[str, tuple[Any, list[str]]] = {
 def bea(request: Any, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found
+
+
+def by_password(bea: Bea, *, login: bool = False) -> dict[str, str]:
+    """What a form of this application asks for."""
+    given = to_come_back(bea)
+    return {"username": given["email"], **given} if login and key_of(bea) == "websubmit" else given
 
 
 def come_back(bea: Bea, client: Client) -> Any:
@@ -109,11 +118,60 @@ def test_nothing_is_given_up_that_somebody_else_has_sent(beas: dict[str, Bea]) -
     assert "Nothing was ticked" in text_of(Client().post(page(bea, "give-up"), {"which": "ticked"}))
 
 
-def test_whoever_has_not_their_account_back_gives_up_nothing(beas: dict[str, Bea]) -> None:
+def test_whoever_has_not_their_account_back_gives_up_nothing() -> None:
     """A row of an account that somebody else's name keeps away: what belongs to it waits for it."""
-    giving_up = edna.Held("websubmit.answer", 1, edna.Reason.REFERENCE_MISSING)
+    answer = edna.Held("websubmit.answer", 1, edna.Reason.REFERENCE_MISSING)
     account = edna.Held("websubmit.user", 7, edna.Reason.UNIQUE_TAKEN, "email")
-    from apps.websubmit.views.waysback import WAYS_BACK
+    now = datetime.datetime.now(datetime.UTC)
 
-    assert WAYS_BACK.offer([], [giving_up])["can_give_up"]
-    assert not WAYS_BACK.offer([], [account, giving_up])["can_give_up"]
+    def offered(*held: edna.Held) -> int:
+        entry = edna.Waiting("edna1:x", "websubmit.delete-account", now, {}, list(held), {})  # type: ignore[arg-type]
+        found: int = WAYS_BACK.offer([entry])["can_give_up"]
+        return found
+
+    assert (offered(answer), offered(account, answer)) == (1, 0)
+
+
+#: What of Bea can be told from her sealed text.
+TEXT = {"websubmit": "Because everybody waits.", "lobsters": "", "hotcrp": ""}
+
+
+def test_it_is_told_after_the_next_login_and_listed_by_whoever_opens_their_key(bea: Bea) -> None:
+    """In the words of the site, with the text of the row; what is not in the way any more comes back by the button there."""
+    come_back(bea, Client())
+    client = Client()
+    answer = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
+    assert "could not come back yet." in text_of(answer)
+    listing = {"websubmit": "anonymised"}.get(key_of(bea), "disguised")
+    credentials = by_password(bea)
+    listed = client.post(page(bea, listing), credentials)
+    assert "What could not come back yet" in text_of(listed)
+    assert TEXT[key_of(bea)] in text_of(listed)
+    assert not listed.context.get("history")
+    form = {"receipt": listed.context["held_receipts"], "which": "again"}
+    assert "Prove your key" in text_of(client.post(page(bea, "give-up"), form))
+    again = client.post(page(bea, "give-up"), {**form, **credentials, "confirmed": "yes"})
+    assert "Not yet" in text_of(again)
+    assert len(waiting(bea)) == 1
+
+
+def test_who_lacks_nothing_is_told_nothing(beas: dict[str, Bea]) -> None:
+    bea, client = beas["lobsters"], Client()
+    answer = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
+    assert not list(answer.context["messages"])
+
+
+def test_what_is_in_nobodys_way_any_more_is_said_so(beas: dict[str, Bea]) -> None:
+    """The question was deleted, and is there again: the answer comes back by one button."""
+    bea, client = beas["websubmit"], Client()
+    question = Question.objects.get()
+    come_back(bea, Client())
+    question.lecture.save()
+    Question(pk=1, lecture=question.lecture, number=1, text="Why?").save()
+    told = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
+    assert "1 answer can come back by now." in text_of(told)
+    listed = client.post(page(bea, "anonymised"), by_password(bea))
+    assert "Nothing is in the way of 1 answer any more." in text_of(listed)
+    form = {"receipt": listed.context["held_receipts"], "which": "again", "confirmed": "yes"}
+    assert "It is back" in text_of(client.post(page(bea, "give-up"), {**form, **by_password(bea)}))
+    assert Answer.objects.get().text == "Because everybody waits."

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from django.contrib.auth import logout
+from django.contrib.auth.views import LoginView
 from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_variables
 
 import edna
@@ -20,6 +23,16 @@ from .guards import confidential, member
 from .waysback import WAYS_BACK
 
 logger = logging.getLogger(__name__)
+
+
+class LogIn(LoginView):
+    """Django's own; who logs in is told what of theirs still waits."""
+
+    @method_decorator(sensitive_variables())
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        WAYS_BACK.tell(self.request, form.get_user(), password=form.cleaned_data["password"])
+        return response
 
 
 @member

@@ -71,6 +71,8 @@ def anonymised(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
+            waiting = WAYS_BACK.waiting(unlocked)
+            tried = [entry.receipt for entry in waiting]
             rows = _theirs(request)
             if chosen := form.cleaned_data["lecture"]:
                 rows = rows.filter(question__lecture=chosen)
@@ -85,7 +87,8 @@ def anonymised(request: HttpRequest) -> HttpResponse:
                 "formset": AnswerFormSet(initial=initial),
                 "more": len(found) > EDITABLE_AT_ONCE,
                 "lecture": chosen,
-                "history": describe(KEYS.own_history(unlocked)),
+                "history": describe(entry for entry in KEYS.own_history(unlocked) if entry.receipt not in tried),
+                **WAYS_BACK.offer(waiting),
                 "save_form": KeyForm(auto_id="id_save_%s"),
                 "reclaim_form": KeyForm(auto_id="id_reclaim_%s"),
             }
@@ -132,7 +135,7 @@ def edit_anonymised(request: HttpRequest) -> HttpResponse:
         return redirect("websubmit:anonymised")
     if formset.non_form_errors() or any({"answer", "question"} & set(errors) for errors in formset.errors):
         messages.error(request, INCOMPLETE)
-    return _anonymised_answers(request, {"formset": formset, "save_form": key_form})
+    return _anonymised_answers(request, {"formset": formset, "save_form": key_form, "held_receipts": []})
 
 
 def _saved(changed: int) -> str:
@@ -151,8 +154,9 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             receipt = KEYS.own_receipt(form.cleaned_data["receipt"])
-            outcome = edna.reveal(receipt, request.edna.unlock(**form.credentials()))
-            return render(request, "websubmit/reclaimed.html", WAYS_BACK.about(outcome, [receipt]))
+            unlocked = request.edna.unlock(**form.credentials())
+            outcome = edna.reveal(receipt, unlocked)
+            return render(request, "websubmit/reclaimed.html", WAYS_BACK.about(outcome, unlocked))
         except edna.errors.EdnaError as error:
             form.add_error(None, explain(error))
     return render(request, "websubmit/reclaim.html", {"form": form})

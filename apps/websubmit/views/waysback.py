@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest
 
@@ -21,6 +21,8 @@ class WaysBack(waysback.WaysBack):
     folder, called = "websubmit", "WebSubmit"
     start = "websubmit:lectures"
     listing = "websubmit:anonymised"
+    listing_called = "Anonymised answers"
+    quoted: ClassVar = {"websubmit.answer": "text"}
     backend = BACKEND
     keys = KEYS
     words = WORDS

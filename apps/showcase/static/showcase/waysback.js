@@ -100,14 +100,6 @@
   const answer = document.querySelector("[data-reload]");
   if (answer) history.replaceState(null, "", answer.dataset.reload);
 
-  // What is ticked can be sent once something is.
-  for (const button of document.querySelectorAll("button[data-ticked]")) {
-    const boxes = [...button.form.querySelectorAll("[type=checkbox]")];
-    const look = () => (button.disabled = !boxes.some((box) => box.checked));
-    button.form.addEventListener("change", look);
-    window.addEventListener("pageshow", look);
-  }
-
   document.querySelectorAll("form[data-once]").forEach(sendOnce);
   const place = document.getElementById("recovery-code");
   if (place) page(place);
