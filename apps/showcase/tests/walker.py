@@ -30,7 +30,7 @@ BROKEN_WORDS = """() => {
   return broken;
 }"""
 #: Tables of which a telephone shows only the left part: the headings of their columns.
-CUT_TABLES = """() => [...document.querySelectorAll(".scroll")]
+CUT_TABLES = """() => [...document.querySelectorAll(".scroll, .edna-wide")]
   .filter(box => box.scrollWidth > box.clientWidth + 1)
   .map(box => [...box.querySelectorAll("thead th")].map(heading => heading.textContent).join(" "))"""
 #: Boxes of a line that is broken: an inline border is then open on both sides.
