@@ -15,7 +15,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.graph.outcome import Held, Outcome
 from edna.engine.revealing.rehearsal import Sealed, rehearse
-from edna.errors import ReceiptUnknown
+from edna.errors import BagError, EntryForged, ReceiptError
 from edna.records.locator import Receipt
 
 
@@ -59,10 +59,12 @@ def of(unlocked: Unlocked) -> list[Waiting]:
         for chunk in chunks if len(chunks) > 1 else [None]:
             try:
                 outcome, values = rehearse(entry.receipt, unlocked, chunk=chunk)
-            except ReceiptUnknown:
-                continue  # it has expired
+            except (ReceiptError, BagError, EntryForged):
+                continue  # it has expired, or something that it leads to does not open: its receipt says what
             together.include(outcome)
             sealed |= values
+        if not together.held and not together.restored:
+            continue
         waiting.append(
             Waiting(
                 entry.receipt,

@@ -66,7 +66,7 @@ def stored_pieces(storage: Storage, name: str, *, what: str) -> Iterator[bytes]:
                 yield piece
         return
     except Exception as error:  # each storage has errors of its own: a cloud's client, a decoder, an OSError
-        if begun or not (isinstance(error, _ABSENT) or not _may_exist(storage, name)):
+        if begun or not (isinstance(error, _ABSENT) or not may_exist(storage, name)):
             failure = type(error).__name__
     # Outside of the handler: the storage's words quote the file's name, and end up in logs.
     if failure:
@@ -86,7 +86,8 @@ def _filled(file: Any) -> bytes:
     return bytes(piece)
 
 
-def _may_exist(storage: Storage, name: str) -> bool:
+def may_exist(storage: Storage, name: str) -> bool:
+    """Whether something has this name, as far as the storage says."""
     try:
         return storage.exists(name)
     except Exception:  # a storage that does not answer, in whatever words, does not say that the file is missing

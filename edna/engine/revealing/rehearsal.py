@@ -18,6 +18,7 @@ from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk
 from edna.engine.files.pointers import pointers_in
+from edna.engine.files.stored_files import may_exist
 from edna.engine.graph.outcome import Outcome, named
 from edna.engine.revealing import blobs, finish, recreate
 from edna.engine.revealing import reveal as revealing
@@ -60,7 +61,7 @@ def _look_for_files(reveal: Reveal) -> None:
     for opened in reveal.bags:
         for pointer in pointers_in(opened.diffs):
             column = pointer.column
-            if column is not None and column.storage.exists(pointer.name):
+            if column is not None and may_exist(column.storage, pointer.name):
                 key = column.model._meta.label_lower, column.name
                 reveal.progress.files.taken.setdefault(key, set()).add(pointer.name)
 
