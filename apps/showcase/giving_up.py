@@ -112,19 +112,16 @@ class GivingUp:
             Line(
                 _name(row),
                 what(row.model),
-                Truncator(values.get(self.quoted.get(row.model, ""), "")).chars(_QUOTED),
+                Truncator(values.get(self.quoted.get(row.model, "")) or "").chars(_QUOTED),
                 self.words.why(row.reason),
                 self.may_be_given_up(row) and not account_is_away,
             )
             for row, values in reversed(rows.values())
         ]
-        ready: Counter[str] = Counter()
-        for entry in waiting:
-            ready.update(entry.ready)
         return {
             "lines": found[:LISTED],
             "lines_left_out": max(0, len(found) - LISTED),
-            "ready": count_each(ready),
+            "ready": _ready(waiting),
             "can_give_up": sum(line.can_be_given_up for line in found),
             "held_receipts": [str(entry.receipt) for entry in waiting],
             "give_up_address": reverse(f"{self.namespace}:give-up"),
@@ -145,8 +142,7 @@ class GivingUp:
             return
         rows = {(row.model, str(row.pk)) for entry in waiting for row in entry.held}
         held = count_each(Counter(model for model, _ in rows))
-        ready = count_each(Counter({model: n for entry in waiting for model, n in entry.ready.items()}))
-        for counts, sentence in [(held, "could not come back yet"), (ready, "can come back by now")]:
+        for counts, sentence in [(held, "could not come back yet"), (_ready(waiting), "can come back by now")]:
             if counts:
                 messages.warning(
                     request,
@@ -215,6 +211,13 @@ class GivingUp:
     def page(self, request: HttpRequest, page: str, context: dict[str, Any]) -> HttpResponse:
         """With what the shared templates ask for: ``folder`` and ``namespace`` lead to the application's own."""
         return self.show(request, page, {**context, "folder": self.folder, "namespace": self.namespace})
+
+
+def _ready(waiting: Iterable[edna.Waiting]) -> list[str]:
+    counts: Counter[str] = Counter()
+    for entry in waiting:
+        counts.update(entry.ready)
+    return count_each(counts)
 
 
 def _name(row: edna.Held) -> str:
