@@ -17,6 +17,7 @@ from django.db.models import Model
 from edna import registry
 from edna.errors import SpecError
 from edna.spec import Decorrelate, Transformation
+from edna.value_owners import by_value
 
 #: Who made the change: of whom the copy is, this does not say.
 CHANGED_BY: Final = "history_user"
@@ -42,7 +43,15 @@ def copies_of(model: type[Model]) -> tuple[type[Model], ...]:
 
 def same_for(copies: type[Model], step: Transformation) -> Transformation | None:
     """What the step does, done to the copies of its rows; None if they do not say whose they are."""
-    owners = [*step.owners] or [_OF_WHICH]
+    key = step.model._meta.pk.name
+    columns = {field.name for field in copies._meta.concrete_fields}
+    if step.owners:
+        owners = [*step.owners]
+    elif _OF_WHICH in columns or key not in columns:
+        owners = [_OF_WHICH]
+    else:
+        several = len(registry.principal_models()) > 1
+        owners = [by_value(key, key, principal=step.model if several else None)]
     try:
         for owner in owners:
             registry.owner_target(copies, owner)
@@ -50,5 +59,5 @@ def same_for(copies: type[Model], step: Transformation) -> Transformation | None
         return None
     changes: dict[str, Any] = {"model": copies, "owner": owners[0] if len(owners) == 1 else owners}
     if isinstance(step, Decorrelate) and step.group_by == ["pk"]:
-        changes["group_by"] = [step.model._meta.pk.name]
+        changes["group_by"] = [key]
     return dataclasses.replace(step, **changes)

@@ -713,7 +713,7 @@ def test_hint_for_copies_is_the_same_step_where_they_say_whose_they_are(run: Run
     assert 'Decorrelate(HistoricalDiary, owner="author", group_by=["id"], together="diary")' in hint
     edna.unregister(registry.get("checks.sample"))
     hint = str(message(run(spec(Remove(Guest), Remove(Visit, owner="guest"))), "W209").hint)
-    assert 'Remove(HistoricalGuest, owner="history_relation")' in hint
+    assert 'Remove(HistoricalGuest, owner=edna.by_value("id", "id", principal=Guest))' in hint
 
 
 def test_a_tree_that_somebody_mends_is_no_matter(run: Run) -> None:

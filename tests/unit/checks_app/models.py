@@ -314,6 +314,7 @@ class HistoricalDiary(History):
 class HistoricalGuest(History):
     """Copies of accounts: nothing in them leads to a person."""
 
+    id = models.BigIntegerField(db_index=True)
     author_name = models.CharField(max_length=40, null=True)
 
     instance_type = Guest
