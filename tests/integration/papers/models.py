@@ -32,4 +32,4 @@ class Paper(models.Model):
         app_label = "papers"
 
 
-MODELS = (Writer, Folder, Paper)
+MODELS = (Writer, Paper, Folder)
