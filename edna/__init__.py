@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         disguise_all,
         erase,
         export,
+        export_sealed,
         finish_files,
         history,
         is_pseudoprincipal,
@@ -76,9 +77,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "edna.api": (
         "Erasure FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
-        "Session Unlocked Waiting change_password disguise disguise_all erase export finish_files history is_pseudoprincipal is_registered "
-        "new_recovery_code plan plan_all plan_erasure principal register_principal register_principals replay reveal rotate session "
-        "speak_as speaks_for unlock unregistered waiting"
+        "Session Unlocked Waiting change_password disguise disguise_all erase export export_sealed finish_files history "
+        "is_pseudoprincipal is_registered new_recovery_code plan plan_all plan_erasure principal register_principal register_principals "
+        "replay reveal rotate session speak_as speaks_for unlock unregistered waiting"
     ),
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
@@ -129,6 +130,7 @@ __all__ = [
     "erase",
     "errors",
     "export",
+    "export_sealed",
     "finish_files",
     "history",
     "is_pseudoprincipal",

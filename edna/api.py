@@ -18,7 +18,7 @@ from django.db.models import Model
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.recovery import RecoveryCode
-from edna.engine import applying, key_slots, own_data, registration
+from edna.engine import applying, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
@@ -67,6 +67,7 @@ __all__ = [
     "end_sessions_on_removal",
     "erase",
     "export",
+    "export_sealed",
     "finish_files",
     "forget_principal",
     "forget_session",
@@ -514,6 +515,20 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
     What the application sealed by itself, and the content of files, is not among it.
     """
     return histories.sealed_values(unlocked)
+
+
+def export_sealed(unlocked: Unlocked, *, recovery_code: RecoveryCode | str | None = None) -> str:
+    """Everything sealed that this principal's key leads to, as the text of a file that they open without the site (``edna-open.html``).
+
+    It holds no key and nothing in the clear. It opens with the secret key; with ``recovery_code`` given, with that code as well. In
+    locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
+
+    Raises:
+        ReceiptForeign: one of these receipts is somebody else's.
+        RecoveryCodeMalformed: mistyped.
+    """
+    code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
+    return sealed_file.text(unlocked, code)
 
 
 def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Self
 
 import nacl.utils
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
-from edna.crypto.keys import Secret, fingerprint
-from edna.custody.base import SlotSecret
+from edna.crypto.keys import Secret, SecretKey, fingerprint
+from edna.custody.base import VERSION, SlotSecret
 from edna.errors import RecoveryCodeMalformed
 
 KIND = "recovery"
@@ -70,6 +71,18 @@ class RecoveryCode(Secret):
 def derive(code: RecoveryCode) -> SlotSecret:
     """Return the slot secret of that code."""
     return SlotSecret(fingerprint(code.expose(), purpose=b"edna.recovery.1"))
+
+
+def wrap_for_file(secret_key: SecretKey, *, code: RecoveryCode) -> bytes:
+    """Return the key as a file of sealed bags has it: what the code alone opens, without a server. 128 random bits need no pepper."""
+    nonce, version = nacl.utils.random(24), bytes((VERSION,))
+    box = crypto_aead_xchacha20poly1305_ietf_encrypt(
+        secret_key.expose(),
+        version + bytes(secret_key.public_key),
+        nonce,
+        fingerprint(code.expose(), purpose=b"edna.recovery.2"),
+    )
+    return version + nonce + box
 
 
 def _checksum(code: RecoveryCode) -> int:

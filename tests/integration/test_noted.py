@@ -76,6 +76,9 @@ ACTS: dict[str, list[tuple[Callable[[Desk], list[Any]], str]]] = {
     ],
     "edna_expire": [(lambda desk: desk.expired(), "expire")],
     "edna_export": [(lambda desk: [desk.file("tables")], "export")],
+    "edna_export_sealed": [
+        (lambda desk: ["--output", desk.file("sealed"), *desk.receipt_and_key()[1:]], "export sealed"),
+    ],
     "edna_hold": [
         (lambda desk: ["place", "2027-03-01", "--reason", "case 12/26"], "place hold"),
     ],

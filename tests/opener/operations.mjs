@@ -4,7 +4,9 @@ import { EdnaError } from "../../edna/static/edna/js/base/errors.js";
 import { concat, equal, fromHex, toHex } from "../../edna/static/edna/js/base/bytes.js";
 import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
 import { openBag } from "../../edna/static/edna/js/bag.js";
+import { accountOf } from "../../edna/static/edna/js/account.js";
 import { paddedLength } from "../../edna/static/edna/js/container.js";
+import { keyOf, openFile, readFile } from "../../edna/static/edna/js/file.js";
 import { parseSecretKey, publicKey } from "../../edna/static/edna/js/keys.js";
 import { chunk, index, openItem, parseReceipt, sharedKey } from "../../edna/static/edna/js/locator.js";
 import * as slots from "../../edna/static/edna/js/slots.js";
@@ -78,6 +80,10 @@ const OPERATIONS = {
     return { secret_key: toHex(pair.secretKey), public_key: toHex(pair.publicKey) };
   },
   padded_length: (_, given) => given.map(paddedLength),
+  open_file: (sodium, given) => {
+    const file = readFile(given.text);
+    return accountOf(openFile(sodium, file, keyOf(sodium, file, given.typed)));
+  },
   normalised_identifier: (_, given) => given.map(slots.normalisedIdentifier),
 };
 

@@ -1,0 +1,67 @@
+"""A person's sealed bags as one file that they open without the site: docs/format.md, "File of sealed bags".
+
+Invariant (nothing readable): the file holds what the tables hold of this person, sealed as it is there, and no key. Which bags are theirs
+only their key tells, so it takes an unlocked principal to write it. Reads; changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from edna import store
+from edna.custody import recovery
+from edna.custody.recovery import RecoveryCode
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.key_graph import KeyGraph, Segment
+from edna.engine.files.stored_files import PIECE_BYTES
+from edna.records.bag import BagKind
+from edna.records.diff import Files
+from edna.records.locator import Locator, seal_locator
+
+FORMAT: Final = "edna sealed bags 1"
+
+
+def text(unlocked: Unlocked, recovery_code: RecoveryCode | None) -> str:
+    """The file. With a code it opens by that, too."""
+    graph = unlocked.key_graph()
+    contents = [
+        index for _, segments in graph.follow(tuple(BagKind), start=unlocked.locators) for index in _contents(segments)
+    ]
+    graph.require_own(unlocked.locators)
+    places = [locator.index(kind, sequence) for locator, seen in graph.seen.items() for kind, sequence in seen.segments]
+    bags = store.stored_bags([*places, *contents], using=unlocked.using)
+    wrapped = recovery_code and recovery.wrap_for_file(unlocked.secret_key, code=recovery_code)
+    document = {
+        "format": FORMAT,
+        "public_key": bytes(unlocked.public_key).hex(),
+        "wrapped": _base64(wrapped) if wrapped else None,
+        "lists": list(_lists(graph, unlocked)),
+        "bags": [{"index": index.hex(), "sealed": _base64(bag.sealed)} for index, bag in sorted(bags.items())],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _contents(segments: list[Segment]) -> Iterator[bytes]:
+    """Where the content of files lies that these records name."""
+    for batch in (batch for segment in segments for batch in segment.bag.batches):
+        if isinstance(batch, Files) and len(batch.columns) > 1:
+            for locator, _, _, size, _ in batch.rows:
+                for number in range(-(-size // PIECE_BYTES)):
+                    yield Locator(locator).index(BagKind.SHARED, number)
+
+
+def _lists(graph: KeyGraph, unlocked: Unlocked) -> Iterator[dict[str, Any]]:
+    for public_key, holder in graph.holders.items():
+        items = b"".join(holder.items.values())
+        if holder is graph.own:
+            # Receipts that no list has become items of the file's: it needs none beside it.
+            own = [locator for locator in unlocked.locators if locator not in holder.items]
+            items += b"".join(seal_locator(locator, recipient=unlocked.public_key) for locator in own)
+        yield {"public_key": public_key.hex(), "items": _base64(items)}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
