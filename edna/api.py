@@ -520,7 +520,7 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
 def export_sealed(unlocked: Unlocked, *, recovery_code: RecoveryCode | str | None = None) -> str:
     """Everything sealed that this principal's key leads to, as the text of a file that they open without the site (``edna-open.html``).
 
-    It holds no key and nothing in the clear. It opens with the secret key; with ``recovery_code`` given, with that code as well. In
+    Nothing in it is in the clear, and no key. It opens with the secret key; with ``recovery_code`` given, with that code as well. In
     locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
 
     Raises:

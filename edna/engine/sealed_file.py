@@ -1,7 +1,7 @@
 """A person's sealed bags as one file that they open without the site: docs/format.md, "File of sealed bags".
 
-Invariant (nothing readable): the file holds what the tables hold of this person, sealed as it is there, and no key. Which bags are theirs
-only their key tells, so it takes an unlocked principal to write it. Reads; changes nothing.
+Invariant (nothing readable): the file holds what the tables hold of this person, sealed as it is there, and no key in the clear. Which bags
+are theirs only their key tells, so it takes an unlocked principal to write it. Reads; changes nothing.
 """
 
 from __future__ import annotations

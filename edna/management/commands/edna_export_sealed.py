@@ -15,8 +15,8 @@ class Command(EdnaCommand):
     noted = True
     help = (
         "Write a person's sealed bags into a file for them. It opens with their secret key, on the page edna-open.html, without "
-        "the site and without a network;\nwritten with the recovery code, it opens with that, too.\n\nChanges nothing. The file "
-        "holds no key, and nothing in the clear."
+        "the site and without a network;\nwritten with the recovery code, it opens with that, too.\n\nChanges nothing. Nothing in the "
+        "file is in the clear, and no key."
     )
     examples = (
         "  manage.py edna_export_sealed --output bea.json --recovery-code\n"
