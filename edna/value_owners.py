@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.apps import apps
-from django.contrib.contenttypes.fields import GenericForeignKey
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CharField, Field, ForeignKey, ForeignObjectRel, Model, TextField
 
@@ -247,6 +246,9 @@ def generic_columns(model: type[Model], match: About) -> tuple[str, str]:
     """
     if len(match.by) == 2:
         return match.by[0], match.by[1]
+    # Not above: a specification may be imported before there are any models.
+    from django.contrib.contenttypes.fields import GenericForeignKey
+
     keys = {key.name: key for key in model._meta.private_fields if isinstance(key, GenericForeignKey)}
     names = {field.name for field in model._meta.concrete_fields}
     if match.by and match.by[0] in keys:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 import re
+import subprocess
+import sys
 import uuid
 from typing import Any
 
@@ -224,3 +227,10 @@ def test_only_columns_of_the_table_can_be_named() -> None:
     assert model_field(Answer, "text").name == "text"
     with pytest.raises(SpecError, match="not a column"):
         model_field(Question, "answers")
+
+
+def test_the_words_of_a_specification_need_no_settings_and_no_models() -> None:
+    """`apps.py` and `models.py` may import them: they are read before there are any models."""
+    code = "import edna; edna.Disguise, edna.ALL_LEFT, edna.by_value, edna.about, edna.placeholders"
+    without = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    assert subprocess.run([sys.executable, "-c", code], env=without, check=False).returncode == 0
