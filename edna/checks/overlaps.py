@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from django.contrib.contenttypes.fields import GenericRel
 from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, FileField, Model, Q
 
-from edna import coverage, given_away, json_keys
+from edna import coverage, given_away, json_keys, value_owners
 from edna.checks.steps import column_of, name_of, usable_steps, written, written_owner
 from edna.coverage import same_table
+from edna.errors import SpecError
 from edna.spec import ALL_LEFT, ANY_LEFT, Decorrelate, Disguise, Modify, Remove, Transformation
 
 
@@ -127,7 +129,30 @@ def given_away_before(disguise: type[Disguise]) -> Iterator[CheckMessage]:
 def _exclude_each_other(first: Transformation, second: Transformation) -> bool:
     """Whether no row can match both, as far as plain conditions tell. What cannot be told counts as possible."""
     one, other = _certain(first), _certain(second)
+    about, also = _is_about(first), _is_about(second)
+    if about is not None and also is not None and about[0] == also[0] and not same_table(about[1], also[1]):
+        return True  # what such a key points at is one row, of one table
     return any(other[fact] != value for fact, value in one.items() if fact in other)
+
+
+def _is_about(step: Transformation) -> tuple[tuple[str, str], type[Model]] | None:
+    """The two columns of a generic key, and the table of what it points at in every row of the step; None if none is in its owner."""
+    if len(step.owners) != 1:
+        return None
+    (owner,) = step.owners
+    try:
+        if value_owners.is_by_value(owner):
+            path, match = value_owners.parsed(owner)
+            if path or not isinstance(match, value_owners.About):
+                return None
+            return value_owners.generic_columns(step.model, match), value_owners.principal_of(owner, ())
+        reverse = step.model._meta.get_field(owner.partition("__")[0])
+    except (FieldDoesNotExist, SpecError):
+        return None  # `edna.E106` speaks about it
+    if not isinstance(reverse, GenericRel):
+        return None
+    relation = reverse.field
+    return (relation.content_type_field_name, relation.object_id_field_name), relation.model
 
 
 def _certain(step: Transformation) -> dict[tuple[Field[Any, Any], str], Any]:
