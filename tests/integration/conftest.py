@@ -34,3 +34,9 @@ def world(world_tables: Any, db: None) -> Iterator[Any]:
 def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), installed(FORUM, principals=["forum.member"]):
         yield
+
+
+@pytest.fixture(scope="module")
+def papers_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed("tests.integration.papers", principals=["papers.writer"]):
+        yield

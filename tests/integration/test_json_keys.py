@@ -20,7 +20,7 @@ from edna.engine.forwarding.batch import Moving
 from edna.errors import EdnaError
 from edna.records.diff import Modified
 from edna.testing import Person, application_dump
-from tests.installed import installed, registered, registering
+from tests.installed import registered, registering
 from tests.integration.papers.models import Paper, Writer
 from tests.integration.papers.specs import DELETED, Name
 from tests.support import cut_into_chunks, edna_dump, nothing_changes
@@ -32,12 +32,6 @@ ODD = (
     '{ "z":1.50,"author" : {"name":"B\\u00e9a \\"B\\"","email": "bea@example.org" ,"k":1e200}, '
     '"tags":["Bea", [ ], 12345678901234567890123]}'
 )
-
-
-@pytest.fixture(scope="module")
-def papers_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    with django_db_blocker.unblock(), installed("tests.integration.papers", principals=["papers.writer"]):
-        yield
 
 
 @pytest.fixture(autouse=True)

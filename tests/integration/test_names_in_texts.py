@@ -13,19 +13,13 @@ import edna
 from edna import Disguise, Modify, Reason, Remove, placeholders
 from edna.errors import SpecError
 from edna.testing import Person, application_dump
-from tests.installed import installed, registered, registering
+from tests.installed import registered, registering
 from tests.integration.papers.models import Folder, Paper, Writer
 from tests.support import cut_into_chunks, edna_dump, nothing_changes, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 BY_NAME = placeholders.derived(lambda text, person: text.replace(person["name"], "?"), person=["name"])
-
-
-@pytest.fixture(scope="module")
-def papers_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    with django_db_blocker.unblock(), installed("tests.integration.papers", principals=["papers.writer"]):
-        yield
 
 
 @pytest.fixture(autouse=True)
