@@ -30,6 +30,16 @@ def places(model: type[Model]) -> tuple[str, ...]:
     return next((names for names in (named, *_PLACES) if columns.issuperset(names)), ())
 
 
+def sorted_by(model: type[Model]) -> tuple[str, ...]:
+    """The columns by which the library sorts the rows below one row, if it does."""
+    said = (
+        getattr(model, "node_order_by", None)
+        or getattr(getattr(model, "_mptt_meta", None), "order_insertion_by", None)
+        or ()
+    )
+    return tuple(str(name).lstrip("-") for name in said)
+
+
 def table_of_places(model: type[Model]) -> type[Model]:
     """The model that has these columns: of a multi-table child, a parent."""
     return model._meta.get_field(places(model)[0]).model

@@ -204,7 +204,9 @@ def holder(model: type[Model], owner: str) -> type[Model]:
     for name in path.split("__") if path else ():
         related = model._meta.get_field(name).related_model
         if not isinstance(related, type):
-            raise SpecError(f"{model._meta.label}.{name} is no foreign key, so it cannot lead to an owner.")
+            raise SpecError(
+                f"{model._meta.label}.{name} is no foreign key, so it leads nowhere; a key of a document cannot be compared."
+            )
         model = related
     return model
 

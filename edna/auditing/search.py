@@ -5,6 +5,7 @@ Invariant: what it finds is told by table, column and key, and by where the valu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,8 @@ from edna.auditing import reading
 from edna.auditing.matching import Index, folded, needle
 from edna.auditing.values import Values, as_key
 
+#: No two people have one: in whatever row it stands, even one that says of nobody whose it is, it is this person's.
+_ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 #: Keys of rows that are told of one place.
 _KEYS_TOLD: Final = 10
 
@@ -26,7 +29,7 @@ _KEYS_TOLD: Final = 10
 class Place:
     """A column, or a storage, in which values were found: in how many rows, in which, and what of the person it is.
 
-    Not ``certain``: somebody else has the same value in the very column that it comes from.
+    Not ``certain``: somebody else has the same value in the very column that it comes from, and it is no e-mail address.
     """
 
     name: str
@@ -144,7 +147,8 @@ class _Search:
                 continue
             meant.add(number)
             at_home = any((each.table, each.column) == (table, column) for each in origins)
-            if at_home and self._begins_with(value, number):
+            is_address = any(_ADDRESS.fullmatch(each.text.strip()) for each in origins)
+            if at_home and not is_address and self._begins_with(value, number):
                 self._of_others.add(number)
         if meant:
             self._hits.append((f"{prefix}{table}.{column}" if table else prefix, self._told(table, key), meant))

@@ -6,6 +6,7 @@ where each value comes from, and never the value.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +71,11 @@ class Values:
             return
         table = column.model._meta.db_table if column is not None else ""
         stored = column.column if column is not None else ""
-        for text in leaves(raw if isinstance(raw, str | dict | list) else str(raw) if column is not None else None):
+        if isinstance(column, JSONField) and isinstance(raw, str):
+            raw = _document(raw)
+        elif column is not None and not isinstance(raw, str | dict | list):
+            raw = str(raw)
+        for text in leaves(raw):
             self.add(Value(text, f"{label}.{name}", table, stored, only_in))
 
     def hide(self, model: type[Model], key: tuple[str, ...], columns: Iterable[str] | None) -> None:
@@ -160,6 +165,14 @@ def _model(label: str) -> type[Model] | None:
         return apps.get_model(label)
     except (LookupError, ValueError):
         return None
+
+
+def _document(raw: str) -> Any:
+    """Of a JSON column, or of a key of one: null and numbers are nobody's name."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw
 
 
 def _column(model: type[Model] | None, name: str) -> Field[Any, Any] | None:

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
-from edna import coverage, histories, personal, remedies, signals, trees
+from edna import coverage, histories, json_keys, personal, remedies, signals, trees
 from edna.checks.settings import principal_models
 from edna.checks.steps import is_table, name_of, written
 from edna.coverage import Relation, same_table
@@ -228,6 +228,19 @@ def _trees(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             obj=name_of(disguise),
             id="edna.W208",
         )
+    for step in disguise.steps():
+        if not is_table(step.model) or not trees.places(step.model):
+            continue
+        table = trees.table_of_places(step.model)
+        if _sorts(step) and not signals.before_commit.has_listeners(table):
+            yield Warning(
+                f"{written(step)} changes by what the library sorts the tree {step.model._meta.label}, and no receiver of "
+                "edna.signals.before_commit sorts it again: a later insert goes to the wrong place, or fails.",
+                hint=f"Have the library sort it, in a receiver of edna.signals.before_commit with sender={written_model(table)}; or leave "
+                f"{' and '.join(trees.sorted_by(step.model))} as it is.",
+                obj=name_of(disguise),
+                id="edna.W208",
+            )
 
 
 def _copies(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -260,8 +273,10 @@ def _done_to_copies(step: Transformation, copies: type[Model], there: list[Trans
     if any(isinstance(each, Remove) for each in there):
         return True
     if isinstance(step, Modify):
-        columns = {field.name for field in copies._meta.concrete_fields} & step.set.keys()
-        return columns <= {name for each in there if isinstance(each, Modify) for name in each.set}
+        columns = {field.name for field in copies._meta.concrete_fields}
+        names = {name for name in step.set if json_keys.column(name) in columns}
+        done = {name for each in there if isinstance(each, Modify) for name in each.set}
+        return all(json_keys.holder(name, done) for name in names)
     return isinstance(step, Decorrelate) and any({*step.owners} <= {*each.owners} for each in there)
 
 
@@ -270,6 +285,11 @@ def _moves(step: Transformation) -> bool:
     columns = (coverage.column_of_object(step.model, name) for name in getattr(step, "set", ()))
     targets = [column.related_model for column in columns if column is not None]
     return any(isinstance(target, type) and same_table(target, step.model) for target in targets)
+
+
+def _sorts(step: Transformation) -> bool:
+    """Whether it changes by what the library sorts the rows of a tree."""
+    return isinstance(step, Modify) and not set(trees.sorted_by(step.model)).isdisjoint(step.set)
 
 
 def _writes_history(admin: Any, plain: type) -> bool:

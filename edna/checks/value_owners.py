@@ -32,7 +32,7 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
         theirs = [their_column(principal, name) for _, name in pairs]
     except (SpecError, FieldDoesNotExist) as error:
         yield Error(
-            f"{what}: {error} So nobody owns these rows, and the disguise cannot be applied.",
+            f"{what}: {str(error).rstrip('.')}. So nobody owns these rows, and the disguise cannot be applied.",
             hint='Write edna.by_value("column of the row", "column of the principal"), or edna.about(Model) for rows with a content type.',
             obj=obj,
             id="edna.E106",
@@ -54,18 +54,21 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
         yield Warning(
             f"{what}: several people may have the same {names}. Each of them owns these rows; whoever applies the disguise first takes "
             "them from the others too.",
-            hint="Make the column unique. If no two people ever have the same, say so: one_owner=True.",
+            hint="Make the column unique. If your site sees to it that no two people have the same, say so in the step, beside owner: "
+            "one_owner=True.",
             obj=obj,
             id="edna.W106",
         )
     if not any(_is_indexed(column, ignore_case=match.ignore_case) for column in columns):
         column = columns[0]
         index = f'models.Index(Lower("{column.name}"), name="...")'
-        index = index if _needs_folding(columns, match) else f'models.Index(fields=["{column.name}"])'
+        index = (
+            index if _needs_folding(columns, match) else f'models.Index(fields=["{column.name}"]) (or db_index=True)'
+        )
         yield Warning(
             f"{what}: no index of {column.model._meta.label} begins with {column.name}, by which its rows are found. Each time "
             "the disguise is applied, the whole table is read.",
-            hint=f"Add {index} to the model, or db_index=True. If the table is small, or not yours, silence this check.",
+            hint=f"Add {index} to the model. If the table is small, or not yours, silence this check.",
             obj=obj,
             id="edna.W131",
         )

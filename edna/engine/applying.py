@@ -206,7 +206,7 @@ def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, lo
     if not entries:
         raise PrincipalNotRegistered(
             f"{model._meta.label} {reference} has no key. If the account was removed, reveal it; otherwise "
-            "call edna.register_principal first."
+            "give them one first: edna.register_principal, or manage.py edna_register."
         )
     entry = entries[0]
     if unlocked is None:

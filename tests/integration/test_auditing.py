@@ -131,6 +131,15 @@ def test_what_somebody_else_has_in_the_same_column_is_told_apart(bea: Student) -
 
 
 @pytest.mark.once
+def test_an_address_is_nobody_else_s_wherever_it_stands(bea: Student) -> None:
+    """A guest's row says of nobody whose it is, and has it in the same column."""
+    Answer.objects.filter(author__email__in=[EMAIL, "carl@example.org"]).update(text="bea@work.example")
+    found = search(planned(bea))
+    assert [place.name for place in found.certain] == ["websubmit_answer.text"]
+    assert found.shared == []
+
+
+@pytest.mark.once
 def test_while_the_account_stays_its_name_is_looked_for_only_in_what_was_taken_from_it(bea: Student) -> None:
     first = Answer.objects.filter(author=bea.user).order_by("pk")[0]
     Answer.objects.filter(pk=first.pk).update(text="Signed, bea@example.org")

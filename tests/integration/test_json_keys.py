@@ -233,6 +233,9 @@ def test_the_audit_names_keys_and_looks_beside_them(bea: Person) -> None:
     assert tags == ["papers_paper.meta"]
     Paper.objects.filter(meta__tags__0="Bea").update(meta={"author": {"name": "Bea"}})
     assert search(values.of_plan(edna.plan("papers.name", bea.user), bea.user)).places == []
+    Paper.objects.create(author=bea.user, meta={"author": {"name": None}, "note": "null"})
+    found = search(values.of_plan(edna.plan("papers.name", bea.user), bea.user))
+    assert found.places == [], "what is null is nobody's name"
 
 
 @pytest.mark.once

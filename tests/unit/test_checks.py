@@ -488,6 +488,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Modify(Thread, owner="author", set={"parent": None})),
         spec(Decorrelate(Thread, owner="author")),
     ),
+    "tree that is sorted by what changes": (
+        "W208",
+        spec(Modify(Outline, owner="author", set={"title": ""})),
+        spec(Decorrelate(Outline, owner="author")),
+    ),
     "copies of removed rows": (
         "W209",
         spec(Remove(Diary, owner="author"), Modify(HistoricalDiary, owner="author", set={"author": None})),
@@ -499,6 +504,17 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(
             Modify(Diary, owner="author", set={"body": ""}),
             Modify(HistoricalDiary, owner="author", set={"body": "", "author": None}),
+        ),
+    ),
+    "copies of a document of which a key is changed": (
+        "W209",
+        spec(
+            Modify(Diary, owner="author", set={"meta__by": ""}),
+            Modify(HistoricalDiary, owner="author", set={"meta__to": ""}),
+        ),
+        spec(
+            Modify(Diary, owner="author", set={"meta__by": ""}),
+            Modify(HistoricalDiary, owner="author", set={"meta__by": ""}),
         ),
     ),
     "copies of rows that lose their owner": (

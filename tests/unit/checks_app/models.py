@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import Group
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
@@ -265,7 +265,10 @@ class MemberThing(Table):
 class Outline(Table):
     """A tree by path, as a library keeps it."""
 
+    node_order_by: ClassVar[list[str]] = ["title"]
+
     author = models.ForeignKey(Person, models.SET_NULL, null=True)
+    title = models.CharField(max_length=20)
     path = models.CharField(max_length=255, unique=True)
     depth = models.PositiveIntegerField()
     numchild = models.PositiveIntegerField(default=0)
@@ -289,6 +292,7 @@ class Diary(Table):
 
     author = models.ForeignKey(Person, models.SET_NULL, null=True)
     body = models.TextField()
+    meta = models.JSONField(null=True)
 
 
 class History(Table):
@@ -307,6 +311,7 @@ class HistoricalDiary(History):
     id = models.BigIntegerField(db_index=True)
     author = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="+")
     body = models.TextField()
+    meta = models.JSONField(null=True)
 
     instance_type = Diary
 
