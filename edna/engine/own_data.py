@@ -20,7 +20,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import BooleanField, ForeignKey, JSONField, Model
 from django.utils import timezone
 
-from edna import registry
+from edna import json_keys, registry
 from edna.coverage import same_table
 from edna.db.rows import Row, table_of
 from edna.engine.bags.capability import Unlocked
@@ -28,9 +28,11 @@ from edna.engine.bags.ownership import owners_of
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.planning.selection import Selection
+from edna.errors import SpecError
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Blobs, Changed, Decorrelated, Files, Removed
 from edna.records.speaksfor import SpeaksForBatch
+from edna.value_owners import columns_of, is_by_value, their_columns
 
 #: What the document says it is.
 FORMAT = "edna-export-1"
@@ -56,13 +58,15 @@ def of(unlocked: Unlocked) -> dict[str, Any]:
         for known in (mine, there):
             known.setdefault(entry.model, set()).add(str(entry.reference))
     bags.sort(key=lambda bag: bag.applied_at)
+    rows = [
+        *_present(me, there, mine, using=unlocked.using),
+        *(row for bag in bags for row in _sealed_rows(bag, mine)),
+    ]
+    _leave_out_values_of_others(rows)
     return {
         "format": FORMAT,
         "made_at": timezone.now().isoformat(),
-        "rows": [
-            *_present(me, there, mine, using=unlocked.using),
-            *(row for bag in bags for row in _sealed_rows(bag, mine)),
-        ],
+        "rows": rows,
         "files": [file for bag in bags for file in _sealed_files(bag)],
         "blobs": [blob for bag in bags for blob in _sealed_blobs(bag)],
         "unopened": len(graph.refused) + len(graph.forged),
@@ -118,6 +122,41 @@ def _owners(model: type[Model], me: _Mine, there: _Mine) -> Iterator[tuple[type[
                 )
 
 
+def _leave_out_values_of_others(rows: list[dict[str, Any]]) -> None:
+    """Columns that name their owner by value, where it is none of the person's values: they may name somebody else."""
+    theirs, naming = _compared()
+    known = {
+        str(row["columns"][name]).strip().casefold()
+        for row in rows
+        for name in theirs.get(row["model"], ())
+        if row["columns"].get(name) is not None
+    }
+    for row in rows:
+        for name in naming.get(row["model"], ()):
+            value = row["columns"].get(name)
+            if value not in (None, "") and str(value).strip().casefold() not in known:
+                del row["columns"][name]
+                row["left_out"].append(name)
+
+
+def _compared() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """By table, the columns of principals with which owners by value are compared, and those that are compared with them."""
+    theirs: dict[str, set[str]] = {}
+    naming: dict[str, set[str]] = {}
+    for cls in registry.disguises().values():
+        for step in cls.steps():
+            for owner in (owner for owner in step.owners if is_by_value(owner)):
+                try:
+                    those = their_columns(owner, registry.principal_model_for(cls))
+                    own = columns_of(step.model, owner) if those else ()
+                except (SpecError, FieldDoesNotExist):
+                    continue  # the checks speak about it
+                for known, columns in ((theirs, those), (naming, own)):
+                    for column in columns:
+                        known.setdefault(table_of(column.model).label, set()).add(column.name)
+    return theirs, naming
+
+
 # What is sealed
 
 
@@ -171,7 +210,9 @@ def _row(
         ):
             left_out.append(name)
         else:
-            columns[name] = _json(_read(label, name, value))
+            read = _read(label, name, value)
+            # A document is JSON as it is, however deep.
+            columns[name] = read if isinstance(read, dict | list) else _json(read)
     return {
         "model": label,
         "key": [_json(part) for part in key],
@@ -199,7 +240,7 @@ def _is_password(label: str, name: str) -> bool:
 
 def _read(label: str, name: str, value: Any) -> Any:
     """Drivers give truth as a number and JSON as text."""
-    column = _column(label, name)
+    column = _column(label, json_keys.column(name))
     if isinstance(column, BooleanField) and isinstance(value, int):
         return bool(value)
     if isinstance(column, JSONField) and isinstance(value, str):

@@ -10,7 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 
 import edna
-from edna import Disguise, Modify, Remove
+from edna import Disguise, Keep, Modify, Reason, Remove
 from edna.testing import Person, application_dump
 from tests.installed import installed, registered, registering
 from tests.integration.counter.models import Address, Answer, Customer, Entry, Regular, Remark, Ticket, Visit
@@ -236,3 +236,42 @@ def test_rows_of_a_new_address_are_found_and_those_of_the_old_are_not() -> None:
     Customer.objects.update(email="new@example.org")
     Ticket.objects.create(submitter_email="new@example.org")
     assert edna.plan("counter.leave", bea.user).counts["counter.ticket"] == 1
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_removals_bring_a_row_back_with_the_last(first: int) -> None:
+    """The account is gone whose value the row has: no key would point at nothing and say so."""
+    two = disguise(
+        Remove(Customer),
+        Remove(Address, owner="customer"),
+        Remove(Ticket, owner=BY_EMAIL, when=edna.ANY_LEFT),
+        Remove(Ticket, owner="assigned_to"),
+        Keep(Answer, "ticket"),
+    )
+    bea, carl = customer("bea@example.org"), customer("carl@example.org")
+    Answer.objects.all().delete()
+    Ticket.objects.filter(submitter_email="bea@example.org").update(assigned_to=carl.user)
+    before = application_dump()
+    with registering(two):
+        people = (bea, carl) if first == 0 else (carl, bea)
+        receipts = [person.disguise(two.name) for person in people]
+        held = people[0].reveal(receipts[0]).held
+        assert {each.reason for each in held} == {Reason.OWNER_AWAY if first else Reason.REFERENCE_MISSING}
+        assert not Ticket.objects.filter(text="of bea@example.org 0").exists()
+        assert people[1].reveal(receipts[1]).complete
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_an_export_leaves_out_whom_else_a_row_names_by_value() -> None:
+    _, carl = customer("bea@example.org"), customer("carl@example.org")
+    Ticket.objects.filter(submitter_email="bea@example.org").update(assigned_to=carl.user)
+    shared = disguise(Modify(Ticket, owner=[BY_EMAIL, "assigned_to"], set={"text": ""}))
+    with registering(shared), carl.unlock() as unlocked:
+        theirs, own = [row for row in edna.export(unlocked)["rows"] if row["model"] == "counter.ticket"]
+    assert "bea@example.org" not in str(
+        (theirs["columns"].get("submitter_email"), own["columns"].get("submitter_email"))
+    )
+    assert [row["left_out"] for row in (theirs, own)] == [["submitter_email"], []]
+    assert own["columns"]["submitter_email"] == "carl@example.org"

@@ -10,7 +10,7 @@ of sight comes back by somebody else. Reads the application's tables and entries
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from edna.records.bag import Bag
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
 from edna.store import Entry
+from edna.value_owners import is_by_value
 
 #: What keeps back a row that comes back by itself when somebody else does.
 WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Reason.REFERENCE_MISSING})
@@ -146,7 +147,10 @@ class Others:
                 asked, values_along(table, rows, path, self.model, using=self.using), strict=True
             ):
                 found[position, path] = value
-        self._ask(standing, (value for there, value in found.values() if there))
+        by_value = [need for position in asked for need in needs[batch.model, keys[position]] if is_by_value(need.path)]
+        self._ask(
+            standing, (value for there, value in found.values() if there), also={need.reference for need in by_value}
+        )
         away = []
         for position in asked:
             key = batch.model, keys[position]
@@ -176,7 +180,7 @@ class Others:
         return any(
             need.public_key not in self.mine
             and (not common or not need.columns.isdisjoint(common))
-            and self._tells(model, need.path, by_any=by_any)
+            and (self._tells(model, need.path, by_any=by_any) or self._is_gone(standing, named, need))
             and not self._stands_for(standing, named, need)
             for need in needed
         )
@@ -184,6 +188,10 @@ class Others:
     def _stands_for(self, standing: Standing, named: Mapping[str, str | None], need: Need) -> bool:
         now = named.get(need.path, "")
         return standing.is_there(now) or self._is_mine(standing, now)
+
+    def _is_gone(self, standing: Standing, named: Mapping[str, str | None], need: Need) -> bool:
+        """Whether the account went whose value the row has. A foreign key would point at nothing, and hold the row."""
+        return is_by_value(need.path) and named.get(need.path, "") is None and need.reference in standing.nobody
 
     def _tells(self, model: str, path: str, *, by_any: bool) -> bool:
         """Whether somebody who leaves is missed at the end of this path, or only what it leads over. Of what was handed over, nobody
@@ -212,8 +220,8 @@ class Others:
         self._standing.named |= standing.named
         return standing
 
-    def _ask(self, standing: Standing, values: Iterable[Any]) -> None:
-        references = {reference_of(self.model, value) for value in values if value is not None}
+    def _ask(self, standing: Standing, values: Iterable[Any], *, also: Collection[str] = ()) -> None:
+        references = {reference_of(self.model, value) for value in values if value is not None}.union(also)
         if references:
             standing.entries, standing.nobody = people(references, model=self.model, using=self.using)
             self._standing.entries |= standing.entries
