@@ -11,9 +11,10 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
-from edna import coverage, histories, json_keys, personal, remedies, signals, trees
+from edna import coverage, histories, json_keys, personal, remedies
 from edna.checks.settings import principal_models
 from edna.checks.steps import is_table, name_of, written
+from edna.checks.trees import check_trees
 from edna.coverage import Relation, same_table
 from edna.naming import import_of_namesake, is_of_others, written_model, written_step
 from edna.remedies import Gap, is_of_principals
@@ -33,7 +34,7 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
         *_keeps(disguise),
         *_generic(disguise),
         *_admin_history(disguise),
-        *_trees(disguise),
+        *check_trees(disguise),
         *_copies(disguise),
     ]
 
@@ -200,49 +201,6 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         )
 
 
-def _trees(disguise: type[Disguise]) -> Iterator[CheckMessage]:
-    """Rows whose places a library writes into columns of others, which it does not do for a row that edna removes or moves."""
-    touched = dict.fromkeys(
-        step.model._meta.concrete_model or step.model
-        for step in disguise.steps()
-        if is_table(step.model) and (isinstance(step, Remove) or _moves(step))
-    )
-    for model in touched:
-        columns = ", ".join(trees.places(model))
-        if not columns or signals.before_commit.has_listeners(trees.table_of_places(model)):
-            continue
-        if trees.is_linked(model):
-            done = "Removes or moves rows"
-            unless = f"the {columns} of the rows that stay would be wrong"
-            hint = "Have the library compute them again"
-        else:
-            done = "Removes rows"
-            unless = f"only {columns} say what is below a row, so rows of others would be left below nothing"
-            hint = (
-                f"Decorrelate {written_model(model)} instead of removing it; if nothing of others is below, have the library "
-                "mend the tree"
-            )
-        yield Warning(
-            f"{done} of the tree {model._meta.label}, and no receiver of edna.signals.before_commit mends it: {unless}.",
-            hint=f"{hint}, in a receiver of edna.signals.before_commit with sender={written_model(trees.table_of_places(model))}.",
-            obj=name_of(disguise),
-            id="edna.W208",
-        )
-    for step in disguise.steps():
-        if not is_table(step.model) or not trees.places(step.model):
-            continue
-        table = trees.table_of_places(step.model)
-        if _sorts(step) and not signals.before_commit.has_listeners(table):
-            yield Warning(
-                f"{written(step)} changes by what the library sorts the tree {step.model._meta.label}, and no receiver of "
-                "edna.signals.before_commit sorts it again: a later insert goes to the wrong place, or fails.",
-                hint=f"Have the library sort it, in a receiver of edna.signals.before_commit with sender={written_model(table)}; or leave "
-                f"{' and '.join(trees.sorted_by(step.model))} as it is.",
-                obj=name_of(disguise),
-                id="edna.W208",
-            )
-
-
 def _copies(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     """Rows whose copies in a table of histories keep what the step takes away."""
     for step in disguise.steps():
@@ -278,18 +236,6 @@ def _done_to_copies(step: Transformation, copies: type[Model], there: list[Trans
         done = {name for each in there if isinstance(each, Modify) for name in each.set}
         return all(json_keys.holder(name, done) for name in names)
     return isinstance(step, Decorrelate) and any({*step.owners} <= {*each.owners} for each in there)
-
-
-def _moves(step: Transformation) -> bool:
-    """Whether it changes what a row of a tree is below of."""
-    columns = (coverage.column_of_object(step.model, name) for name in getattr(step, "set", ()))
-    targets = [column.related_model for column in columns if column is not None]
-    return any(isinstance(target, type) and same_table(target, step.model) for target in targets)
-
-
-def _sorts(step: Transformation) -> bool:
-    """Whether it changes by what the library sorts the rows of a tree."""
-    return isinstance(step, Modify) and not set(trees.sorted_by(step.model)).isdisjoint(step.set)
 
 
 def _writes_history(admin: Any, plain: type) -> bool:

@@ -1,4 +1,7 @@
-"""Checks of single steps of a disguise: does each owner path, condition and column exist and mean what it seems to."""
+"""Checks of single steps of a disguise: does each owner path, condition and column exist and mean what it seems to.
+
+A little long: each of these looks at one step alone, and they share how a step is written in a message.
+"""
 
 from __future__ import annotations
 

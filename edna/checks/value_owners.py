@@ -112,7 +112,7 @@ def check_pseudoprincipals(generator: type[Pseudoprincipal], model: type[Model])
     for name, comparing in compared.items():
         said = generator.values.get(name)
         placeholder: Placeholder = as_placeholder(said)
-        if placeholder.fixed and placeholder.make(model._meta.get_field(name), None) not in _MEANS_NOBODY:  # type: ignore[arg-type]
+        if placeholder.fixed and placeholder.make(model._meta.get_field(name), None) not in _MEANS_NOBODY:  # type: ignore[arg-type]  # a name of a column
             yield Error(
                 f"Gives every pseudoprincipal the same {name}, and {comparing} finds the owners of rows by it: rows that "
                 "have this value would be theirs.",

@@ -2,6 +2,7 @@
 
 Invariant: what is refused has changed nothing, but for chunks that were done before, and the error says which of the two it is. An
 error's words hold no values of rows. Knows targets, plans and transactions; what is done to rows is decided elsewhere.
+A little long: disguising and revealing refuse for the same reasons, and whole and chunks are the same choice for both.
 """
 
 from __future__ import annotations

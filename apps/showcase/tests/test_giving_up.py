@@ -125,7 +125,7 @@ def test_whoever_has_not_their_account_back_gives_up_nothing() -> None:
     now = datetime.datetime.now(datetime.UTC)
 
     def offered(*held: edna.Held) -> int:
-        entry = edna.Waiting("edna1:x", "websubmit.delete-account", now, {}, list(held), {})  # type: ignore[arg-type]
+        entry = edna.Waiting("edna1:x", "websubmit.delete-account", now, {}, list(held), {})  # type: ignore[arg-type]  # no receipt is read
         found: int = WAYS_BACK.offer([entry])["can_give_up"]
         return found
 

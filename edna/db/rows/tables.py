@@ -42,7 +42,7 @@ class Table:
 
     def field(self, name: str) -> Field[Any, Any]:
         """The column, also of a single key in it."""
-        column: Field[Any, Any] = self.model._meta.get_field(json_keys.column(name))  # type: ignore[assignment]
+        column: Field[Any, Any] = self.model._meta.get_field(json_keys.column(name))  # type: ignore[assignment]  # no relation
         return column
 
     def unknown(self, names: Iterable[str]) -> list[str]:

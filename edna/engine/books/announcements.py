@@ -119,7 +119,7 @@ def parents(table: Table) -> list[str]:
 
 
 def _target(table: Table, name: str) -> Field[Any, Any]:
-    return table.field(name).target_field  # type: ignore[attr-defined,no-any-return]
+    return table.field(name).target_field  # type: ignore[attr-defined,no-any-return]  # of a foreign key
 
 
 def _heard(signal: Announcement, model: type[Model]) -> bool:
