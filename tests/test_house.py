@@ -87,6 +87,14 @@ def test_every_package_of_the_library_has_an_init() -> None:
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
+def test_a_room_has_at_most_twelve_modules() -> None:
+    """`edna` itself is the house: applications import what lies in it by name. Migrations pile up as they must."""
+    rooms = {path.parent for path in (ROOT / "edna").rglob("*/__init__.py")}
+    modules = {room: [path for path in room.glob("*.py") if path.stem != "__init__"] for room in rooms}
+    modules = {room: files for room, files in modules.items() if room != ROOT / "edna" and room.name != "migrations"}
+    assert {str(room): len(files) for room, files in modules.items() if len(files) > 12} == {}
+
+
 @pytest.mark.slow
 def test_installed_alone_it_pulls_in_little_and_works(wheel: Path, tmp_path: Path) -> None:
     """What `pip install django-edna` gives a stranger: Django, PyNaCl, one serialiser, and tables that migrate."""

@@ -18,7 +18,7 @@ import edna
 from apps.websubmit.models import User
 from edna import keypool, store
 from edna.crypto.keys import SecretKey, generate_key_pairs
-from edna.engine.revealing import recreate
+from edna.engine.surroundings import recreate
 from edna.errors import PrincipalAlreadyRegistered
 from edna.keypool import THREAD, KeyPool, PoolStatistics
 from edna.testing import application_dump

@@ -25,8 +25,9 @@ from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.erasing.erasure import Counting, Erasure
 from edna.engine.files.pointers import pointers_in
 from edna.engine.pseudoprincipals.orphans import recognisable
-from edna.engine.revealing import files, finish
+from edna.engine.revealing import finish
 from edna.engine.revealing.progress import Adopted, LetGo, Reveal
+from edna.engine.surroundings import files
 from edna.errors import ErasureRefused, ReceiptsIncomplete, ReceiptUnknown
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt, seal_locator

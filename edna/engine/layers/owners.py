@@ -1,6 +1,6 @@
 """What opened records say of those who own their rows, too: whose else a row was, and that somebody else's disguise lies over it.
 
-Knows opened records alone; who of them is there, `engine.revealing.owners` finds out.
+Knows opened records alone; who of them is there, `engine.surroundings.owners` finds out.
 """
 
 from __future__ import annotations

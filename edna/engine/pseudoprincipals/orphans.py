@@ -3,7 +3,8 @@
 One is an orphan if no row of any table refers to it, no relation and no generic key, and its list of locators is empty. Then no
 bag is sealed to it, no row that others own too waits for it, and no record of anybody else mentions it (docs/threat-model.md, 12).
 What may still name it are its own person's bags, those that were sealed with their key at hand: a reveal makes it again where
-it is named (`engine.revealing.recreate`). Invariant: whoever is about to refer to it, or to list something for it, is waited for and seen.
+it is named (`engine.surroundings.recreate`). Invariant: whoever is about to refer to it, or to list something for it, is waited for and
+seen.
 """
 
 from __future__ import annotations

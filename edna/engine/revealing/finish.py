@@ -26,9 +26,10 @@ from edna.engine.books import announcements, beside, measurements, sessions
 from edna.engine.books.expiry_dates import entry_bucket, today
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.new_keys import Given, without_keys
-from edna.engine.revealing import blobs, files
+from edna.engine.revealing import blobs
 from edna.engine.revealing.progress import Progress, Reveal
-from edna.engine.revealing.recreate import add_voiceless, is_voiceless
+from edna.engine.surroundings import files
+from edna.engine.surroundings.recreate import add_voiceless, is_voiceless
 from edna.errors import SpecError
 from edna.records.diff import TRIED, Blobs, Changed, Files, Listed, Removed, RowBatch, Shares
 from edna.records.ledgernote import what

@@ -27,9 +27,9 @@ from edna.engine.layers.folding import Folding
 from edna.engine.layers.new_keys import Given
 from edna.engine.layers.returning import Altered, Overrides
 from edna.engine.planning.terms import Terms
-from edna.engine.revealing.current_rows import Standing
-from edna.engine.revealing.files import Incoming
-from edna.engine.revealing.owners import Others
+from edna.engine.surroundings.current_rows import Standing
+from edna.engine.surroundings.files import Incoming
+from edna.engine.surroundings.owners import Others
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry

@@ -20,10 +20,11 @@ from edna.engine.bags.chain import Chunk
 from edna.engine.files.pointers import pointers_in
 from edna.engine.files.stored_files import may_exist
 from edna.engine.graph.outcome import Outcome, named
-from edna.engine.revealing import blobs, finish, recreate
+from edna.engine.revealing import blobs, finish
 from edna.engine.revealing import reveal as revealing
-from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.progress import Reveal
+from edna.engine.surroundings import recreate
+from edna.engine.surroundings.current_rows import Standing
 from edna.records.diff import Changed, Removed, RowBatch
 from edna.records.locator import Receipt
 

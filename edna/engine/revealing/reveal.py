@@ -27,18 +27,17 @@ from edna.engine.layers.folding import Folding
 from edna.engine.layers.returning import Overrides
 from edna.engine.planning import terms
 from edna.engine.revealing import (
-    files,
     finish,
     incoming_references,
     insert,
     progress,
-    recreate,
     release,
     together,
     undo,
 )
 from edna.engine.revealing.constraints import require_columns
 from edna.engine.revealing.progress import Reveal
+from edna.engine.surroundings import files, recreate
 from edna.errors import BagMissing
 from edna.records.diff import Blobs, Changed, Removed, RowBatch, Shares
 from edna.records.locator import Locator, Receipt

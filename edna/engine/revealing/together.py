@@ -1,7 +1,7 @@
 """The steps of a reveal about rows that others own, too: who is away keeps them back, and whoever comes back last brings them back.
 
 Invariant (nothing lost): what waits lies in a shared bag to which the revealed one leads, and which the others have in their lists.
-Knows opened records and one reveal's progress (`revealing.owners` knows who is there).
+Knows opened records and one reveal's progress (`surroundings.owners` knows who is there).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from edna.engine.layers import mentions
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
-from edna.engine.revealing.current_rows import Standing
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
+from edna.engine.surroundings.current_rows import Standing
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
 

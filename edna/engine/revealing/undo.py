@@ -25,8 +25,8 @@ from edna.engine.revealing.constraints import (
     with_references,
     write_back,
 )
-from edna.engine.revealing.current_rows import changes, left_standing, same_values
 from edna.engine.revealing.progress import Progress, hold
+from edna.engine.surroundings.current_rows import changes, left_standing, same_values
 from edna.records.diff import Changed, Modified
 
 

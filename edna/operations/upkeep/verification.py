@@ -24,7 +24,7 @@ from edna.engine.files import file_tasks
 from edna.engine.forwarding import replay_log
 from edna.engine.graph.references import without_row
 from edna.engine.pseudoprincipals import orphans
-from edna.engine.revealing.files import contents_of
+from edna.engine.surroundings.files import contents_of
 from edna.errors import BagError, EntryForged, KeyMalformed, WrongKey
 from edna.operations import audit, jobs
 from edna.operations.retention import expiry
