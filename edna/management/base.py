@@ -93,6 +93,18 @@ class EdnaCommand(BaseCommand):
     def print_json(self, document: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(document, indent=2, cls=_Encoder))
 
+    def ask_for(self, word: str, question: str) -> None:
+        """
+        Raises:
+            CommandError: something else was typed.
+        """
+        self.stderr.write(f"{question} Type {word}: ", str, ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() != word.lower():
+            raise CommandError(
+                "Not confirmed; nothing was changed. (--yes goes on without asking.)", returncode=REFUSED
+            )
+
     def show_progress(self, done: int, total: int, *, note: str = "") -> None:
         """One line that fills up on a terminal; otherwise a line for each batch. ``note`` is how fast it goes, and such."""
         words = f"{done} of {total}" + (f", {note}" if note else "")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import OperationalError, transaction
 
 import edna
@@ -33,6 +38,7 @@ from tests.lobsters.models import User as Member
 from tests.lobsters.specs import ANON, CLEAR_MESSAGES, CLEAR_OUTBOX, DECAY, GDPR, REDACT_COMMENTS
 from tests.support import (
     ANONYMISE_ALL,
+    DELETE,
     PASSWORD,
     Student,
     cut_into_chunks,
@@ -117,6 +123,35 @@ def test_a_plan_of_an_erasure_changes_nothing(bea: Student) -> None:
     receipt = bea.disguise()
     with nothing_changes(), bea.unlock() as unlocked:
         assert edna.plan_erasure(receipt, unlocked).forgets
+
+
+# From the command line
+
+
+def test_the_command_shows_what_it_destroys_and_asks_for_the_name(
+    bea: Student, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing happens without the name of the disguise; then there is nothing to come back to."""
+    (tmp_path / "key").write_text(bea.secret_key.expose_text())
+    typed = ["edna_erase", str(bea.disguise()), "--secret-key-file", str(tmp_path / "key")]
+    with nothing_changes():
+        monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+        with pytest.raises(CommandError, match="Not confirmed"):
+            call_command(*typed)
+        assert "websubmit.answer  4" in capsys.readouterr().err
+        with pytest.raises(CommandError, match="add --yes"):
+            call_command("edna_erase", typed[1], "--recovery-code-stdin")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{DELETE}\n"))
+    call_command(*typed, "--json")
+    assert json.loads(capsys.readouterr().out) == {
+        "disguise": DELETE,
+        "rows": {"websubmit.answer": 4, "websubmit.user": 1},
+        "pseudoprincipals": 0,
+        "files": 0,
+        "forgets": True,
+    }
+    with pytest.raises(CommandError, match="key"):
+        call_command(*typed, "--yes")
 
 
 # Beside other disguises

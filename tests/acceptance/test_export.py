@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 import edna
 from edna.errors import PrincipalError
@@ -99,3 +102,19 @@ def test_who_has_left_takes_everything_along_and_nothing_of_who_has_their_number
 def test_it_takes_an_open_key(community: Community) -> None:
     with pytest.raises(PrincipalError, match=r"edna\.unlock"):
         edna.export(community.ann)  # type: ignore[arg-type]
+
+
+def test_the_command_writes_a_private_file(community: Community, tmp_path: Path) -> None:
+    """What the door hands out, in the clear: so for its owner alone to read, and never over another file."""
+    ann = community.ann
+    ann.disguise(GDPR)
+    path, key = tmp_path / "ann.json", tmp_path / "ann.key"
+    key.write_text(ann.secret_key.expose_text())
+    typed = ["edna_export_person", "--output", str(path), "--secret-key-file", str(key)]
+
+    call_command(*typed)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["rows"] == exported(ann)["rows"]
+    with pytest.raises(CommandError, match="exists already"):
+        call_command(*typed)

@@ -52,6 +52,8 @@ COMMANDS = (
     "edna_jobs",
     "edna_keys",
     "edna_reveal",
+    "edna_erase",
+    "edna_export_person",
     "edna_register",
     "edna_export",
     "edna_import",

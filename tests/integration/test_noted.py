@@ -74,10 +74,14 @@ ACTS: dict[str, list[tuple[Callable[[Desk], list[Any]], str]]] = {
         (lambda desk: [ANONYMISE_ALL, "--all", "--yes"], "disguise"),
         (lambda desk: [ANONYMISE_ALL, "--all", "--yes", "--job"], "start"),
     ],
+    "edna_erase": [(lambda desk: [*desk.receipt_and_key(), "--yes"], "erase")],
     "edna_expire": [(lambda desk: desk.expired(), "expire")],
     "edna_export": [(lambda desk: [desk.file("tables")], "export")],
     "edna_export_sealed": [
         (lambda desk: ["--output", desk.file("sealed"), *desk.receipt_and_key()[1:]], "export sealed"),
+    ],
+    "edna_export_person": [
+        (lambda desk: ["--output", desk.file("own"), *desk.receipt_and_key()[1:]], "export person"),
     ],
     "edna_hold": [
         (lambda desk: ["place", "2027-03-01", "--reason", "case 12/26"], "place hold"),

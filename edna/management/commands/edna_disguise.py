@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -100,16 +99,10 @@ class Command(EdnaCommand):
             return
         plan, principal = make_plan(options)
         self.say(f"{describe(plan, principal)}{staff_left_out(options)}\n")
-        word = options["name"] if options["no_way_back"] else "yes"
-        asked = (
-            f"For good, and nobody can bring it back. Go on? Type {word}: "
-            if options["no_way_back"]
-            else "Go on? Type yes: "
-        )
-        self.stderr.write(asked, str, ending="")
-        self.stderr.flush()
-        if sys.stdin.readline().strip().lower() != word.lower():
-            raise CommandError("Not confirmed; nothing was changed. (--yes goes on without asking.)")
+        if options["no_way_back"]:
+            self.ask_for(options["name"], "For good, and nobody can bring it back. Go on?")
+        else:
+            self.ask_for("yes", "Go on?")
 
     def _one(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
         principal = find_principal(registry.principal_model_for(registry.get(name)), options["principal"])
