@@ -14,10 +14,10 @@ from typing import Final
 
 from django.contrib.auth.models import Group, Permission
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import ForeignKey, Model
+from django.db.models import PROTECT, ForeignKey, Model
 
 from edna import coverage, registry
-from edna.coverage import Relation, in_key, same_table, tables_of_object
+from edna.coverage import Relation, Way, in_key, same_table, tables_of_object
 from edna.errors import SpecError
 from edna.spec import NOTHING, Decorrelate, Disguise, Keep, Modify, Remove, Transformation
 
@@ -80,18 +80,48 @@ def following(disguise: type[Disguise], relation: Relation, *, principals: Model
     """The steps that take along what refers to removed rows by this relation, one for each removal that lacks one."""
     steps: list[Step] = []
     for remove in coverage.uncovered_removals(disguise, relation):
-        way = (coverage.ways_along(relation, remove) or [coverage.way_by(relation.field.name, remove)])[0]
-        owner = _owner(sorted(way.owners))
-        if not is_of_principals(relation.model, principals) and not _comes_back(relation, remove):
-            returning = NOTHING if grants(relation.model, principals) else None
-            steps.append(Remove(relation.model, owner, where=way.where, returning=returning))
-        elif relation.field.null and not in_key(relation.field):
-            steps.append(Modify(relation.model, owner, set={relation.field.name: None}, where=way.where))
+        going, emptying = _removing(relation, remove, principals), _emptying(relation, remove)
+        # What a removed row's own rows are protected by is others' more often than not: it can do without.
+        if emptying is not None and remove.owners and relation.on_delete is PROTECT:
+            steps.append(emptying)
+        elif going is not None or emptying is not None:
+            steps += [each for each in (going, emptying) if each is not None][:1]
         elif not remove.owners:
             steps.append(Decorrelate(relation.model, relation.field.name))
         elif not relation.is_enforced:
             steps.append(Keep(relation.model, relation.field.name))
     return merged(steps)
+
+
+def instead(gap: Gap, *, principals: Models) -> list[Step]:
+    """The other way to mend what hangs on removed rows: where its steps empty the reference, rows go, and the other way round."""
+    steps: list[Step] = []
+    for remove in [each for each in gap.removes if each.owners]:
+        going, emptying = _removing(gap.relation, remove, principals), _emptying(gap.relation, remove)
+        if going is not None and emptying is not None:
+            steps.append(going if any(isinstance(step, Modify) for step in gap.steps) else emptying)
+    return merged(steps)
+
+
+def _removing(relation: Relation, remove: Remove, principals: Models) -> Remove | None:
+    """None where they are people, or where no path says whose they are."""
+    if is_of_principals(relation.model, principals) or _comes_back(relation, remove):
+        return None
+    way = _way(relation, remove)
+    returning = NOTHING if grants(relation.model, principals) else None
+    return Remove(relation.model, _owner(sorted(way.owners)), where=way.where, returning=returning)
+
+
+def _emptying(relation: Relation, remove: Remove) -> Modify | None:
+    """None where the reference must not be empty."""
+    if not relation.field.null or in_key(relation.field):
+        return None
+    way = _way(relation, remove)
+    return Modify(relation.model, _owner(sorted(way.owners)), set={relation.field.name: None}, where=way.where)
+
+
+def _way(relation: Relation, remove: Remove) -> Way:
+    return (coverage.ways_along(relation, remove) or [coverage.way_by(relation.field.name, remove)])[0]
 
 
 def merged(steps: Iterable[Step]) -> list[Step]:

@@ -279,10 +279,13 @@ def _cover(gap: Gap, *, otherwise: str) -> str:
     if not _nested(gap):
         if len(gap.steps[0].owners if isinstance(gap.steps[0], Remove) else ()) > 1:
             text += " instead of a step for each, so that a row stays until the last of its owners goes,"
-        others: list[Transformation] = [Decorrelate(relation.model, relation.field.name)]
+        direct: list[Transformation] = [Decorrelate(relation.model, relation.field.name)]
         if relation.field.null and not coverage.in_key(relation.field):
-            others.append(Modify(relation.model, relation.field.name, set={relation.field.name: None}))
-        text += "".join(f" or {other}" for other in map(written_step, others) if other not in steps)
+            direct.append(Modify(relation.model, relation.field.name, set={relation.field.name: None}))
+        text += "".join(f" or {other}" for other in map(written_step, direct) if other not in steps)
+    elif others := list(map(written_step, remedies.instead(gap, principals=principal_models()))):
+        stay = any(isinstance(step, Remove) for step in gap.steps)
+        text += f", or, if the rows are to {'stay' if stay else 'go'}, {' and '.join(others)}"
     if any(isinstance(step, Modify) for step in gap.steps) and coverage.same_table(relation.model, relation.target):
         text += f" (what is below a removed row moves to the top), or Decorrelate {written_model(relation.model)} instead of removing it"
     return _with_imports(f"{text}{otherwise}.", relation)

@@ -118,6 +118,29 @@ def test_checks_list_all_levels_and_say_what_works(installed: Any, settings: Any
     assert 'Keep(ActivityLog, "patron")' in str(found["draft_app.ActivityLog.patron"].hint)
 
 
+def test_rows_that_can_do_without_what_is_removed_may_stay(installed: Any) -> None:
+    """They may be other people's: where their model protects what they refer to, emptying comes first."""
+    (patron,) = installed("tests.unit.draft_app", "Patron")
+    edna.register(removing(patron, Remove(library.Shelf, "patron")))
+    hints = [str(each.hint) for each in run_checks(tags=["edna"]) if "draft_app.Novel.shelf" in each.msg]
+    assert hints[0].startswith(
+        'Add Modify(Novel, owner="shelf__patron", set={"shelf": None}), or, if the rows are to go, Remove(Novel, owner="shelf__patron")'
+    )
+    emptied = Modify(library.Novel, "shelf__patron", set={"shelf": None})
+    mended = removing(patron, Remove(library.Shelf, "patron"), emptied)
+    assert "draft_app.Novel.shelf" not in {relation.label for relation in coverage.uncovered_relations(mended)}
+
+
+def test_rows_that_go_along_by_their_model_can_be_emptied_instead(installed: Any) -> None:
+    (patron,) = installed("tests.unit.draft_app", "Patron")
+    edna.register(removing(patron, Remove(library.Novel, "shelf__patron"), Remove(library.Shelf, "patron")))
+    hints = [str(each.hint) for each in run_checks(tags=["edna"]) if "draft_app.Blurb.novel" in each.msg]
+    assert hints[0].startswith(
+        'Add Remove(Blurb, owner="novel__shelf__patron"), or, if the rows are to stay, '
+        'Modify(Blurb, owner="novel__shelf__patron", set={"novel": None})'
+    )
+
+
 def test_models_of_others_cannot_be_changed(installed: Any) -> None:
     """Whoever has not written a model cannot give its field another `on_delete`."""
     user = get_user_model()

@@ -189,6 +189,16 @@ class Copy(Table):
     shelf = models.ForeignKey(Shelf, models.PROTECT)
 
 
+class Novel(Table):
+    """Others' as well; it can do without its shelf, and none may go while something stands there."""
+
+    shelf = models.ForeignKey(Shelf, models.PROTECT, null=True)
+
+
+class Blurb(Table):
+    novel = models.ForeignKey(Novel, models.CASCADE, null=True)
+
+
 class Swap(Table):
     giver = models.ForeignKey(Patron, models.CASCADE, related_name="+")
     taker = models.ForeignKey(Patron, models.CASCADE, related_name="+")
