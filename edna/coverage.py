@@ -293,8 +293,10 @@ def empties(step: Transformation, relation: Relation) -> bool:
 
 def takes_all(step: Transformation, way: Way) -> bool:
     """Whether a step means every row that refers to a removed one in this way. What is emptied may be so for more owners."""
-    owners = frozenset(step.owners)
-    meant = owners >= way.owners if isinstance(step, Modify) else owners == way.owners
+    owners, needed = (
+        {value_owners.spelled_out(each, step.model) for each in those} for those in (step.owners, way.owners)
+    )
+    meant = owners >= needed if isinstance(step, Modify) else owners == needed
     return meant and conditions.leaves_nothing_out(step.where, of=way.where)
 
 
@@ -330,7 +332,7 @@ class Way:
 
 def way_by(path: str, remove: Remove) -> Way:
     """Of rows that refer by ``path`` to rows that ``remove`` takes."""
-    owners = frozenset(f"{path}__{owner}" for owner in remove.owners) or frozenset({path})
+    owners = frozenset(value_owners.along(path, owner, remove.model) for owner in remove.owners) or frozenset({path})
     return Way(owners, conditions.along(remove.where, path))
 
 

@@ -215,6 +215,22 @@ class Keep:
     field: str
     why: str = ""
 
+    def __init__(self, model: type[Model], *fields: str, field: str | None = None, why: str = "") -> None:
+        """
+        Raises:
+            SpecError: it is not one field.
+        """
+        names = [*fields, *([field] if field is not None else [])]
+        if len(names) != 1:
+            steps = " and ".join(f'Keep({getattr(model, "__name__", model)}, "{name}", ...)' for name in names)
+            raise SpecError(
+                f"edna.Keep is about one field, and {len(names)} are given; why is given by name. Write "
+                + (f"a step for each: {steps}." if names else 'Keep(Model, "field", why="...").')
+            )
+        object.__setattr__(self, "model", model)
+        object.__setattr__(self, "field", names[0])
+        object.__setattr__(self, "why", why)
+
 
 Transformation = Remove | Modify | Decorrelate
 TRANSFORMATIONS: Final = (Remove, Modify, Decorrelate)

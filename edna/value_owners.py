@@ -11,12 +11,13 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import CharField, Field, ForeignKey, ForeignObjectRel, Model, TextField
+from django.db.models import CharField, Field, ForeignKey, ForeignObjectRel, JSONField, Model, TextField
 
 from edna.errors import SpecError
 
@@ -92,13 +93,49 @@ def about(principal: type[Model], *, by: str | tuple[str, str] = "") -> str:
 
     ``by`` names the `GenericForeignKey`, if the model has several, or the two columns: ``("content_type", "object_pk")``. It may be a
     path to another row.
+
+    Raises:
+        SpecError: it does not say which columns.
     """
     names = [by] if isinstance(by, str) else list(by)
+    if by and not all(re.fullmatch(r"\w*[^\W_]", name) for name in names):
+        raise SpecError(
+            f"edna.about takes a generic key, or the two columns of one: by={by!r} is neither. Of another row: "
+            'by="ticket__content_object", or by=("ticket__content_type", "ticket__object_id").'
+        )
     paths = {name.rpartition("__")[0] for name in names}
     if len(paths) > 1:
         raise SpecError(f"edna.about: {', '.join(names)} are columns of different rows; name those of one.")
     last = tuple(name.rpartition("__")[2] for name in names if name)
     return _ending(paths.pop(), About(principal._meta.label_lower, last))
+
+
+def along(path: str, owner: str, model: type[Model]) -> str:
+    """The owner of rows that refer by ``path`` to rows of ``model``, whose owner this is. What `about` leaves to the model is said: from
+    afar, nobody sees which columns there are."""
+    if is_by_value(owner):
+        before, match = parsed(owner)
+        if isinstance(match, About) and not match.by:
+            with suppress(SpecError, FieldDoesNotExist):
+                owner = _ending(before, replace(match, by=_named_by(holder(model, owner))))
+    return f"{path}__{owner}"
+
+
+def spelled_out(owner: str, model: type[Model]) -> str:
+    """The same text for the same columns of ``model``, however `about` names them."""
+    if is_by_value(owner):
+        path, match = parsed(owner)
+        if isinstance(match, About):
+            with suppress(SpecError, FieldDoesNotExist):
+                return _ending(path, replace(match, by=generic_columns(holder(model, owner), match)))
+    return owner
+
+
+def _named_by(model: type[Model]) -> tuple[str, ...]:
+    """What `about` has to name where it is not the row itself that has it: the key, or the columns of one that has no name."""
+    columns = generic_columns(model, About(""))
+    keys = [key.name for key in _generic_keys(model).values()]
+    return (keys[0],) if keys else columns
 
 
 def _ending(path: str, match: ByValue | About) -> str:
@@ -202,13 +239,18 @@ def holder(model: type[Model], owner: str) -> type[Model]:
     """
     path, _ = parsed(owner)
     for name in path.split("__") if path else ():
-        related = model._meta.get_field(name).related_model
+        field = model._meta.get_field(name)
+        related = field.related_model
         if not isinstance(related, type):
-            raise SpecError(
-                f"{model._meta.label}.{name} is no foreign key, so it leads nowhere; a key of a document cannot be compared."
-            )
+            raise SpecError(f"{model._meta.label}.{name} {_why_nothing_is_there(field)}")
         model = related
     return model
+
+
+def _why_nothing_is_there(field: object) -> str:
+    if isinstance(field, JSONField):
+        return "is a JSON document, and what stands in one cannot be compared: owners by value are columns"
+    return "is no foreign key, so the path ends there"
 
 
 def columns_of(model: type[Model], owner: str) -> tuple[Field[Any, Any], ...]:
@@ -248,10 +290,7 @@ def generic_columns(model: type[Model], match: About) -> tuple[str, str]:
     """
     if len(match.by) == 2:
         return match.by[0], match.by[1]
-    # Not above: a specification may be imported before there are any models.
-    from django.contrib.contenttypes.fields import GenericForeignKey
-
-    keys = {key.name: key for key in model._meta.private_fields if isinstance(key, GenericForeignKey)}
+    keys = _generic_keys(model)
     names = {field.name for field in model._meta.concrete_fields}
     if match.by and match.by[0] in keys:
         key = keys[match.by[0]]
@@ -263,12 +302,21 @@ def generic_columns(model: type[Model], match: About) -> tuple[str, str]:
         raise SpecError(
             f"{model._meta.label} has {len(keys)} generic keys: say which, by={' or '.join(map(json.dumps, sorted(keys)))}."
         )
-    else:
+    elif not match.by:
         raise SpecError(
-            f"{model._meta.label} has no generic key {match.by[0] if match.by else ''!r}. Of its two columns: "
-            'by=("content_type", "object_id").'
+            f"{model._meta.label} has no generic key, and no columns content_type and object_id; so its rows do not say what they are "
+            "about, unless two columns of other names do."
         )
+    else:
+        raise SpecError(f"{model._meta.label} has no generic key {match.by[0]!r}; it has {', '.join(keys) or 'none'}.")
     return key.ct_field, key.fk_field
+
+
+def _generic_keys(model: type[Model]) -> dict[str, Any]:
+    # Not above: a specification may be imported before there are any models.
+    from django.contrib.contenttypes.fields import GenericForeignKey
+
+    return {key.name: key for key in model._meta.private_fields if isinstance(key, GenericForeignKey)}
 
 
 def kinds_of(model: type[Model]) -> Iterator[type[Model]]:

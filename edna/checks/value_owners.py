@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db import connections, router
-from django.db.models import Field, ForeignKey, Model, UniqueConstraint
+from django.db.models import Field, ForeignKey, JSONField, Model, UniqueConstraint
 from django.db.models.functions import Lower
 
 from edna import registry
@@ -41,7 +41,16 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
     if not isinstance(match, ByValue):
         return
     for column, their in zip(columns, theirs, strict=True):
-        if _kind(column) != _kind(their.column):
+        documents = [each for each in (column, their.column) if isinstance(each, JSONField)]
+        if documents:
+            yield Error(
+                f"{what} compares {column.model._meta.label}.{column.name} with {their.column.model._meta.label}.{their.column.name}, and "
+                f"{documents[0].name} is a JSON document: what stands in one is not compared.",
+                hint="Keep the value in a column of its own, beside the document, and compare that.",
+                obj=obj,
+                id="edna.E130",
+            )
+        elif _kind(column) != _kind(their.column):
             yield Error(
                 f"{what} compares {column.model._meta.label}.{column.name} with {their.column.model._meta.label}."
                 f"{their.column.name}, which is of another type: databases refuse that, or take different values for the same.",

@@ -15,7 +15,7 @@ from edna import Decorrelate, Disguise, Modify, Remove, value_owners
 from edna.errors import SpecError
 from edna.spec import model_field
 from tests.installed import forget_relations, registered, registering
-from tests.integration.counter.models import Customer, Entry, Remark, Ticket, Visit
+from tests.integration.counter.models import Customer, Entry, EntryNote, Remark, Ticket, Visit
 from tests.integration.counter.specs import BY_EMAIL
 
 COUNTER = "tests.integration.counter"
@@ -109,6 +109,34 @@ def test_checks_have_nothing_to_say_of_what_the_counter_does() -> None:
         said = [each for each in run_checks(tags=["edna"]) if "counter" in str(each.obj)]
     # Each of two steps on remarks takes them with whom it names: that is told, and meant.
     assert [each for each in said if each.id != "edna.W126"] == []
+
+
+def test_hints_name_the_columns_of_what_rows_are_about() -> None:
+    """Of another table: the one that has no such columns of its own."""
+    hints = found(Remove(Entry, owner=edna.about(Customer)))["edna.E201"]
+    assert 'Remove(EntryNote, owner=edna.about(Customer, by=("entry__content_type", "entry__object_id")))' in hints
+    step = Remove(EntryNote, owner=edna.about(Customer, by=("entry__content_type", "entry__object_id")))
+    assert "edna.E201" not in found(Remove(Entry, owner=edna.about(Customer)), step)
+    with pytest.raises(SpecError, match="neither"):
+        edna.about(Customer, by="entry__")
+
+
+def test_an_owner_that_is_none_is_told_once() -> None:
+    """No hint repeats it one table further."""
+    assert "edna.E201" not in found(Remove(Ticket, owner=edna.about(Customer)))
+    with registering(disguise(Remove(Ticket, owner=edna.about(Customer)))):
+        (said,) = [
+            each.msg for each in run_checks(tags=["edna"]) if each.id == "edna.E106" and "Sample" in str(each.obj)
+        ]
+    assert "counter.Ticket has no generic key, and no columns content_type and object_id" in said
+
+
+@pytest.mark.parametrize(("column", "check_id"), [("slots__name", "edna.E106"), ("slots", "edna.E130")])
+def test_what_stands_in_a_document_is_not_compared(column: str, check_id: str) -> None:
+    owner = edna.by_value(column, "nickname", principal=Customer)
+    with registering(disguise(Modify(EntryNote, owner=owner, set={"text": ""}))):
+        (said,) = [each.msg for each in run_checks(tags=["edna"]) if each.id == check_id and "Sample" in str(each.obj)]
+    assert "is a JSON document" in said
 
 
 def test_hints_write_owners_as_code() -> None:

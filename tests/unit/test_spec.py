@@ -234,3 +234,10 @@ def test_the_words_of_a_specification_need_no_settings_and_no_models() -> None:
     code = "import edna; edna.Disguise, edna.ALL_LEFT, edna.by_value, edna.about, edna.placeholders"
     without = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     assert subprocess.run([sys.executable, "-c", code], env=without, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("names", [(), ("author", "text")])
+def test_keep_is_about_one_field(names: tuple[str, ...]) -> None:
+    """And says so: a second name would be taken for the reason."""
+    with pytest.raises(SpecError, match="about one field"):
+        Keep(Answer, *names, why="It stays.")

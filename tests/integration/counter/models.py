@@ -67,6 +67,14 @@ class Entry(Table):
     text = models.TextField(default="")
 
 
+class EntryNote(Table):
+    """Says of an entry what it is about, and of itself who was there, in a document."""
+
+    entry = models.ForeignKey(Entry, models.CASCADE)
+    slots = models.JSONField(default=dict)
+    text = models.TextField(default="")
+
+
 class Remark(Table):
     """About two things."""
 
@@ -79,5 +87,5 @@ class Remark(Table):
 
 
 #: In an order in which the tables can be made.
-MODELS: tuple[ModelBase, ...] = (Customer, Address, Ticket, Answer, Visit, Entry, Remark)
+MODELS: tuple[ModelBase, ...] = (Customer, Address, Ticket, Answer, Visit, Entry, EntryNote, Remark)
 PRINCIPALS = ("counter.customer",)

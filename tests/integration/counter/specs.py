@@ -5,7 +5,7 @@ from __future__ import annotations
 import edna
 from edna import Disguise, Keep, Modify, Remove, placeholders
 
-from .models import Address, Answer, Customer, Entry, Remark, Ticket, Visit
+from .models import Address, Answer, Customer, Entry, EntryNote, Remark, Ticket, Visit
 
 BY_EMAIL = edna.by_value("submitter_email", "email", principal=Customer)
 
@@ -28,6 +28,7 @@ class Leave(Disguise):
         Remove(Answer, owner=edna.by_value("ticket__submitter_email", "email", principal=Customer)),
         Remove(Visit, owner=edna.by_value("customer_number", "pk", principal=Customer)),
         Remove(Entry, owner=edna.about(Customer)),
+        Remove(EntryNote, owner=edna.about(Customer, by=("entry__content_type", "entry__object_id"))),
         Remove(Remark, owner=edna.about(Customer, by="subject")),
         Remove(Remark, owner=edna.about(Customer, by="context")),
         *(Keep(Remark, name, why="only about customers") for name in ("subject", "context")),
