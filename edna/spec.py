@@ -31,6 +31,8 @@ from django.db.models import (
     TimeField,
 )
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.functional import Promise
+from django.utils.text import capfirst
 
 from edna import json_keys
 from edna.errors import InvalidParameters, SpecError
@@ -284,7 +286,9 @@ def _instant(field: Field[Any, Any]) -> Any:
 
 
 class Disguise:
-    """One named disguise. Its docstring is its description, shown to users and operators.
+    """One named disguise. ``title`` and ``description`` are what people and operators read of it; without, its name and its docstring.
+
+    ``self_service`` says that people may apply it on the pages of `edna.pages`, each to themselves: True, or the values of its ``params``.
 
     ``applies_to`` says who may apply it: ``"self"`` (each user for themselves) or ``"staff"``.
     ``locators`` overrides ``EDNA["LOCATORS"]`` for this disguise. ``references`` says, per ``"app.Model.field"``, what a reveal
@@ -304,6 +308,9 @@ class Disguise:
     references: ClassVar[Mapping[str, str]] = {}
     accepts: ClassVar[Mapping[str, Collection[str]]] = {}
     asks_for_key: ClassVar[bool | None] = None
+    title: ClassVar[str | Promise] = ""
+    description: ClassVar[str | Promise] = ""
+    self_service: ClassVar[bool | Mapping[str, Any]] = False
 
     @classmethod
     def steps(cls) -> list[Transformation]:
@@ -325,8 +332,24 @@ class Disguise:
         return [step for step in cls.transformations if isinstance(step, Keep)]
 
     @classmethod
-    def description(cls) -> str:
-        return " ".join((cls.__doc__ or "").split())
+    def called(cls) -> str:
+        """Its title: "school.delete-account" without one is "Delete account"."""
+        return str(cls.title) or title_of(cls.name)
+
+    @classmethod
+    def described(cls) -> str:
+        return str(cls.description) or " ".join((cls.__doc__ or "").split())
+
+    @classmethod
+    def is_offered(cls) -> bool:
+        """Whether people may apply it by themselves, on pages that are not written for it."""
+        has_values = isinstance(cls.self_service, Mapping) or (cls.self_service is True and not cls.params)
+        return has_values and cls.applies_to == "self"
+
+
+def title_of(name: str) -> str:
+    """What people read of a disguise that has no title: of ``school.delete-account``, "Delete account"."""
+    return capfirst(re.sub(r"[_-]", " ", name.rpartition(".")[2]))
 
 
 def validated_name(name: Any) -> str:

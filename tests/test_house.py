@@ -30,6 +30,7 @@ EDGES = {
     "management",
     "metrics",
     "middleware",
+    "pages",
     "receivers",
     "reports",
     "scaffold",

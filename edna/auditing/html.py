@@ -21,7 +21,7 @@ def written(report: Report) -> str:
         "treatments": [
             {
                 "disguise": each.disguise,
-                "description": each.disguise.description(),
+                "description": each.disguise.described(),
                 "applied_by": WHO_APPLIES.get(each.disguise.applies_to, each.disguise.applies_to),
                 "params": [(name, kind.__name__) for name, kind in each.disguise.params.items()],
                 "removes_account": each.removes_account,

@@ -63,7 +63,7 @@ def _fact(title: str, name: str, facts: Mapping[str, str]) -> Field:
 
 
 def _purposes(treatments: list[Treatment]) -> str:
-    said = [f"{treatment.disguise.name}: {treatment.disguise.description()}" for treatment in treatments]
+    said = [f"{treatment.disguise.name}: {treatment.disguise.described()}" for treatment in treatments]
     return "\n".join(text.rstrip(" :") for text in said) or "No disguise is registered."
 
 

@@ -86,7 +86,7 @@ def _remaining(each: Remaining) -> dict[str, Any]:
 def _treatment(each: Treatment) -> dict[str, Any]:
     return {
         "name": each.disguise.name,
-        "description": each.disguise.description(),
+        "description": each.disguise.described(),
         "applied_by": WHO_APPLIES.get(each.disguise.applies_to, each.disguise.applies_to),
         "parameters": {name: kind.__name__ for name, kind in each.disguise.params.items()},
         "removes_account": each.removes_account,

@@ -111,7 +111,7 @@ def _columns(columns: list[Remaining]) -> Iterator[str]:
 def _treatment(treatment: Treatment) -> Iterator[str]:
     disguise = treatment.disguise
     yield from _title(disguise.name)
-    yield from _wrapped(disguise.description())
+    yield from _wrapped(disguise.described())
     params = ", ".join(f"{name} ({kind.__name__})" for name, kind in disguise.params.items())
     yield f"Applied by: {WHO_APPLIES.get(disguise.applies_to, disguise.applies_to)}." + (
         f" Parameters: {params}." if params else ""

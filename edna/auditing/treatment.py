@@ -246,7 +246,7 @@ def principals() -> list[type[Model]]:
 
 def names_by_hand() -> Mapping[str, str]:
     """Disguises that are code, with their descriptions: what they do, no specification tells."""
-    return {name: cls.description() for name, cls in sorted(registry.all_by_hand().items())}
+    return {name: cls.described() for name, cls in sorted(registry.all_by_hand().items())}
 
 
 def every_column(all_treatments: list[Treatment]) -> Iterator[tuple[type[Model], str, list[tuple[Treatment, Column]]]]:

@@ -27,8 +27,8 @@ from edna.checks.steps import check_step, is_table, name_of, params_in, refers_t
 from edna.checks.terms import check_returning
 from edna.checks.value_owners import check_pseudoprincipals, check_shared
 from edna.coverage import one_each
-from edna.errors import SpecError
-from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal
+from edna.errors import InvalidParameters, SpecError
+from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal, validated_params
 
 _APPLIES_TO: Final = ("self", "staff")
 _LOCATORS: Final = (None, "server", "client")
@@ -164,6 +164,13 @@ def _options(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=name_of(disguise),
                 id="edna.E115",
             )
+    if unfit := _self_service_problem(disguise):
+        yield Error(
+            f"self_service: {unfit}. The pages do not offer it to anybody.",
+            hint='Leave it out; or write applies_to = "self", and self_service = True, or the values of all params: {"days": 365}.',
+            obj=name_of(disguise),
+            id="edna.E127",
+        )
     for label, policy in dict(disguise.references).items():
         if problem := _reference_problem(label, policy):
             yield Error(
@@ -180,6 +187,22 @@ def _options(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=name_of(disguise),
                 id="edna.W322",
             )
+
+
+def _self_service_problem(disguise: type[Disguise]) -> str:
+    offered = disguise.self_service
+    if isinstance(offered, Mapping):
+        try:
+            validated_params(disguise, offered)
+        except InvalidParameters as error:
+            return f"its values are not those of its parameters ({error.args[0].rstrip('.')})"
+    elif not isinstance(offered, bool):
+        return f"it is {offered!r}"
+    elif offered and disguise.params:
+        return "it has parameters, and nothing says which values a person would apply it with"
+    if offered is not False and disguise.applies_to == "staff":
+        return "it is for the staff"
+    return ""
 
 
 def _one_each(label: str) -> bool:

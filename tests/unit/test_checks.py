@@ -341,6 +341,16 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Modify(Wallet, "person", {"note": "a"}), Modify(Wallet, "banker", {"note": "b"})),
         spec(Modify(Wallet, "person", {"note": "a"}, where=Q(banker=None)), Modify(Wallet, "banker", {"note": "b"})),
     ),
+    "offered with parameters that nobody gives": (
+        "E127",
+        spec(Remove(Letter, "sender", Q(pk=Param("letter"))), params={"letter": int}, self_service=True),
+        spec(Remove(Letter, "sender", Q(pk=Param("letter"))), params={"letter": int}, self_service={"letter": 1}),
+    ),
+    "offered, and for the staff": (
+        "E127",
+        spec(Modify(Wallet, "person", {"note": "a"}), self_service=True, applies_to="staff"),
+        spec(Modify(Wallet, "person", {"note": "a"}), self_service=True),
+    ),
     "when all have left, of one owner": (
         "E125",
         spec(Modify(Wallet, "person", {"note": "a"}, when=edna.ALL_LEFT)),

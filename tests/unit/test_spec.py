@@ -146,7 +146,7 @@ def test_a_text_that_does_not_read_is_refused(name: str, text: str) -> None:
 
 
 def test_a_disguise_says_what_it_does() -> None:
-    assert Sample.description() == "Does this and that."
+    assert Sample.described() == "Does this and that."
     assert [type(step) for step in Sample.steps()] == [Remove, Remove]
     assert [type(step) for step in Sample.kept()] == [Keep]
 

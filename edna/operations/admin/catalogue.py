@@ -129,7 +129,7 @@ def _entry(disguise: type[Disguise]) -> CatalogueEntry:
         pass  # a specification that does not hold together: the checks say what is wrong with it
     return CatalogueEntry(
         disguise.name,
-        disguise.description(),
+        disguise.described(),
         principal,
         disguise.applies_to,
         dict(disguise.params),

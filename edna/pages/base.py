@@ -1,0 +1,153 @@
+"""What all pages have in common: who may see them, what they leave behind, and how an error is told.
+
+Keeps: a page is kept by no cache and its fields are in no error report; every variable that a template asks for is there, because
+Django's log of what is missing prints all the others. Receipts and recovery codes are in the context as objects whose ``repr`` is redacted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ImproperlyConfigured
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import resolve_url
+from django.utils.decorators import method_decorator
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.generic import FormView
+from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
+
+from edna import api
+from edna.errors import EdnaError, TooBusy
+from edna.middleware import edna_page
+from edna.pages import words
+from edna.pages.forms import KeyForm
+from edna.visitors import is_principal
+
+
+class Page(TemplateResponseMixin, ContextMixin, View):
+    """A page. ``login_required = False`` lets in those who have no account any more, or have not logged in."""
+
+    title: ClassVar[str | Promise] = ""
+    login_required: ClassVar[bool] = True
+    #: Shown instead, where an error leaves nothing else to show.
+    refused_template_name: ClassVar[str] = "edna/refused.html"
+
+    @method_decorator([edna_page, sensitive_post_parameters(), sensitive_variables()])
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not hasattr(request, "edna"):
+            raise ImproperlyConfigured("edna's pages need edna.middleware.EdnaMiddleware in MIDDLEWARE.")
+        if request.user.is_authenticated:
+            if not is_principal(request.user):
+                raise Http404
+        elif self.login_required:
+            # By GET: what a form held is not sent again by a login.
+            return redirect_to_login(request.path)
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except EdnaError as error:
+            return self.refused(error)
+
+    def refused(self, error: EdnaError) -> HttpResponseBase:
+        """The page about an error that no form can say."""
+        context = self.get_context_data(title=gettext_lazy("This did not work"), problem=words.explain(error))
+        status = 429 if isinstance(error, TooBusy) else 409
+        return self.response_class(self.request, [self.refused_template_name], context, status=status)
+
+    def show(self, template_name: str, **context: Any) -> HttpResponseBase:
+        """Answer with another page: what has been done, say."""
+        return self.response_class(self.request, [template_name], self.get_context_data(**context))
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        nonce = _nonce(self.request)
+        return super().get_context_data(
+            **{
+                "title": self.title,
+                "problem": "",
+                "form": None,
+                "nonce": format_html(' nonce="{}"', nonce) if nonce else "",
+                "login_address": _login_address(),
+                "logged_in": self.request.user.is_authenticated,
+                **kwargs,
+            }
+        )
+
+
+class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it runs
+    """A page with a form. What `edna` refuses in `submitted` is told with it."""
+
+    #: On the button.
+    button: ClassVar[str | Promise] = ""
+    #: For what cannot be undone by a click.
+    is_grave: ClassVar[bool] = False
+
+    def form_valid(self, form: Any) -> Any:
+        try:
+            return self.submitted(form)
+        except EdnaError as error:
+            form.add_error(None, words.explain(error))
+            return self.form_invalid(form)
+
+    def submitted(self, form: Any) -> HttpResponseBase:
+        """Do it, and answer.
+
+        Raises:
+            EdnaError: shown with the form.
+        """
+        raise NotImplementedError
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            **{
+                "form": kwargs.get("form") or self.get_form(),
+                "button": self.button,
+                "is_grave": self.is_grave,
+                **kwargs,
+            }
+        )
+
+
+class KeyPage(FormPage):
+    """A page that asks for the key and does something with what it opens, in this one request."""
+
+    form_class: type[forms.Form] = KeyForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "user": self.request.user}
+
+    def submitted(self, form: Any) -> HttpResponseBase:
+        return self.opened(form, self.unlock(form))
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+        """Do it with the key, and answer.
+
+        Raises:
+            EdnaError: shown with the form.
+        """
+        raise NotImplementedError
+
+    def unlock(self, form: Any) -> api.Unlocked:
+        """
+        Raises:
+            EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
+        """
+        unlocked: api.Unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]
+        return unlocked
+
+
+def _login_address() -> str:
+    try:
+        return resolve_url(settings.LOGIN_URL)
+    except Exception:  # a name that this site has no page for
+        return ""
+
+
+def _nonce(request: HttpRequest) -> str:
+    """What a Content-Security-Policy with nonces lets styles and scripts through by: Django's own (6.0), or django-csp's."""
+    return str(getattr(request, "csp_nonce", "") or getattr(request, "_csp_nonce", "") or "")

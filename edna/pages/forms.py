@@ -1,0 +1,107 @@
+"""The forms of the pages. Passwords, codes and keys are never rendered back; what was wrong is said once.
+
+Knows of people only what they log in with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy
+
+_LONGEST = 1000
+
+
+def password_field(*, label: Any, autocomplete: str, **options: Any) -> forms.CharField:
+    """Never stripped: a password may begin or end with a space."""
+    return forms.CharField(
+        label=label,
+        strip=False,
+        max_length=_LONGEST,
+        widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
+        **options,
+    )
+
+
+def secret_field(*, label: Any, **options: Any) -> forms.CharField:
+    """A recovery code or a secret key: to be read while it is copied, and kept by no browser."""
+    attributes = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
+    return forms.CharField(label=label, max_length=_LONGEST, widget=forms.TextInput(attrs=attributes), **options)
+
+
+class KeyForm(forms.Form):
+    """Asks for the key, by exactly one of password, recovery code and secret key.
+
+    Beside a password, who is not logged in says who they are.
+    """
+
+    #: Shown first; `other_ways` are folded away.
+    identifier = forms.CharField(
+        required=False, max_length=_LONGEST, widget=forms.TextInput(attrs={"autocomplete": "username"})
+    )
+    password = password_field(label=gettext_lazy("Your password"), autocomplete="current-password", required=False)
+    recovery_code = secret_field(label=gettext_lazy("Recovery code"), required=False)
+    secret_key = secret_field(label=gettext_lazy("Secret key"), required=False)
+
+    #: The names of the fields that stand in for the password.
+    other_ways = ("recovery_code", "secret_key")
+
+    def __init__(self, *args: Any, user: Any = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.user = user or AnonymousUser()
+        if self.user.is_authenticated:
+            del self.fields["identifier"]
+        else:
+            self.fields["identifier"].label = _name_of_identifier()
+
+    def first_fields(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in self.other_ways]
+
+    def other_fields(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name in self.other_ways]
+
+    def other_ways_are_used(self) -> bool:
+        return self.is_bound and any(
+            self.data.get(self.add_prefix(name)) or name in self.errors for name in self.other_ways
+        )
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        given = [name for name in ("password", *self.other_ways) if data.get(name)]
+        if not self.errors and len(given) != 1:
+            if given:
+                raise ValidationError(
+                    gettext("Please give one of them: the password, the recovery code or the secret key.")
+                )
+            raise ValidationError(gettext("Please give your password or your recovery code."))
+        if given == ["password"] and "identifier" in self.fields and not data.get("identifier"):
+            name = _name_of_identifier()
+            self.add_error(
+                "identifier",
+                gettext("Please say this, too: a password opens nothing without “%(name)s”.") % {"name": name},
+            )
+        return data
+
+    def credentials(self) -> dict[str, Any]:
+        """What to unlock with."""
+        data = self.cleaned_data
+        for name in self.other_ways:
+            if data.get(name):
+                return {name: data[name].strip()}
+        given = {"password": data["password"]}
+        return {**given, "identifier": data["identifier"]} if "identifier" in self.fields else given
+
+
+def _name_of_identifier() -> str:
+    """What people of this site log in with: "Username", "Email address"."""
+    model = get_user_model()
+    try:
+        field: Any = model._meta.get_field(model.USERNAME_FIELD)
+    except FieldDoesNotExist:
+        return gettext("User name")
+    return capfirst(str(field.verbose_name))

@@ -1,0 +1,47 @@
+"""The first page: what somebody can do here about their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from edna import api
+from edna.errors import EdnaError
+from edna.pages import words
+from edna.pages.base import Page
+from edna.pages.offers import Offer, offers_for
+
+
+class Home(Page):
+    """Each thing that one may do, with what it would do now; and the way to what is hidden."""
+
+    template_name = "edna/home.html"
+    title: ClassVar[str | Promise] = gettext_lazy("Your data on this site")
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        return self.render_to_response(self.get_context_data())
+
+    def get_offers(self) -> list[Offer]:
+        """What is offered to who is logged in. A site may leave some out, for some people."""
+        return offers_for(self.request.user)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        has_key = api.is_registered(self.request.user)  # type: ignore[arg-type]  # see Page.dispatch
+        offers = [self.described(offer, has_key=has_key) for offer in self.get_offers()]
+        return super().get_context_data(**{"has_key": has_key, "offers": offers, **kwargs})
+
+    def described(self, offer: Offer, *, has_key: bool) -> Mapping[str, Any]:
+        """What the page says of one. Without a key nothing can be hidden, so that nothing is counted."""
+        preview, more, problem = [], False, ""
+        if has_key:
+            try:
+                plan = api.plan(offer.name, self.request.user, params=offer.params)  # type: ignore[arg-type]
+                preview, more = words.preview(plan), bool(plan.beyond_reach)
+            except EdnaError as error:
+                problem = words.explain(error)
+        return {"offer": offer, "preview": preview, "perhaps_more": more, "problem": problem}

@@ -1,0 +1,47 @@
+"""What people may do to their own data by themselves: the disguises that say so (`Disguise.self_service`), for their kind of account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edna import registry
+from edna.errors import SpecError
+from edna.spec import Disguise
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One of them, for pages."""
+
+    name: str
+    title: str
+    description: str
+    params: Mapping[str, Any]
+    #: Whether the person's key is to be opened for it, if the specification says; None leaves it to them.
+    asks_for_key: bool | None
+
+
+def offers_for(user: Any) -> list[Offer]:
+    """In the order of their names."""
+    return [_offer(disguise) for disguise in registry.disguises().values() if _is_for(disguise, user)]
+
+
+def _is_for(disguise: type[Disguise], user: Any) -> bool:
+    if not disguise.is_offered():
+        return False
+    try:
+        return isinstance(user, registry.principal_model_for(disguise))
+    except SpecError:
+        return False  # the checks say so
+
+
+def _offer(disguise: type[Disguise]) -> Offer:
+    return Offer(
+        disguise.name,
+        disguise.called(),
+        disguise.described(),
+        disguise.self_service if isinstance(disguise.self_service, Mapping) else {},
+        disguise.asks_for_key,
+    )

@@ -1,0 +1,11 @@
+"""The addresses of the pages, in the namespace ``edna``. No secret, and nobody's id, is ever part of one."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from edna.pages import home
+
+urlpatterns = [
+    path("", home.Home.as_view(), name="home"),
+]

@@ -1,0 +1,156 @@
+"""What pages say to people: counts in the site's own nouns, what a plan would do, what came back and what could not, and errors.
+
+Keeps: none of it names an id, a secret or the content of a row; none of it is a word of the glossary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from django.apps import apps
+from django.db.models import Model
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
+from edna import api, errors, registry
+from edna.spec import title_of
+
+_EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
+    errors.WrongCredentials: gettext_lazy(
+        "This does not open your key. Check for typing errors, or use another way: the recovery code instead of the password, or the "
+        "other way round."
+    ),
+    errors.RecoveryCodeMalformed: gettext_lazy(
+        "This is not a complete recovery code. It has seven groups of four characters; please copy it again. "
+        "Spaces, dashes and capital letters do not matter."
+    ),
+    errors.KeyMalformed: gettext_lazy("This is not a complete secret key; please copy all of it again."),
+    errors.ReceiptMalformed: gettext_lazy(
+        "The receipt is incomplete or mistyped. Please copy all of it, from “edna1:” to its last character."
+    ),
+    errors.ReceiptUnknown: gettext_lazy(
+        "Nothing is kept under this receipt any more. Most likely all of it is back already, or its time has run out."
+    ),
+    errors.ReceiptForeign: gettext_lazy(
+        "This receipt was given to somebody else, and your key does not open what it leads to."
+    ),
+    errors.PrincipalNotRegistered: gettext_lazy(
+        "Your account has no key yet, so nothing could be brought back later. Nothing was changed."
+    ),
+    errors.PrincipalAlreadyRegistered: gettext_lazy("Your account has its key already. Nothing was changed."),
+    errors.NotYours: gettext_lazy("This key belongs to another account. Nothing was changed."),
+    errors.BagError: gettext_lazy(
+        "What is kept for you does not pass its check, so it was not used. Nothing was changed, and nothing is lost. Please tell those who "
+        "run this site, and mention this word: %(name)s."
+    ),
+    errors.DatabaseBusy: gettext_lazy("The site is very busy. Nothing was changed; please try again in a minute."),
+    errors.ServerKeyUnknown: gettext_lazy(
+        "This site was started with a wrong setting, and cannot hide or bring back anything. There is nothing wrong with what you "
+        "typed, and nothing was changed. Please tell those who run this site."
+    ),
+    errors.EdnaError: gettext_lazy(
+        "This cannot be done right now. Nothing was changed. Please tell those who run this site, and mention this word: %(name)s."
+    ),
+}
+
+_REASONS: Final[Mapping[api.Reason, Promise]] = {
+    api.Reason.ROW_EXISTS: gettext_lazy("There is another one in its place."),
+    api.Reason.ROW_MISSING: gettext_lazy("It has been deleted meanwhile."),
+    api.Reason.CHANGED: gettext_lazy("Somebody has changed it meanwhile, and we do not overwrite that."),
+    api.Reason.UNIQUE_TAKEN: gettext_lazy("There is another one in its place."),
+    api.Reason.REFERENCE_MISSING: gettext_lazy("What it belongs to is not there, or not yet."),
+    api.Reason.CONSTRAINT: gettext_lazy("There is another one in its place."),
+    api.Reason.OWNER_AWAY: gettext_lazy("It belongs to somebody else, too, who is away. It comes back when they do."),
+    api.Reason.FILE_EXISTS: gettext_lazy("There is a file of that name already. Please tell those who run this site."),
+    api.Reason.SCHEMA_CHANGED: gettext_lazy("The site has been rebuilt since. Please tell those who run this site."),
+}
+
+
+def explain(error: errors.EdnaError) -> str:
+    """A sentence that says what to do about an error: that of the nearest class in the tree of errors."""
+    if isinstance(error, errors.TooBusy):
+        seconds = error.retry_after_seconds
+        return ngettext(
+            "Many people are using their keys right now. Nothing was changed; please try again in a second.",
+            "Many people are using their keys right now. Nothing was changed; please try again in %(seconds)s seconds.",
+            seconds,
+        ) % {"seconds": number_format(seconds)}
+    sentence = next(_EXPLANATIONS[kind] for kind in type(error).__mro__ if kind in _EXPLANATIONS)
+    return str(sentence) % {"name": type(error).__name__}
+
+
+def why(reason: api.Reason) -> str:
+    """A sentence that says why something could not come back."""
+    unknown = gettext_lazy("It cannot be brought back as things are. Please tell those who run this site.")
+    return str(_REASONS.get(reason, unknown))
+
+
+def model_of(label: str) -> type[Model] | None:
+    """None: it is gone from the site's code."""
+    try:
+        return apps.get_model(label)
+    except (LookupError, ValueError):
+        return None
+
+
+def noun(label: str) -> str:
+    """``noun("school.answer")`` is "Answer"."""
+    model = model_of(label)
+    return capfirst(str(model._meta.verbose_name)) if model else gettext("Something")
+
+
+def count(rows: int, label: str) -> str:
+    """``count(2, "school.answer")`` is "2 answers"."""
+    model = model_of(label)
+    if model is None:
+        name = ngettext("thing", "things", rows)
+    else:
+        name = str(model._meta.verbose_name if rows == 1 else model._meta.verbose_name_plural)
+    return gettext("%(number)s %(noun)s") % {"number": number_format(rows, force_grouping=True), "noun": name}
+
+
+def counts(rows_by_model: Mapping[str, int]) -> list[str]:
+    return [count(rows, label) for label, rows in rows_by_model.items() if rows]
+
+
+def preview(plan: api.Plan) -> list[str]:
+    """What a plan would do, a sentence for each operation and table, without those that it would not touch."""
+    rows: Counter[tuple[str, str]] = Counter()
+    for table in plan.tables:
+        rows[table.operation, table.model] += table.rows
+    account = plan.principal_model._meta.label_lower
+    lines = []
+    for (operation, model), number in rows.items():
+        if not number:
+            continue
+        what = gettext("your account") if (model, number) == (account, 1) else count(number, model)
+        lines.append(_WHAT_HAPPENS[operation] % {"what": what})
+    return lines
+
+
+_WHAT_HAPPENS: Final[Mapping[str, Promise]] = {
+    "remove": gettext_lazy("Removed: %(what)s"),
+    "modify": gettext_lazy("Changed, so that it no longer tells about you: %(what)s"),
+    "decorrelate": gettext_lazy("Kept, but without your name: %(what)s"),
+}
+
+
+def called(name: str) -> str:
+    """The title of a disguise, as people read it; of one whose code is gone, too."""
+    found = registry.find(name)
+    return found.called() if found else title_of(name)
+
+
+def held(rows: Iterable[api.Held]) -> list[str]:
+    """What could not be brought back yet, and why; counted, for primary keys tell people nothing."""
+    # Of one row two things may be held for the same reason.
+    each = dict.fromkeys((row.model, str(row.pk), row.reason) for row in rows)
+    reasons = Counter((model, reason) for model, _, reason in each)
+    return [
+        gettext("%(what)s: %(why)s") % {"what": count(number, model), "why": why(reason)}
+        for (model, reason), number in reasons.items()
+    ]

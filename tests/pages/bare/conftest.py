@@ -1,0 +1,34 @@
+"""Members with a key, and a browser without scripts."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from edna.testing import Person
+from tests.pages.bare.club.models import Comment, Note
+
+PASSWORD = "a long walk home, bea"
+
+
+def join(name: str) -> Person:
+    """Somebody with two notes, and a remark to the first note that there is."""
+    user = User.objects.create_user(name, f"{name}@example.org", PASSWORD)
+    for text in ("Deadlock", "Starvation"):
+        Note.objects.create(author=user, text=f"{name} on {text}")
+    Comment.objects.create(author=user, note=Note.objects.earliest("pk"), text=f"{name} agrees")
+    return Person.registered(user, password=PASSWORD)
+
+
+@pytest.fixture
+def bea(db: None) -> Person:
+    return join("bea")
+
+
+@pytest.fixture
+def browser(bea: Person) -> Client:
+    """Bea's, logged in; it sends no form without the token of its page."""
+    client = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    client.force_login(bea.user)
+    return client

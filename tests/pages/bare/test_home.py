@@ -1,0 +1,31 @@
+"""The first page: what somebody can do, in the site's words and in numbers."""
+
+from __future__ import annotations
+
+from django.test import Client
+
+import edna
+from edna.testing import Person
+
+
+def test_it_offers_what_says_so_with_numbers_that_are_true(browser: Client, bea: Person) -> None:
+    page = browser.get("/privacy/").content.decode()
+    assert "Delete your account" in page
+    assert "Your account and your notes leave the site." in page
+    assert "Removed: 2 notes" in page
+    assert "Removed: your account" in page
+    assert "Disown remarks" in page
+    assert "Kept, but without your name: 1 remark" in page
+    assert "tidy" not in page.lower()
+    edna.disguise("club.disown-remarks", bea.user)
+    page = browser.get("/privacy/").content.decode()
+    assert "Kept, but without your name" not in page
+    assert "There may be more that carried your name once" in page
+
+
+def test_it_is_for_those_who_are_logged_in(client: Client) -> None:
+    assert client.get("/privacy/").url == "/login/?next=/privacy/"
+
+
+def test_it_is_kept_by_no_cache(browser: Client) -> None:
+    assert "no-store" in browser.get("/privacy/").headers["Cache-Control"]
