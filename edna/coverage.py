@@ -330,8 +330,8 @@ class Way:
     where: Q | None
 
 
-def way_by(path: str, remove: Remove) -> Way:
-    """Of rows that refer by ``path`` to rows that ``remove`` takes."""
+def way_by(path: str, remove: Remove | Modify) -> Way:
+    """Of rows that refer by ``path`` to rows that ``remove`` takes, or changes."""
     owners = frozenset(value_owners.along(path, owner, remove.model) for owner in remove.owners) or frozenset({path})
     return Way(owners, conditions.along(remove.where, path))
 
@@ -368,7 +368,7 @@ def _relations_to_removed(disguise: type[Disguise]) -> Iterator[Relation]:
 def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: type[Model]) -> bool:
     """A step removes what is about ``target``, or along a ``GenericRelation`` of it that names the way back."""
     steps = [step for step in disguise.removals() if same_table(step.model, key.model)]
-    if takes_all_about(steps, disguise, target, columns=(key.ct_field, key.fk_field)):
+    if takes_all_about(steps, removed_models(disguise)[target], target, columns=(key.ct_field, key.fk_field)):
         return True
     for relation in target._meta.private_fields:
         if not isinstance(relation, GenericRelation) or relation.related_model is not key.model:
@@ -382,10 +382,15 @@ def _generic_covered(disguise: type[Disguise], key: GenericForeignKey, target: t
 
 
 def takes_all_about(
-    steps: Sequence[Transformation], disguise: type[Disguise], target: type[Model], *, columns: tuple[str, str]
+    steps: Sequence[Transformation],
+    touched: Sequence[Remove | Modify],
+    target: type[Model],
+    *,
+    columns: tuple[str, str],
 ) -> bool:
-    """Whether ``steps`` mean all rows that name by these two ``columns`` a row of ``target``, if that is the principals' own table."""
-    if any(remove.owners or not same_table(remove.model, target) for remove in removed_models(disguise)[target]):
+    """Whether ``steps`` mean all rows that name by these two ``columns`` a row of ``target`` that the others have ``touched``, if that
+    is the principals' own table."""
+    if any(each.owners or not same_table(each.model, target) for each in touched):
         return False
     return any(
         _is_about(owner, step.model, target, columns)

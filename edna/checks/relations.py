@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.apps import apps
@@ -19,8 +19,8 @@ from edna.coverage import Relation, same_table
 from edna.errors import SpecError
 from edna.naming import import_of_namesake, is_of_others, written_model, written_step
 from edna.remedies import Gap, is_of_principals
-from edna.spec import Decorrelate, Disguise, Keep, Modify, Remove, Transformation
-from edna.value_owners import about, columns_of, is_by_value
+from edna.spec import ANY_LEFT, Decorrelate, Disguise, Keep, Modify, Remove, Transformation
+from edna.value_owners import about, columns_of, is_by_value, is_text
 
 _LOG_METHODS: Final = ("log_addition", "log_change", "log_deletions")
 #: What an entry of the admin's history tells about a row that is gone.
@@ -184,17 +184,25 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         model._meta.label: model
         for site in all_sites
         for model, admin in site._registry.items()
-        if any(same_table(model, removed) for removed in coverage.removed_models(disguise))
-        and _writes_history(admin, ModelAdmin)
-        and not _entries_covered(disguise, LogEntry, model)
+        if _writes_history(admin, ModelAdmin)
+        and (_is_removed(disguise, model) or _renames(disguise, model))
+        and not entries_covered(disguise, LogEntry, model)
     }
     if logged:
+        gone = sorted(label for label, model in logged.items() if _is_removed(disguise, model))
+        renamed = sorted(logged.keys() - gone)
+        told = (
+            [f"entries about a removed row of {', '.join(gone)} stay and hold its primary key and its name (str())"]
+            if gone
+            else []
+        )
+        told += [f"those about a modified row of {', '.join(renamed)} may hold its former name"] if renamed else []
         people = [model for model in logged.values() if is_of_principals(model, principal_models())]
-        steps = " and ".join(written_step(Remove(LogEntry, about(model))) for model in people)
+        beside = any(step.owners for step in disguise.removals() if same_table(step.model, LogEntry))
+        steps = " and ".join(written_step(_about(LogEntry, model, disguise, beside=beside)) for model in people)
         otherwise = f"Add {steps}. Of others, override" if steps else "Override"
         yield Warning(
-            f"The admin site writes a history about {', '.join(sorted(logged))}: entries about a removed row stay and "
-            "hold its primary key and its name (str()) in the clear.",
+            f"The admin site writes a history about {', '.join(sorted(logged))}: {'; '.join(told)}, in the clear.",
             hint=f"{otherwise} {', '.join(_LOG_METHODS)} in the ModelAdmin of each so that they write nothing (of a "
             "package's: unregister it, and register your own that extends it; where it imports, skip_admin_log = True), and delete "
             "the old entries; or give the model a GenericRelation to LogEntry with a related_query_name, and add "
@@ -202,6 +210,27 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             obj=name_of(disguise),
             id="edna.W206",
         )
+
+
+def _is_removed(disguise: type[Disguise], model: type[Model]) -> bool:
+    return any(same_table(model, removed) for removed in coverage.removed_models(disguise))
+
+
+def _renames(disguise: type[Disguise], model: type[Model]) -> bool:
+    """Whether a step replaces a text by which a row may be called, in its str(): nobody but Python can tell."""
+    for step in disguise.steps():
+        if isinstance(step, Modify) and same_table(step.model, model):
+            columns = [each for each in model._meta.concrete_fields if each.name in step.set]
+            if any(is_text(column) and not column.choices for column in columns):
+                return True
+    return False
+
+
+def _about(log_entry: type[Model], model: type[Model], disguise: type[Disguise], *, beside: bool) -> Transformation:
+    """What is done to the entries about an account: they go with it; where it stays, they lose its name."""
+    if not _is_removed(disguise, model):
+        return Modify(log_entry, about(model), set={"object_repr": ""})
+    return Remove(log_entry, about(model), when=ANY_LEFT if beside else None)
 
 
 def _copies(disguise: type[Disguise]) -> Iterator[CheckMessage]:
@@ -247,18 +276,24 @@ def _writes_history(admin: Any, plain: type) -> bool:
     return not skips_imports() or any(getattr(type(admin), name, None) is getattr(plain, name) for name in _LOG_METHODS)
 
 
-def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: type[Model]) -> bool:
-    """A ``GenericRelation`` of the logged model names the way to its entries, and a step takes them, or what they say, along it."""
+def entries_covered(disguise: type[Disguise], log_entry: type[Model], model: type[Model]) -> bool:
+    """Whether a step takes the entries about rows that go or change, or what they say: by what they are about, or along a
+    ``GenericRelation``."""
+    target = model._meta.concrete_model or model
+    # Of a row that stays, the number may be known.
+    telling = _TELLING if _is_removed(disguise, target) else {"object_repr"}
     steps = [
         step
         for step in disguise.steps()
         if same_table(step.model, log_entry)
-        and (isinstance(step, Remove) or (isinstance(step, Modify) and step.set.keys() >= _TELLING))
+        and (isinstance(step, Remove) or (isinstance(step, Modify) and step.set.keys() >= telling))
     ]
-    target = model._meta.concrete_model or model
-    if coverage.takes_all_about(steps, disguise, target, columns=("content_type", "object_id")):
+    touched: Sequence[Remove | Modify] = coverage.removed_models(disguise).get(target, ())
+    touched = touched or [
+        step for step in disguise.steps() if isinstance(step, Modify) and same_table(step.model, target)
+    ]
+    if coverage.takes_all_about(steps, touched, target, columns=("content_type", "object_id")):
         return True
-    removed = coverage.removed_models(disguise)[target]
     names = [
         relation.related_query_name()
         for relation in model._meta.private_fields
@@ -267,7 +302,7 @@ def _entries_covered(disguise: type[Disguise], log_entry: type[Model], model: ty
         and (relation.content_type_field_name, relation.object_id_field_name) == ("content_type", "object_id")
     ]
     return any(
-        all(any(coverage.takes_all(step, coverage.way_by(name, remove)) for step in steps) for remove in removed)
+        all(any(coverage.takes_all(step, coverage.way_by(name, each)) for step in steps) for each in touched)
         for name in names
     )
 

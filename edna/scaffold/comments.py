@@ -16,7 +16,7 @@ from edna.coverage import Relation, same_table, tables_of_object
 from edna.naming import written_model
 from edna.personal import Looks
 from edna.remedies import Step, is_of_principals
-from edna.scaffold.draft import Draft
+from edna.scaffold.draft import Draft, rights_of_others
 from edna.scaffold.kinds import NEVER_BACK, Kind, kind_of, on_delete_of
 from edna.spec import NOTHING, Decorrelate, Keep, Modify, Remove
 from edna.value_owners import is_by_value
@@ -53,12 +53,19 @@ def _account(step: Remove) -> list[str]:
 
 
 def _removed(draft: Draft, step: Remove) -> list[str]:
-    if any(map(is_by_value, step.owners)):
-        return ["Generic: it is about the account, by content type and number."]
     kind = kind_of(step.model, principals=draft.principals)
+    if any(map(is_by_value, step.owners)):
+        if rights_of_others(draft, step.model):
+            return ["Generic: rights of others, about the account."]
+        return [f"{'Log' if kind is Kind.LOG else 'Generic'}: it is about the account, by content type and number."]
     direct = [owner for owner in step.owners if "__" not in owner]
     paragraphs: list[str] = []
-    if kind is Kind.RIGHTS:
+    if kind is Kind.RIGHTS and rights_of_others(draft, step.model):
+        paragraphs.append(
+            "Rights. Decide: those of others about the account are in this table, too, so all come back. edna.NOTHING in each of its "
+            "steps ends them, for the others as well."
+        )
+    elif kind is Kind.RIGHTS:
         paragraphs.append("Through table: rights, which do not come back by themselves.")
     elif kind in (Kind.TOKEN, Kind.SESSION):
         what = "whoever has it can act as this person" if kind is Kind.TOKEN else "a new one begins when they are back"

@@ -11,18 +11,21 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 
 from edna import coverage, histories, personal, trees
+from edna.checks.relations import entries_covered
 from edna.checks.terms import cannot_stay_away, rights_of, without
 from edna.coverage import Relation, in_key, same_table, tables_of_object
+from edna.json_keys import BETWEEN
 from edna.naming import hidden_in
 from edna.remedies import MOST_STEPS, Models, Step, following, is_of_principals, merged
 from edna.scaffold.columns import emptying
 from edna.scaffold.kinds import NEVER_BACK, Kind, goes_along, is_left_alone, kind_of
-from edna.spec import NOTHING, Decorrelate, Disguise, Keep, Modify, Remove
-from edna.value_owners import about
+from edna.spec import ANY_LEFT, AS_IT_WAS, NOTHING, Decorrelate, Disguise, Keep, Modify, Remove, When
+from edna.value_owners import about, is_by_value
 
 
 @dataclass(slots=True)
@@ -59,6 +62,7 @@ def draft(principal: type[Model], *, principals: Models, name: str, applications
     if not applications:
         result.steps.append(account)
     _follow(result)
+    result.steps += _told_of_the_account(result)
     result.steps += _said_of_those_who_left(result)
     _name_copies_alike(result)
     _end_rights(result)
@@ -190,7 +194,8 @@ def _generic(draft: Draft, disguise: type[Disguise]) -> Iterator[Step]:
             for remove in coverage.removed_models(disguise)[target]:
                 if same_table(remove.model, draft.principal) and same_table(target, draft.principal):
                     several = sum(isinstance(each, GenericForeignKey) for each in key.model._meta.private_fields) > 1
-                    found.append(Remove(key.model, about(target, by=key.name if several else "")))
+                    owner = about(target, by=key.name if several else "")
+                    found.append(Remove(key.model, owner, when=_beside_others(draft, key.model)))
                 elif not names or remove.model in (key.model, draft.principal):
                     reached = False
                 else:
@@ -199,6 +204,25 @@ def _generic(draft: Draft, disguise: type[Disguise]) -> Iterator[Step]:
         yield from found
         if not reached:
             yield Keep(key.model, key.name)
+
+
+def _beside_others(draft: Draft, model: type[Model]) -> When | None:
+    """That a row goes with the first of several people is meant where a step of its own takes it from whoever made it."""
+    own = [step for step in draft.steps if isinstance(step, Remove) and step.model is model]
+    return ANY_LEFT if any(BETWEEN not in owner for step in own for owner in step.owners) else None
+
+
+def _told_of_the_account(draft: Draft) -> Iterator[Step]:
+    """What the admin's history says about the account."""
+    if not apps.is_installed("django.contrib.admin"):
+        return
+    from django.contrib.admin.models import LogEntry
+
+    disguise = draft.as_disguise()
+    removed = [model for model in coverage.removed_models(disguise) if same_table(model, draft.principal)]
+    if removed and not entries_covered(disguise, LogEntry, draft.principal):
+        # By whoever leaves first: who did it, or to whom it was done.
+        yield Remove(LogEntry, about(draft.principal), when=_beside_others(draft, LogEntry))
 
 
 def _said_of_those_who_left(draft: Draft) -> Iterator[Modify]:
@@ -234,6 +258,12 @@ def _end_rights(draft: Draft) -> None:
         for step in draft.steps
         if isinstance(step, Remove) and kind_of(step.model, principals=draft.principals) in NEVER_BACK
     }
+    for model in [model for model in doors if rights_of_others(draft, model)]:
+        doors.remove(model)
+        draft.steps = [
+            dataclasses.replace(step, returning=AS_IT_WAS) if isinstance(step, Remove) and step.model is model else step
+            for step in draft.steps
+        ]
     # What hangs on them alone goes with them, or they would be needed.
     doors |= {step.model for step in draft.steps if isinstance(step, Remove) and hidden_in(step.model)[0] in doors}
     ending = set(doors)
@@ -252,6 +282,18 @@ def _end_rights(draft: Draft) -> None:
         ending -= needed
 
 
+def rights_of_others(draft: Draft, model: type[Model]) -> bool:
+    """Whether rights of others go with the account, too, as they are about it or what goes along: they would lose them for good."""
+    if kind_of(model, principals=draft.principals) is not Kind.RIGHTS:
+        return False
+    owners = [
+        owner for step in draft.steps if isinstance(step, Remove) and step.model is model for owner in step.owners
+    ]
+    return any(is_by_value(owner) or BETWEEN in owner for owner in owners) and any(
+        not is_by_value(owner) and BETWEEN not in owner for owner in owners
+    )
+
+
 def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
     """Tables that rows of a person refer to, and from which nothing leads to one: an address of an order. By what, and what they say."""
     found: dict[type[Model], tuple[list[str], list[str]]] = {}
@@ -266,18 +308,6 @@ def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
             if told := [each.name for each in target._meta.concrete_fields if personal.says_who(each)]:
                 found.setdefault(target, ([], told))[0].append(Relation(model, column, target).label)
     return found
-
-
-def by_name_alone(draft: Draft) -> dict[type[Model], list[str]]:
-    """Tables that no key ties to anybody, and which look as if they named people: a log of logins. And by what."""
-    reached = {step.model for step in draft.steps} | {*behind(draft)}
-    return {
-        model: told
-        for model in personal.tables()
-        if model not in reached
-        and personal.way_to_a_person(model) is None
-        and (told := [each.name for each in model._meta.concrete_fields if personal.says_who(each)])
-    }
 
 
 def _one_or_several(names: list[str]) -> str | list[str]:

@@ -14,11 +14,12 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna.checks.specs import check_disguise
-from edna.naming import hidden_in, written_arguments, written_import, written_model
+from edna.naming import hidden_in, written_arguments, written_import, written_model, written_step
 from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
-from edna.scaffold.draft import Draft, behind, by_name_alone
+from edna.scaffold.draft import Draft, behind
+from edna.scaffold.named import Named, by_name_alone, without_account
 from edna.spec import Remove
 
 #: What most formatters break lines at.
@@ -29,6 +30,8 @@ It does what the models' on_delete says, so that it can be undone. Read every st
 "Decide:" marks what only you can know. Then delete these comments.
 """
 '''
+#: How far steps in comments are moved in.
+_PASTED: Final = 12
 _BRACKETS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -141,8 +144,7 @@ def _disguise(draft: Draft, class_name: str) -> str:
                 again = paragraph in said and paragraph.startswith("Decide:")
                 lines += _comment("Decide: as above." if again else paragraph, indent=8)
                 said.add(paragraph)
-            text = f"{type(step).__name__}({', '.join(written_arguments(step))})"
-            lines += _exploded(text, indent=8)
+            lines += _exploded(written_step(step), indent=8)
     lines.append("    ]")
     if draft.emptied:
         lines += _comment(
@@ -157,16 +159,30 @@ def _disguise(draft: Draft, class_name: str) -> str:
         )
         for target, (labels, told) in further.items():
             lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)
-    if unowned := by_name_alone(draft) if _removes_account(draft) else {}:
+    if guests := without_account(draft):
         lines += _comment(
-            "Decide: no key ties these to a person, but they look as if they named people. If they do, "
-            'owner=edna.by_value("email", "email") says whose a row is.'
+            "Decide: these rows may have no account, and still name somebody. If whoever has that in their account is meant, add "
+            "(Q is of django.db.models):"
         )
-        for model, told in unowned.items():
-            lines += _comment(f"{model._meta.label} ({', '.join(told)})", hanging=2)
+        lines += [line for each in guests for line in _pasted(each)]
+    if unowned := by_name_alone(draft) if _removes_account(draft) else []:
+        lines += _comment(
+            "Decide: no key ties these to a person, but they look as if they named people. If they do, add what stands below each; "
+            'or another step with owner=edna.by_value("column", "column of the account").'
+        )
+        lines += [line for each in unowned for line in _pasted(each)]
     for message in check_disguise(draft.as_disguise())[0]:
         lines += _comment(f"Decide: {message.msg} ({message.id})")
     return "\n".join(lines) + "\n"
+
+
+def _pasted(named: Named) -> list[str]:
+    """What a table says, and the step with the line that imports its model, to paste."""
+    lines = _comment(f"{named.model._meta.label} ({', '.join(named.columns)})", hanging=2)
+    if named.step is not None:
+        code = [written_import(named.model), *_exploded(written_step(named.step), indent=_PASTED)]
+        lines += [f"    #       {line.removeprefix(' ' * _PASTED)}" for line in code]
+    return lines
 
 
 def _removes_account(draft: Draft) -> bool:

@@ -857,8 +857,29 @@ def test_admin_history(run: Run, pages: type[admin.ModelAdmin], logs: bool) -> N
         assert "W206" not in ids(run(spec(LETTERS, Keep(LogEntry, "object_id"))))
         edna.unregister(registry.get("checks.sample"))
         assert "W206" not in ids(run(spec(COMMENTS)))
+        edna.unregister(registry.get("checks.sample"))
+        # What the row is called may be the text that goes.
+        assert ("W206" in ids(run(spec(Modify(Letter, owner="author", set={"text": ""}))))) == logs
     finally:
         site.unregister(Letter)
+
+
+def test_admin_history_of_what_is_modified_loses_its_name(run: Run) -> None:
+    """The hint for an account that stays says so."""
+    site = admin.AdminSite("checks")
+    site.register(Person)
+    renamed = Modify(Person, set={"name": ""})
+    try:
+        said = message(run(spec(renamed)), "W206")
+        assert 'Modify(LogEntry, owner=edna.about(Person), set={"object_repr": ""})' in str(said.hint)
+        edna.unregister(registry.get("checks.sample"))
+        assert "W206" not in ids(
+            run(spec(renamed, Modify(LogEntry, owner=edna.about(Person), set={"object_repr": ""})))
+        )
+        edna.unregister(registry.get("checks.sample"))
+        assert "W206" not in ids(run(spec(Modify(Person, set={"is_active": False}))))
+    finally:
+        site.unregister(Person)
 
 
 @pytest.mark.parametrize(

@@ -119,11 +119,13 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Decorrelate(Loan, owner="patron")': "Kept by the site (PROTECT)",
         'Modify(Loan, owner="patron", set={"email": ""})': "what would still say whose they were",
         'Decorrelate(Shelf, owner="patron")': "draft_app.Copy.shelf (PROTECT) needs these rows",
-        'Modify(Guestbook, owner="patron", set={"author_name": None, "ip_address": "0.0.0.0"})': "These rows stay.",
+        'Modify(Guestbook, owner="patron", set={"author_name": None, "author_email": "", "ip_address": "0.0.0.0"})': "These rows stay.",
+        "Remove(LogEntry, owner=edna.about(Patron))": "Log: it is about the account",
         'Modify(Patron, owner="warden", set={"warden": None})': "Another person's account",
         'Remove(Sticker, owner="answer__patron")': "Cascade: ",
         "Remove(Sticker, owner=edna.about(Patron))": "Generic: it is about the account",
-        'Keep(Sticker, "on")': "Decide: generic",
+        'Keep(Pass, "to")': "Decide: generic",
+        'Keep(Sticker, "on")': "Decide: as above",
         'Remove(Seat, owner="patron")': "Cascade: ",
         'Keep(Counter, "folder")': "Decide: its model says that this may point at nothing",
         'Remove(Patron, returning={"is_staff": False})': "Rights do not come back",
@@ -146,6 +148,28 @@ def test_what_no_key_ties_to_a_person_is_listed_by_what_it_says(write: Write) ->
     said = "    #   draft_app.DoorAttempt (username)\n"
     assert said in write(*LIBRARY)
     assert said not in write(None, "draft_app.Patron", applications=["draft_app"])
+
+
+def test_steps_in_comments_can_be_pasted(write: Write) -> None:
+    """Rows of guests, who have no account, and tables that no key ties to one, by what the account has, too."""
+    text = write(*LIBRARY)
+    pasted = [line.removeprefix("    #       ") for line in text.splitlines() if line.startswith("    #       ")]
+    imports = [line for line in pasted if line.startswith("from ")]
+    steps = "\n".join(line for line in pasted if line not in imports)
+    assert 'owner=edna.by_value("author_email", "email")' in steps
+    assert "where=Q(patron=None)" in steps
+    assert 'Remove(LetterDrawer, owner=edna.by_value("email", "email")),' in steps
+    module = text.replace("transformations = [", f"transformations = [{steps}", 1)
+    said = run_module("\n".join([*imports, "from django.db.models import Q", module]))
+    assert {*said} <= {"edna.W106", "edna.W131"}
+
+
+def test_rights_of_others_come_back(write: Write) -> None:
+    """What somebody may do with an account goes with it: they would lose that for good."""
+    steps = steps_of(write(*LIBRARY))
+    assert "Decide: those of others" in steps['Remove(Pass, owner="patron", returning=edna.AS_IT_WAS)']
+    about = "Remove(Pass, owner=edna.about(Patron), when=edna.ANY_LEFT, returning=edna.AS_IT_WAS)"
+    assert "rights of others" in steps[about]
 
 
 def test_rows_of_two_principal_models_have_a_disguise_each(write: Write) -> None:

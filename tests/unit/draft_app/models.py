@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
@@ -166,6 +167,22 @@ class Address(Table):
     street = models.CharField(max_length=40)
 
 
+class LetterDrawer(Table):
+    """Of whoever has this address, and of nobody by a key."""
+
+    email = models.EmailField()
+
+
+class Pass(Table):
+    """Who may do what with which row."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    permission = models.ForeignKey(Permission, models.CASCADE)
+    content_type = models.ForeignKey(ContentType, models.CASCADE)
+    object_pk = models.CharField(max_length=60)
+    to = GenericForeignKey(fk_field="object_pk")
+
+
 class Loan(Table):
     """The library keeps these, with what happened to them."""
 
@@ -211,6 +228,7 @@ class SwapNote(Table):
 class Guestbook(Table):
     patron = models.ForeignKey(Patron, models.SET_NULL, null=True)
     author_name = models.CharField(max_length=40, null=True)
+    author_email = models.EmailField(default="")
     ip_address = models.GenericIPAddressField()
 
 

@@ -1,0 +1,103 @@
+"""Rows that name the account by a value: in tables that no key ties to it, and where a key that may be empty is.
+
+Each is proposed as a step that can be pasted. Invariant: columns are compared only with such of the account as say the same. Reads model
+definitions; a guess, which a person confirms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Field, Model, Q
+
+from edna import personal
+from edna.coverage import in_key, relations_to, tables_of_object
+from edna.personal import Looks
+from edna.remedies import is_of_principals
+from edna.scaffold.columns import emptying
+from edna.scaffold.draft import Draft, behind
+from edna.spec import NOTHING, Modify, Remove
+from edna.value_owners import by_value, is_text
+
+#: In the name of a column that holds what people log in with.
+_LOGIN = {"user", "username", "login", "author", "member"}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A table, the columns that look as if they said who somebody is, and the step that takes its rows along, if one can be told."""
+
+    model: type[Model]
+    columns: list[str]
+    step: Remove | Modify | None
+
+
+def by_name_alone(draft: Draft) -> list[Named]:
+    """Tables that no key ties to anybody, and which look as if they named people: a log of logins."""
+    reached = {step.model for step in draft.steps} | {*behind(draft)}
+    found: list[Named] = []
+    for model in personal.tables():
+        if model in reached or personal.way_to_a_person(model) is not None:
+            continue
+        if told := [each for each in model._meta.concrete_fields if personal.says_who(each)]:
+            owner = _owner(draft, told)
+            found.append(Named(model, [each.name for each in told], _step(model, told, owner) if owner else None))
+    return found
+
+
+def _step(model: type[Model], told: list[Field[Any, Any]], owner: str) -> Remove | Modify | None:
+    """The rows go, unless others refer to them."""
+    if not any(not each.is_set_by_django for table in tables_of_object(model) for each in relations_to(table)):
+        return Remove(model, owner)
+    values = {each.name: value for each in told if (value := emptying(each)) is not NOTHING}
+    return Modify(model, owner, set=values) if values else None
+
+
+def without_account(draft: Draft) -> list[Named]:
+    """Rows of guests: the key to the account is empty in them, and what they name may be the account's all the same."""
+    found: list[Named] = []
+    for step in draft.steps:
+        if (
+            not isinstance(step, Remove | Modify)
+            or len(step.owners) != 1
+            or is_of_principals(step.model, draft.principals)
+        ):
+            continue
+        try:
+            link = step.model._meta.get_field(step.owners[0])
+        except FieldDoesNotExist:  # a path
+            continue
+        if not isinstance(link, Field) or not link.null or in_key(link) or link.name in getattr(step, "set", ()):
+            continue
+        told = [each for each in step.model._meta.concrete_fields if personal.says_who(each, link=link.name)]
+        if owner := _owner(draft, told):
+            guests = dataclasses.replace(step, owner=owner, where=Q(**{link.name: None}))
+            found.append(Named(step.model, [each.name for each in told], guests))
+    return found
+
+
+def _owner(draft: Draft, told: list[Field[Any, Any]]) -> str | None:
+    """By an address, which is one person's, before a name."""
+    principal = draft.principal if len(draft.principals) > 1 else None
+    for looks in (Looks.EMAIL, Looks.NAME):
+        for column in told:
+            theirs = _same(draft.principal, column, looks) if personal.looks(column) is looks else None
+            if theirs is not None:
+                return by_value(column.name, theirs, principal=principal)
+    return None
+
+
+def _same(principal: type[Model], column: Field[Any, Any], looks: Looks) -> str | None:
+    """The column of the account that says what this one says."""
+    fields = {each.name: each for each in principal._meta.local_concrete_fields if is_text(each)}
+    if looks is Looks.EMAIL:
+        name = getattr(principal, "EMAIL_FIELD", "email")
+        addresses = [each.name for each in fields.values() if personal.looks(each) is Looks.EMAIL]
+        return name if name in addresses else next(iter(addresses), None)
+    login = getattr(principal, "USERNAME_FIELD", "")
+    if login in fields and _LOGIN.intersection(column.name.lower().split("_")):
+        return str(login)
+    return column.name if column.name in fields else None
