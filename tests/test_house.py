@@ -35,6 +35,7 @@ EDGES = {
     "reports",
     "scaffold",
     "tasks",
+    "templatetags",
     "testing",
     "urls",
     "views",

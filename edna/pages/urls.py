@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from edna.pages import home
 
 urlpatterns = [
     path("", home.Home.as_view(), name="home"),
+    path("", include("edna.pages.keys.urls")),
 ]

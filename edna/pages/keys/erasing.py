@@ -1,0 +1,145 @@
+"""Deleting for good: what is hidden, one by one, or everything with the account. Two steps: the key shows what there is, then a phrase and
+the key again delete it.
+
+Keeps: nothing goes without the phrase and the key; what each step shows is read with the key, and nothing of it is kept between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth import logout
+from django.db import transaction
+from django.http.response import HttpResponseBase
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from edna import api, registry
+from edna.errors import EdnaError, ReceiptMalformed, SpecError
+from edna.pages import words
+from edna.pages.base import KeyPage
+from edna.pages.keys.forms import PhraseForm, ReceiptsForm
+from edna.pages.keys.own import require_own
+from edna.pages.offers import Offer, offers_for
+from edna.spec import Disguise
+
+#: Instead of a receipt.
+EVERYTHING = "everything"
+
+
+class ChooseForm(PhraseForm, ReceiptsForm):
+    """What is to go, the phrase, and the key once more."""
+
+    what = forms.CharField(
+        widget=forms.HiddenInput,
+        max_length=10_000,
+        error_messages={"required": gettext_lazy("Choose what is to be deleted.")},
+    )
+    field_order = ("identifier", "phrase", "password", "receipts", "recovery_code", "secret_key")
+
+    def chosen(self) -> str:
+        """What was chosen, in words; nothing, if nothing was."""
+        what = str(self.data.get("what", ""))
+        if what == EVERYTHING:
+            return gettext("Everything")
+        try:
+            return words.called(api.Receipt.parse(what).disguise)
+        except ReceiptMalformed:
+            return ""
+
+
+class DeleteForGood(KeyPage):
+    """What is hidden of somebody, to be deleted for good; the account as well, if they want."""
+
+    template_name = "edna/delete.html"
+    title: ClassVar[str | Promise] = gettext_lazy("Delete for good")
+    button = gettext_lazy("Show what there is")
+    form_class = ReceiptsForm
+    login_required = False
+
+    def get_form_class(self) -> type[Any]:
+        return ChooseForm if "phrase" in self.request.POST else ReceiptsForm
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+        require_own(unlocked, self.request.user)
+        if not isinstance(form, ChooseForm):
+            return self.choices(form, unlocked)
+        if form.cleaned_data["what"] == EVERYTHING:
+            return self.delete_everything(unlocked, form)
+        complete = bool(form.cleaned_data.get("receipts"))
+        erasure = api.erase(form.cleaned_data["what"], unlocked, receipts_complete=complete)
+        return self.deleted(is_account_gone=erasure.forgets)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(**{"choices": [], "everything": None, "chosen": "", **kwargs})
+        form = context["form"]
+        if isinstance(form, ChooseForm):
+            context.update(button=gettext("Delete for good"), is_grave=True)
+            if form.is_bound:
+                context["chosen"] = form.chosen()
+        return context
+
+    def choices(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+        """What there is, each with what would go."""
+        entries, account = api.history(unlocked), api.principal(unlocked)
+        initial = {"identifier": form.cleaned_data.get("identifier", "")}
+        initial["receipts"] = "\n".join(map(str, form.cleaned_data.get("receipts", [])))
+        asked = ChooseForm(user=self.request.user, initial=initial)
+        del asked.fields["what"]  # the page has a choice for each
+        return self.show(
+            "edna/delete.html",
+            form=asked,
+            choices=[self.choice(entry, unlocked) for entry in entries],
+            everything=self.everything(entries, account, unlocked),
+            is_nothing_there=not entries and self.departure(account) is None,
+        )
+
+    def choice(self, entry: api.HistoryEntry, unlocked: api.Unlocked) -> dict[str, Any]:
+        line = {"what": entry.receipt, "title": words.called(entry.name), "day": entry.applied_at, "problem": ""}
+        try:
+            erasure = api.plan_erasure(entry.receipt, unlocked)
+        except EdnaError as error:
+            return {**line, "problem": words.explain(error), "counts": [], "stays": False}
+        return {**line, "counts": words.counts(erasure.rows), "stays": erasure.pseudoprincipals > 0}
+
+    def everything(
+        self, entries: Sequence[api.HistoryEntry], account: Any, unlocked: api.Unlocked
+    ) -> dict[str, Any] | None:
+        """What goes with everything; None if that is no choice of its own."""
+        offer = self.departure(account)
+        if offer is None and len(entries) < 2:
+            return None
+        preview = words.preview(api.plan(offer.name, account, params=offer.params, unlocked=unlocked)) if offer else []
+        return {"what": EVERYTHING, "with_account": offer is not None, "preview": preview}
+
+    def departure(self, account: Any) -> Offer | None:
+        """What removes this account, of what its owner may do by themselves."""
+        offers = offers_for(account) if account is not None else []
+        return next((offer for offer in offers if _removes_account(registry.get(offer.name))), None)
+
+    def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponseBase:
+        account: Any = api.principal(unlocked)
+        offer = self.departure(account)
+        if offer is not None:
+            api.disguise(offer.name, account, params=offer.params, unlocked=unlocked, keep_no_way_back=True)
+            logout(self.request)
+            return self.deleted(is_account_gone=True)
+        with transaction.atomic(using=registry.database()):
+            for entry in api.history(unlocked):
+                api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
+        return self.deleted(is_account_gone=unlocked.closed)
+
+    def deleted(self, *, is_account_gone: bool) -> HttpResponseBase:
+        return self.show(
+            "edna/deleted.html", title=gettext_lazy("Deleted for good"), form=None, is_account_gone=is_account_gone
+        )
+
+
+def _removes_account(disguise: type[Disguise]) -> bool:
+    try:
+        model = registry.principal_model_for(disguise)
+    except SpecError:
+        return False
+    return any(step.model is model and step.owner is None for step in disguise.removals())

@@ -1,0 +1,152 @@
+"""The pages on which a key is made, its recovery code is kept and renewed, and the key is replaced.
+
+Keeps: a code is in the answer to the form that made it, and goes along in the forms of that page; nothing that the server writes has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.contrib.auth import update_session_auth_hash
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from edna import api
+from edna.errors import EdnaError, PrincipalAlreadyRegistered, RecoveryCodeMalformed, WrongCredentials
+from edna.pages import words
+from edna.pages.base import FormPage, KeyPage
+from edna.pages.keys.forms import LastCharactersForm, PasswordForm, ReplaceKeyForm
+from edna.pages.keys.own import ShowsCode, identifier_of, require_own, set_password, together
+
+
+class MakeKey(ShowsCode, FormPage):
+    """A key for an account that has none yet."""
+
+    template_name = "edna/make_key.html"
+    title: ClassVar[str | Promise] = gettext_lazy("Make your key")
+    button = gettext_lazy("Make my key")
+    form_class = PasswordForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user: Any = request.user
+        # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
+        if user.is_authenticated and has_key(user):
+            return redirect("edna:recovery-code")
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "user": self.request.user}
+
+    def submitted(self, form: Any) -> HttpResponseBase:
+        account: Any = self.request.user
+        try:
+            made = api.register_principal(
+                account, password=form.cleaned_data.get("password"), identifier=identifier_of(account)
+            )
+        except PrincipalAlreadyRegistered:
+            return redirect("edna:recovery-code")
+        return self.show_code(made.recovery_code)
+
+
+class RecoveryCode(ShowsCode, KeyPage):
+    """A new recovery code; and what is done with one that was just made, which each form of its page brings along."""
+
+    template_name = "edna/new_code.html"
+    title: ClassVar[str | Promise] = gettext_lazy("A new recovery code")
+    button = gettext_lazy("Make a new code")
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if not has_key(request.user):
+            return redirect("edna:make-key")
+        return super().get(request, *args, **kwargs)
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
+        steps: dict[str, Callable[[api.RecoveryCode], HttpResponseBase]] = {
+            "show": self.show_code,
+            "download": self.download,
+            "check": self.check,
+            "confirm": self.confirm,
+        }
+        step = steps.get(request.POST.get("step", ""))
+        if step is None:
+            return super().post(request, *args, **kwargs)
+        try:
+            code = api.RecoveryCode.parse(request.POST.get("code", ""))
+        except RecoveryCodeMalformed:
+            return redirect("edna:recovery-code")
+        return step(code)
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+        require_own(unlocked, self.request.user)
+        return self.show_code(api.new_recovery_code(unlocked), is_replaced=True)
+
+    def download(self, code: api.RecoveryCode) -> HttpResponseBase:
+        text = gettext("Recovery code of %(name)s for %(site)s") % {
+            "name": self.request.user.get_username(),
+            "site": self.request.get_host(),
+        }
+        return HttpResponse(
+            f"{text}\n\n{code}\n",
+            content_type="text/plain; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{self.code_file_name}"'},
+        )
+
+    def check(self, code: api.RecoveryCode, form: LastCharactersForm | None = None) -> HttpResponseBase:
+        """Ask for a part of it, without showing it."""
+        return self.show(
+            "edna/check_code.html",
+            title=gettext_lazy("Is your recovery code safe?"),
+            code=code,
+            form=form or LastCharactersForm(code),
+            button=gettext_lazy("Confirm"),
+        )
+
+    def confirm(self, code: api.RecoveryCode) -> HttpResponseBase:
+        form = LastCharactersForm(code, self.request.POST)
+        if not form.is_valid():
+            return self.check(code, form)
+        try:
+            # Another tab may have made a newer one.
+            require_own(self.request.edna.unlock(recovery_code=code), self.request.user)  # type: ignore[attr-defined]
+        except WrongCredentials:
+            form.add_error(
+                None, gettext("This code opens nothing any more: a newer one was made since. Make another one.")
+            )
+        except EdnaError as error:
+            form.add_error(None, words.explain(error))
+        else:
+            return self.show("edna/code_kept.html", title=gettext_lazy("Your recovery code is kept"))
+        return self.check(code, form)
+
+
+class ReplaceKey(ShowsCode, KeyPage):
+    """A new key, password and code for whoever fears that somebody else has theirs. All that the old one opened is locked anew."""
+
+    template_name = "edna/replace_key.html"
+    title: ClassVar[str | Promise] = gettext_lazy("A new key")
+    button = gettext_lazy("Replace my key")
+    form_class = ReplaceKeyForm
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+        account: Any = self.request.user
+        require_own(unlocked, account)
+        password = form.cleaned_data.get("new_password")
+        with together(account):
+            if password:
+                set_password(account, password)
+            made = api.rotate(
+                unlocked,
+                password=password,
+                identifier=identifier_of(account),
+                receipts_complete=bool(form.cleaned_data.get("receipts")),
+            )
+        update_session_auth_hash(self.request, account)
+        return self.show_code(made.recovery_code, is_replaced=True)
+
+
+def has_key(user: Any) -> bool:
+    return api.is_registered(user)

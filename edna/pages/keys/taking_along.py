@@ -1,0 +1,71 @@
+"""Taking one's data along: all of it as JSON, or what is hidden as it is locked, for a page that opens it without the site.
+
+Keeps: the answer is the file, and no copy of it is anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from edna import api
+from edna.pages.base import KeyPage
+from edna.pages.keys.forms import ReceiptsForm
+from edna.pages.keys.own import require_own
+
+READABLE, LOCKED = "readable", "locked"
+
+
+class TakeAlongForm(ReceiptsForm):
+    """The key, and which file."""
+
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Which file?"),
+        choices=[
+            (READABLE, gettext_lazy("Everything that is mine, readable (JSON)")),
+            (LOCKED, gettext_lazy("What is hidden, still locked; my recovery code opens it")),
+        ],
+        widget=forms.RadioSelect,
+        initial=READABLE,
+    )
+    field_order = ("kind", "identifier", "password", "receipts", "recovery_code", "secret_key")
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        if data.get("kind") == LOCKED and data.get("password") and not self.errors:
+            raise ValidationError(
+                gettext("Give your recovery code instead of the password: it is what opens this file later.")
+            )
+        return data
+
+
+class TakeAlong(KeyPage):
+    """What is somebody's, as a file."""
+
+    template_name = "edna/take_along.html"
+    title: ClassVar[str | Promise] = gettext_lazy("Take your data along")
+    button = gettext_lazy("Download")
+    form_class = TakeAlongForm
+    login_required = False
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+        require_own(unlocked, self.request.user)
+        if form.cleaned_data["kind"] == LOCKED:
+            code = form.cleaned_data["recovery_code"].strip() or None
+            return _file("my-locked-data.json", api.export_sealed(unlocked, recovery_code=code))
+        return _file("my-data.json", json.dumps(api.export(unlocked), ensure_ascii=False, indent=2))
+
+
+def _file(name: str, text: str) -> HttpResponseBase:
+    return HttpResponse(
+        text,
+        content_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"},
+    )
