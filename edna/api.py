@@ -23,6 +23,7 @@ from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
 from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.openers import Handover
 from edna.engine.books import beside, noted, sessions
 from edna.engine.books.measurements import measured
 from edna.engine.by_hand.handmade import Session
@@ -45,6 +46,7 @@ from edna.store import serverkeys
 __all__ = [
     "Erasure",
     "FinishedFiles",
+    "Handover",
     "Held",
     "HistoryEntry",
     "Outcome",
@@ -88,6 +90,8 @@ __all__ = [
     "reveal",
     "rotate",
     "rules_without_migration",
+    "sealed_bags",
+    "sealed_lists",
     "sealed_values",
     "session",
     "session_epoch",
@@ -95,6 +99,7 @@ __all__ = [
     "speaks_for",
     "staff_among_everybody",
     "unlock",
+    "unlock_handed",
     "unregistered",
     "waiting",
 ]
@@ -244,6 +249,30 @@ def unlock(
         locators=[_receipt(receipt).locator for receipt in receipts],
         principal=principal,
     )
+
+
+def unlock_handed(handover: Handover, *, receipts: Sequence[Receipt | str] = ()) -> Unlocked:
+    """An unlocked principal without their secret key: what their browser has opened, and hands over for one act.
+
+    Whoever calls this knows that the client has the secret key of ``handover.public_key``. Every function that takes what `unlock` returns
+    takes this, too, but for those that need the key itself. What was not handed over and is needed, and what does not fit what is stored,
+    is refused when it is met, before anything changes; look anew then.
+
+    Raises:
+        PrincipalNotRegistered, EntryForged, ServerKeyUnknown, ReceiptMalformed
+    """
+    throttle.admit()
+    return key_slots.unlock_handed(handover, locators=[_receipt(receipt).locator for receipt in receipts])
+
+
+def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    """By public key, the list of locators of everybody among them who is registered or a pseudoprincipal: items that only they can open."""
+    return sealed_file.lists_of(public_keys)
+
+
+def sealed_bags(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
+    """By index, those of the bags that are there, as they are stored. Who knows an index has had the locator."""
+    return sealed_file.bags_at(indexes)
 
 
 def principal(unlocked: Unlocked) -> Model | None:

@@ -19,6 +19,7 @@ from edna.errors import ConfigurationError
 
 LocatorMode = Literal["server", "client"]
 PseudoprincipalKeys = Literal["negative", "random", "sequence"]
+Custody = Literal["server", "browser", "both"]
 JobRunner = Literal["command", "celery", "eager"]
 
 DEFAULTS: Final[dict[str, Any]] = {
@@ -26,6 +27,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PRINCIPAL_MODELS": (),
     "STAFF": {},
     "LOCATORS": "server",
+    "CUSTODY": "server",
     "PSEUDOPRINCIPAL_KEYS": "negative",
     "CHUNK_ROWS": 2_000,
     "COMPRESS": True,
@@ -133,6 +135,12 @@ def _is_condition(said: object) -> bool:
     if isinstance(said, Mapping):
         return bool(said) and all(type(name) is str for name in said)
     return isinstance(said, Q) and bool(said)
+
+
+def custody() -> Custody:
+    """Where people's secret keys are used: on the server, in their browsers, or in both, each person as they are."""
+    kind: Custody = _choice("CUSTODY", ("server", "browser", "both"))
+    return kind
 
 
 def locator_mode() -> LocatorMode:

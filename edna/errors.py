@@ -177,6 +177,21 @@ class CapabilityClosed(CustodyError):
     """
 
 
+class SecretKeyNeeded(CustodyError):
+    """Cause: what was asked for takes the secret key itself, and a browser handed over what opens some bags instead of it.
+
+    Remedy: do it with the key: unlock on the server, with the recovery code for example. Nothing was changed.
+    """
+
+
+class HandoverRefused(CustodyError):
+    """Cause: what a browser handed over does not fit what is stored, or is not enough: a list has changed meanwhile (another tab, somebody
+    else's reveal), a bag was sealed anew, or one is needed whose key was not handed over.
+
+    Remedy: walk again, and hand over what is there now. Nothing was changed.
+    """
+
+
 # --- receipts ---------------------------------------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.mac_keys,
     conf.staff,
     conf.locator_mode,
+    conf.custody,
     conf.pseudoprincipal_keys,
     conf.chunk_rows,
     conf.retention_days,

@@ -223,6 +223,17 @@ class SecretKey(Secret):
         return key if hmac.compare_digest(key.expose_text().encode(), compact.encode()) else None
 
 
+class ContentKey(Secret):
+    """The key of one container's body (docs/format.md, "file key"): opens this one and no other, whoever it is sealed to."""
+
+    __slots__ = ()
+
+    @classmethod
+    def new(cls) -> Self:
+        """Return a fresh random key, for a container that is yet to be made."""
+        return cls(nacl.utils.random(KEY_BYTES))
+
+
 def generate_key_pairs(count: int) -> list[SecretKey]:
     """Return `count` new secret keys with their public halves computed."""
     return [SecretKey.generate() for _ in range(count)]

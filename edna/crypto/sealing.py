@@ -24,7 +24,7 @@ from nacl.bindings import (
 )
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import PublicKey, SecretKey
+from edna.crypto.keys import ContentKey, PublicKey, SecretKey
 from edna.errors import (
     BagCorrupt,
     BagError,
@@ -47,7 +47,6 @@ _ASSOCIATED = bytes((VERSION, SUITE))
 _HEADER = struct.Struct(">BBBI")
 _STANZA_HEAD = struct.Struct(">BH")
 _LENGTH = struct.Struct(">I")
-_FILE_KEY_BYTES = 32
 _STANZA_BYTES = 80
 _NONCE_BYTES = 24
 _TAG_BYTES = 16
@@ -75,9 +74,9 @@ def sealed_length(length: int, *, recipients: int = 1) -> int:
     return _HEADER.size + stanzas + _NONCE_BYTES + padded_length(_LENGTH.size + length) + _TAG_BYTES
 
 
-def seal(plaintext: bytes, *, recipients: Sequence[PublicKey]) -> bytes:
+def seal(plaintext: bytes, *, recipients: Sequence[PublicKey], content_key: ContentKey | None = None) -> bytes:
     """Return a container of `plaintext` that each of the 1 to 16 `recipients` can open. Fresh randomness for every
-    call.
+    call; `content_key` is a new one of the caller's, for who is to open what was just made.
 
     Raises: BagTooLarge if the container would exceed `MAX_SEALED_BYTES`; ValueError for a wrong number of recipients.
     """
@@ -91,7 +90,7 @@ def seal(plaintext: bytes, *, recipients: Sequence[PublicKey]) -> bytes:
         )
     used = _LENGTH.size + len(plaintext)
     padded = b"".join((_LENGTH.pack(len(plaintext)), plaintext, bytes(padded_length(used) - used)))
-    file_key = nacl.utils.random(_FILE_KEY_BYTES)
+    file_key = (content_key or ContentKey.new()).expose()
     nonce = nacl.utils.random(_NONCE_BYTES)
     body = crypto_aead_xchacha20poly1305_ietf_encrypt(padded, _ASSOCIATED, nonce, file_key)
     parts = [_HEADER.pack(VERSION, SUITE, len(recipients), _NONCE_BYTES + len(body))]
@@ -109,7 +108,37 @@ def open_sealed(sealed: bytes, *, secret_key: SecretKey) -> bytes:
     the order of docs/format.md, all before the content is looked at.
     """
     stanzas, body = _parse(sealed)
-    opened = _decrypt(stanzas, body, secret_key)
+    return _content(_decrypt(body, _file_key(stanzas, secret_key)))
+
+
+def open_with_content_key(sealed: bytes, *, content_key: ContentKey) -> bytes:
+    """Return the plaintext of a container, opened by the key of its body: somebody who has the secret key handed that one over.
+
+    Raises: as `open_sealed`. WrongKey is that it is the key of another container, or that this one was changed: nobody can tell which.
+    """
+    _, body = _parse(sealed)
+    opened = _decrypt(body, content_key)
+    if isinstance(opened, BagCorrupt):
+        opened = WrongKey(
+            "This is not the content key of the bag, or the bag was sealed anew or changed since; open it again."
+        )
+    return _content(opened)
+
+
+def content_key_of(sealed: bytes, *, secret_key: SecretKey) -> ContentKey:
+    """Return what opens this one container: for whoever has the secret key, and keeps it.
+
+    Raises: as `open_sealed`, but for the body, which is not looked at.
+    """
+    stanzas, _ = _parse(sealed)
+    file_key = _file_key(stanzas, secret_key)
+    if file_key is None:
+        raise _wrong_key()
+    return file_key
+
+
+def _content(opened: bytes | BagError) -> bytes:
+    """The plaintext without its padding."""
     if isinstance(opened, BagError):
         raise opened
     (length,) = _LENGTH.unpack_from(opened)
@@ -239,19 +268,29 @@ def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], int]:
     return stanzas, offset
 
 
-def _decrypt(stanzas: Sequence[bytes], body: bytes, secret_key: SecretKey) -> bytes | BagError:
-    """Return the padded plaintext, or the error that the caller shall raise (this frame knows the file key)."""
+def _file_key(stanzas: Sequence[bytes], secret_key: SecretKey) -> ContentKey | None:
     for stanza in stanzas:
         file_key = _unwrap(stanza, secret_key)
         if file_key is not None:
-            try:
-                return crypto_aead_xchacha20poly1305_ietf_decrypt(
-                    body[_NONCE_BYTES:], _ASSOCIATED, body[:_NONCE_BYTES], file_key
-                )
-            except CryptoError:
-                return BagCorrupt(
-                    "The body of the bag does not authenticate: it was changed. Nothing was revealed; restore the bag from a backup."
-                )
+            return ContentKey(file_key)
+    return None
+
+
+def _decrypt(body: bytes, file_key: ContentKey | None) -> bytes | BagError:
+    """Return the padded plaintext, or the error that the caller shall raise (this frame knows the file key)."""
+    if file_key is None:
+        return _wrong_key()
+    try:
+        return crypto_aead_xchacha20poly1305_ietf_decrypt(
+            body[_NONCE_BYTES:], _ASSOCIATED, body[:_NONCE_BYTES], file_key.expose()
+        )
+    except CryptoError:
+        return BagCorrupt(
+            "The body of the bag does not authenticate: it was changed. Nothing was revealed; restore the bag from a backup."
+        )
+
+
+def _wrong_key() -> WrongKey:
     return WrongKey(
         "The bag is not sealed to this key, or its recipient stanza was changed; unlock with the key of the person it belongs to."
     )

@@ -317,12 +317,14 @@ def reveal(
     using = unlocked.using
     require_held(accepted)
     serverkeys.require_any(using=using)
-    whole, several = atomic or not allow_partial, False
+    # What was handed over fits what is stored now, and not what is stored after the first of several transactions.
+    whole, several = atomic or not allow_partial or unlocked.handover is not None, False
     specification = registry.find(receipt.disguise)
     policy = specification.accepts if specification is not None else {}
 
     def in_one() -> Outcome | None:
         """None if it was done in chunks; then nothing is done."""
+        unlocked.start_over()
         may_hold = allow_partial or bool(accepted or policy)
         outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=may_hold)
         rows = rows_to_give_up(outcome.held, accepted, policy) if outcome is not None else None
@@ -336,6 +338,7 @@ def reveal(
         return outcome
 
     def in_chunks() -> Outcome:
+        unlocked.start_over()
         give_up = partial(rows_to_give_up, accepted=accepted, policy=policy)
         return revealing_in_chunks.reveal(
             receipt, unlocked, overrides=overrides, give_up=give_up, allow_partial=allow_partial, separately=several

@@ -20,7 +20,7 @@ from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lo
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.key_graph import listed_items
+from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.principals import identity, row_of
 from edna.errors import PrincipalError, WrongCredentials
 from edna.records.locator import Locator
@@ -59,6 +59,18 @@ def unlock(
             keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, using=using)
         secret_key = _meant(keys, principal, locators, using=using)
     unlocked = Unlocked(secret_key, using=using, locators=locators)
+    unlocked.entry()
+    return unlocked
+
+
+def unlock_handed(handover: Handover, *, locators: Sequence[Locator]) -> Unlocked:
+    """
+    Raises:
+        PrincipalNotRegistered, EntryForged, ServerKeyUnknown
+    """
+    using = registry.database()
+    serverkeys.require_any(using=using)
+    unlocked = Unlocked(handover, using=using, locators=locators)
     unlocked.entry()
     return unlocked
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from edna import store
+from edna import registry, store
 from edna.custody import recovery
 from edna.custody.recovery import RecoveryCode
 from edna.engine.bags.capability import Unlocked
@@ -42,6 +42,17 @@ def text(unlocked: Unlocked, recovery_code: RecoveryCode | None) -> str:
         "bags": [{"index": index.hex(), "sealed": _base64(bag.sealed)} for index, bag in sorted(bags.items())],
     }
     return json.dumps(document, indent=1) + "\n"
+
+
+def lists_of(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    """By public key, the items of locators of everybody among them who has an entry. One statement."""
+    entries = store.entries_by_public_key(set(public_keys), using=registry.database())
+    return {entry.public_key: entry.locators for entry in entries}
+
+
+def bags_at(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
+    """By index, those of the bags that are there, as they are stored."""
+    return {index: bag.sealed for index, bag in store.stored_bags(set(indexes), using=registry.database()).items()}
 
 
 def _contents(segments: list[Segment]) -> Iterator[bytes]:

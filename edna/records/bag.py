@@ -16,8 +16,8 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey, fingerprint
-from edna.crypto.sealing import open_sealed, padded_length, seal
+from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey, SecretKey, fingerprint
+from edna.crypto.sealing import open_sealed, open_with_content_key, padded_length, seal
 from edna.errors import (
     BagCorrupt,
     BagError,
@@ -33,7 +33,16 @@ from edna.records.locator import BagKind, Locator
 from edna.records.speaksfor import SpeaksForBatch
 from edna.records.values import Value
 
-__all__ = ["MAX_PAYLOAD_BYTES", "Bag", "BagKind", "SealedBag", "open_bag", "read_content", "seal_bag"]
+__all__ = [
+    "MAX_PAYLOAD_BYTES",
+    "Bag",
+    "BagKind",
+    "SealedBag",
+    "open_bag",
+    "open_handed_bag",
+    "read_content",
+    "seal_bag",
+]
 
 MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
 MIN_MAC_KEY_BYTES = 16
@@ -102,12 +111,19 @@ class SealedBag:
 
 
 def seal_bag(
-    bag: Bag, *, locator: Locator, sequence: int, public_key: PublicKey, mac_key: bytes, compress: bool
+    bag: Bag,
+    *,
+    locator: Locator,
+    sequence: int,
+    public_key: PublicKey,
+    mac_key: bytes,
+    compress: bool,
+    content_key: ContentKey | None = None,
 ) -> SealedBag:
     """Encode, authenticate, pad and seal `bag` for the owner of `public_key`.
 
     `mac_key` is the server's current key, any 16 bytes or more. `compress` allows compression, which is used only
-    where it makes the padded size smaller.
+    where it makes the padded size smaller. `content_key` is a new one, for who is to open the bag that is made without the owner's key.
 
     Raises: ValueNotEncodable naming model and field of the value that cannot be kept; BagTooLarge; ValueError for a
     batch whose rows do not fit its columns; ConfigurationError for a MAC key that is too short.
@@ -119,7 +135,7 @@ def seal_bag(
         raise content
     failure = None
     try:
-        return SealedBag(index, seal(content, recipients=(public_key,)))
+        return SealedBag(index, seal(content, recipients=(public_key,), content_key=content_key))
     except BagTooLarge as error:
         failure = error.with_traceback(None)
     del content, mac_key
@@ -151,6 +167,35 @@ def open_bag(
             kind=kind,
             sequence=sequence,
             public_key=owner,
+            mac_keys=mac_keys,
+        )
+    except (BagError, ConfigurationError) as error:
+        failure = error.with_traceback(None)  # the frames below hold the plaintext
+    del mac_keys
+    raise failure
+
+
+def open_handed_bag(
+    sealed: bytes,
+    *,
+    locator: Locator,
+    kind: BagKind,
+    sequence: int,
+    content_key: ContentKey,
+    mac_keys: Sequence[bytes],
+    public_key: PublicKey,
+) -> Bag:
+    """The same, by the key of its content, which its owner's browser handed over. It must have been made for this `public_key`.
+
+    Raises: as `open_bag`.
+    """
+    try:
+        return read_content(
+            open_with_content_key(sealed, content_key=content_key),
+            locator=locator,
+            kind=kind,
+            sequence=sequence,
+            public_key=public_key,
             mac_keys=mac_keys,
         )
     except (BagError, ConfigurationError) as error:

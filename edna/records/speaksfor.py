@@ -1,19 +1,50 @@
 """Speaks-for records: "this principal speaks for these pseudoprincipals", with their secret keys.
 
 Keeps: the batch layout of docs/format.md ("Speaks-for batch"). After the process forgot the key pair it generated,
-these records are the only place where a pseudoprincipal's secret key exists. Does not know: users, the key pool, the
+these records are the only place where a pseudoprincipal's secret key exists. In browser custody it is sealed once more in there, so that
+who is shown the content of the bag learns who speaks for whom, and no key. Does not know: users, the key pool, the
 ORM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
-from edna.errors import BagCorrupt, KeyMalformed
+from edna.crypto.sealing import open_small, seal_small
+from edna.errors import BagCorrupt, KeyMalformed, WrongKey
 from edna.records.values import Value
+
+SEALED_KEY_BYTES = 80
+_SIZES = (KEY_BYTES, SEALED_KEY_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedKey:
+    """A pseudoprincipal's secret key, sealed to whom the bag is sealed to, or to the principal in the end."""
+
+    box: bytes
+
+    def __post_init__(self) -> None:
+        if type(self.box) is not bytes or len(self.box) != SEALED_KEY_BYTES:
+            raise KeyMalformed(f"A sealed secret key is exactly {SEALED_KEY_BYTES} bytes.")
+
+    @classmethod
+    def of(cls, secret_key: SecretKey, *, recipient: PublicKey) -> SealedKey:
+        return cls(seal_small(secret_key.expose(), recipient=recipient))
+
+    def open(self, keys: Iterable[SecretKey], *, public_key: PublicKey) -> SecretKey | None:
+        """The secret half of `public_key`, by the first of `keys` that opens it; None if none does, or if it is another key's half."""
+        for key in keys:
+            try:
+                opened = SecretKey(open_small(self.box, secret_key=key))
+            except WrongKey:
+                continue
+            # Whoever had it moved into another bag has sealed it: the server's MAC says nothing about what is inside.
+            return opened if opened.public_key == public_key else None
+        return None
 
 
 class SpeaksFor(NamedTuple):
@@ -21,8 +52,14 @@ class SpeaksFor(NamedTuple):
 
     principal: Value
     public_key: PublicKey
-    secret_key: SecretKey
+    secret_key: SecretKey | SealedKey
     owner: Value
+
+    def sealed_to(self, recipient: PublicKey) -> SpeaksFor:
+        """The same, with its secret key sealed if it is not yet."""
+        if isinstance(self.secret_key, SealedKey):
+            return self
+        return self._replace(secret_key=SealedKey.of(self.secret_key, recipient=recipient))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,7 +72,7 @@ class SpeaksForBatch:
     """
 
     model: str
-    rows: Sequence[tuple[Value, PublicKey, SecretKey, Value]]
+    rows: Sequence[tuple[Value, PublicKey, SecretKey | SealedKey, Value]]
     unlisted: tuple[bytes, ...] = ()
 
     def __repr__(self) -> str:
@@ -45,7 +82,7 @@ class SpeaksForBatch:
         """Return the batch as plain lists for `values.encode`. The result holds raw keys: do not give it a name."""
         return [
             self.model,
-            [[principal, bytes(public), secret.expose(), owner] for principal, public, secret, owner in self.rows],
+            [[principal, bytes(public), _raw(secret), owner] for principal, public, secret, owner in self.rows],
             *([self.unlisted] if self.unlisted else ()),
         ]
 
@@ -78,15 +115,23 @@ def _read(payload: Value) -> SpeaksForBatch | None:
     rows = []
     for row in raw_rows:
         match row:
-            case [principal, bytes(public), bytes(secret), owner] if len(public) == len(secret) == KEY_BYTES:
+            case [principal, bytes(public), bytes(secret), owner] if len(public) == KEY_BYTES and len(secret) in _SIZES:
                 try:
                     public_key = PublicKey(public)
                 except KeyMalformed:
                     return None
-                rows.append(SpeaksFor(principal, public_key, SecretKey(secret).paired(public_key), owner))
+                rows.append(SpeaksFor(principal, public_key, _key(secret, public_key), owner))
             case _:
                 return None
     return SpeaksForBatch(model, rows, tuple(unlisted))
+
+
+def _raw(secret: SecretKey | SealedKey) -> bytes:
+    return secret.box if isinstance(secret, SealedKey) else secret.expose()
+
+
+def _key(secret: bytes, public_key: PublicKey) -> SecretKey | SealedKey:
+    return SealedKey(secret) if len(secret) == SEALED_KEY_BYTES else SecretKey(secret).paired(public_key)
 
 
 def _is_index(value: Value) -> bool:

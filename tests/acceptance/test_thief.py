@@ -138,7 +138,7 @@ def test_nothing_tells_who_wrote_an_anonymised_answer(beatrix: Student, with_key
     traces = traces_of(beatrix)
     receipts = edna.disguise_all(ANONYMISE_ALL)
     with beatrix.unlock() as unlocked:
-        keys = {f"key {q}": voice.secret_key.expose() for q, voice in enumerate(unlocked.spoken_for())}
+        keys = {f"key {q}": voice.opener.secret_key.expose() for q, voice in enumerate(unlocked.spoken_for())}
     assert len(keys) == 2
     assert finds(loot(), keys) == []
     author_ids = set(Answer.objects.values_list("author_id", flat=True))

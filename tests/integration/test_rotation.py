@@ -83,7 +83,7 @@ def everything_of(person: Person) -> Everything:
 
 def keys_of(person: Person) -> list[SecretKey]:
     """The person's own, and those of everyone they speak for."""
-    return [holder.secret_key for holder in everything_of(person).holders.values()]
+    return [holder.opener.secret_key for holder in everything_of(person).holders.values()]
 
 
 def rotated(person: Person, **kwargs: Any) -> edna.Registration:
@@ -382,7 +382,7 @@ def test_in_client_mode_the_receipts_are_needed(bea: Student, settings: Any) -> 
         third = edna.disguise(DELETE, bea.user, unlocked=unlocked)
     receipts = [first, second, third]
     with bea.unlock(receipts=receipts) as unlocked:
-        old = [holder.secret_key for holder in read_all(unlocked).holders.values()]
+        old = [holder.opener.secret_key for holder in read_all(unlocked).holders.values()]
         with nothing_changes(), pytest.raises(errors.ReceiptsIncomplete):
             edna.rotate(unlocked)
 

@@ -22,6 +22,7 @@ from edna.custody.base import Slot, SlotSecret, candidate_ids, slot_tag, unlock_
 from edna.records import values
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.locator import Locator, Receipt, open_locator
+from edna.records.speaksfor import SealedKey
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(VECTORS.glob("*.json"))}
@@ -49,6 +50,10 @@ def untag(value: dict[str, Any]) -> Any:
     return readers[value["type"]]()
 
 
+def raw_key(secret: SecretKey | SealedKey) -> bytes:
+    return secret.box if isinstance(secret, SealedKey) else secret.expose()
+
+
 def bag_as_list(bag: Bag) -> list[Any]:
     """The payload list of docs/format.md, from the fields a caller sees."""
     if bag.kind is not BagKind.SPEAKS_FOR:
@@ -60,7 +65,7 @@ def bag_as_list(bag: Bag) -> list[Any]:
         batches = [
             [
                 b.model,
-                [[pk, bytes(public), secret.expose(), owner] for pk, public, secret, owner in b.rows],
+                [[pk, bytes(public), raw_key(secret), owner] for pk, public, secret, owner in b.rows],
                 *([list(b.unlisted)] if b.unlisted else []),
             ]
             for b in bag.batches

@@ -425,6 +425,7 @@ def bag_cases() -> dict[str, Case]:
     here, there = index(1, 0), index(1, 1)
     good = container(content(diff, at=here))
     stanza, body = 7 + 3, 7 + 83
+    boxed = ["websubmit.student", [[-12345, CARL.public, sealed_box(CARL.secret, BEA.public, "voice"), 7]]]
     noted = [*SPEAKS_FOR_BATCHES[0], [index(1, 0, SHARED_LOCATOR), index(2, 0, SHARED_LOCATOR)]]
     assert zlib.decompress(DEFLATED) == pack(bag(1, DIFF_BATCHES * 3)), "renew DEFLATED with zlib.compress(payload, 1)"
 
@@ -478,6 +479,12 @@ def bag_cases() -> dict[str, Case]:
             container(content(pack(bag(2, [noted])), at=index(2, 0))),
             bag(2, [noted]),
             "speaks-for records, and the indexes of two bags that no list leads to",
+            kind=2,
+        ),
+        "bag-speaks-for-sealed-keys": valid(
+            container(content(pack(bag(2, [boxed])), at=index(2, 0))),
+            bag(2, [boxed]),
+            "a speaks-for record whose secret key is sealed to the one the bag is sealed to",
             kind=2,
         ),
         "bag-later-segment": valid(
@@ -727,6 +734,12 @@ def bag_cases() -> dict[str, Case]:
             "BagMisplaced",
             "a shared bag that was moved",
             **open_shared,
+        ),
+        "bag-speaks-for-sealed-key-too-short": defect(
+            container(content(pack(bag(2, [["a.b", [[1, CARL.public, boxed[1][0][2][:79], 7]]]])), at=index(2, 0))),
+            "BagCorrupt",
+            "a speaks-for record with a sealed secret key of 79 bytes",
+            kind=2,
         ),
         "bag-speaks-for-without-owner": defect(
             container(content(pack(bag(2, [["a.b", [[1, CARL.public, CARL.secret]]]])), at=index(2, 0))),

@@ -1,7 +1,8 @@
 """An unlocked principal: the short-lived capability, in memory only, to open a principal's bags.
 
-It speaks for whoever its secret key leads to (`bags.key_graph`), and remembers what it has opened until it is closed. A damaged bag does
-not keep the others shut: it is said in ``damaged``. Reads, never writes; forgets everything when closed.
+It has the secret key, or what a browser handed over instead (`bags.openers`): whatever takes the one takes the other, but for what
+needs the key itself. It speaks for whoever that leads to (`bags.key_graph`), and remembers what it has opened until it is closed. A
+damaged bag does not keep the others shut: it is said in ``damaged``. Reads, never writes; forgets everything when closed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from edna import store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
+from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener
 from edna.errors import BagError, CapabilityClosed, EntryForged, PrincipalNotRegistered
 from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator
@@ -23,8 +25,10 @@ from edna.store import Entry
 class Unlocked:
     """Opens what is sealed to one principal and to the pseudoprincipals it speaks for. Use it in a ``with`` block."""
 
-    def __init__(self, secret_key: SecretKey, *, using: str, locators: Iterable[Locator] = ()) -> None:
-        self._secret_key: SecretKey | None = secret_key
+    def __init__(self, key: SecretKey | Handover, *, using: str, locators: Iterable[Locator] = ()) -> None:
+        self._key: SecretKey | Handover | None = key
+        self._opener: Opener | None = None
+        self.start_over()
         #: Those of the receipts that it was unlocked with.
         self.locators = tuple(locators)
         #: Whom it speaks for, as it was when last looked at; that may have been before something was changed.
@@ -34,7 +38,7 @@ class Unlocked:
         self.memory = Memory()
 
     def __repr__(self) -> str:
-        return f"<Unlocked {'closed' if self._secret_key is None else 'open'}>"
+        return f"<Unlocked {'closed' if self.closed else 'open'}>"
 
     def __enter__(self) -> Self:
         return self
@@ -50,23 +54,42 @@ class Unlocked:
 
     @property
     def closed(self) -> bool:
-        return self._secret_key is None
+        return self._key is None
 
     def close(self) -> None:
         """Forget all keys. Using it afterwards raises `CapabilityClosed`."""
-        self._secret_key = self._graph = None
+        self._key = self._opener = self._graph = None
         self.locators = ()
         self.memory.clear()
 
+    def start_over(self) -> None:
+        """What was handed over is as it was, before an act that is tried again."""
+        if self._key is not None:
+            self._opener = KeyOpener(self._key) if isinstance(self._key, SecretKey) else HandedOpener(self._key.anew())
+
+    @property
+    def _opened_by(self) -> Opener:
+        if self._opener is None:
+            raise CapabilityClosed("This unlocked principal was closed; unlock again.")
+        return self._opener
+
+    @property
+    def handover(self) -> Handover | None:
+        """What a browser handed over; None if the secret key is here."""
+        opener = self._opened_by
+        return opener.handover if isinstance(opener, HandedOpener) else None
+
     @property
     def secret_key(self) -> SecretKey:
-        if self._secret_key is None:
-            raise CapabilityClosed("This unlocked principal was closed; unlock again.")
-        return self._secret_key
+        """
+        Raises:
+            SecretKeyNeeded: it did not leave its owner's browser.
+        """
+        return self._opened_by.secret_key
 
     @property
     def public_key(self) -> PublicKey:
-        return self.secret_key.public_key
+        return self._opened_by.public_key
 
     def entry(self, *, lock: bool = False) -> Entry:
         """
@@ -87,7 +110,7 @@ class Unlocked:
         """From this key, not followed yet; the own entry is read now."""
         return KeyGraph(
             self.entry(lock=lock_entries),
-            self.secret_key,
+            self._opened_by,
             memory=self.memory,
             using=self.using,
             lock_entries=lock_entries,
@@ -114,6 +137,7 @@ class Unlocked:
             for _ in graph.follow([BagKind.SPEAKS_FOR], start=self.locators):
                 pass
             graph.require_own(self.locators)
+            graph.require_handed()
             self._graph, self._outdated = graph, False
         return self._graph
 
@@ -134,16 +158,16 @@ class Unlocked:
             require_meant(entry, model=str(voice.model), key=voice.key)
         return entries
 
-    def speaking(self) -> dict[Locator, list[SecretKey]]:
-        """Where the keys of the pseudoprincipals lie, and with which keys to open it: one of those in whose list it is."""
+    def speaking(self) -> dict[Locator, list[Opener]]:
+        """Where the keys of the pseudoprincipals lie, and what may open it: what opens for one of those in whose list it is."""
         listed = self.listed()
         places = [voice.spoken_under for voice in self.spoken_for() if voice.spoken_under]
-        return {locator: [holder.secret_key for holder in listed[locator]] for locator in places}
+        return {locator: [holder.opener for holder in listed[locator]] for locator in places}
 
     def needed(self) -> set[bytes]:
         """The public keys of pseudoprincipals whom a bag may name that no list leads to."""
         noted = self._followed().noted
-        return {bytes(voice.secret_key.public_key) for voice in self.spoken_for() if voice.spoken_under in noted}
+        return {voice.entry.public_key for voice in self.spoken_for() if voice.spoken_under in noted}
 
     def require_all_voices(self) -> None:
         """
@@ -155,7 +179,11 @@ class Unlocked:
         for forged in graph.forged.values():
             raise forged
         # That all speaks-for bags of a disguise are gone shows in its other bags only: their first segments say it.
-        mute = [locator for locator in graph.listed if graph.seen[locator].counts is None]
+        # A browser has looked at them, and hands over none that the act does not need.
+        first = (
+            (locator, locator.index(BagKind.DIFF, 0)) for locator in graph.listed if graph.seen[locator].counts is None
+        )
+        mute = [locator for locator, index in first if graph.own.opener.may_open(index)]
         for _ in graph.open(mute, [BagKind.DIFF], first_only=True):
             pass
         for locator in graph.listed:

@@ -16,15 +16,15 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 
 from edna import store
-from edna.crypto.keys import SecretKey
 from edna.engine.bags.memory import Memory
+from edna.engine.bags.openers import Opener
 from edna.engine.books.expiry_dates import today
 from edna.engine.graph.references import reference_of
 from edna.errors import BagError, BagMissing, EntryForged, ReceiptForeign, WrongKey
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Shares
-from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator
-from edna.records.speaksfor import SpeaksForBatch
+from edna.records.locator import Locator
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.store import Entry, StoredBag
 
 #: Segments of a bag that are asked for at once; a bag with more takes another round.
@@ -33,13 +33,13 @@ SEGMENTS_AT_ONCE = 4
 
 @dataclass(frozen=True, eq=False)
 class Holder:
-    """The principal, or somebody they speak for: entry, key, and the locators in the entry's list with their items.
+    """The principal, or somebody they speak for: entry, what opens their bags, and the locators in the entry's list with their items.
 
     ``model`` and ``key`` are those of its row, and ``spoken_under`` is where its own key lies; the principal has none of the three.
     """
 
     entry: Entry
-    secret_key: SecretKey
+    opener: Opener
     items: dict[Locator, bytes]
     model: str | None = None
     key: Any = None
@@ -102,12 +102,12 @@ class Seen:
 
 
 class KeyGraph:
-    """What one secret key leads to, as far as it was followed."""
+    """What one secret key leads to, or what was handed over instead of it, as far as it was followed."""
 
     def __init__(
         self,
         own: Entry,
-        secret_key: SecretKey,
+        opener: Opener,
         *,
         memory: Memory,
         using: str,
@@ -124,7 +124,7 @@ class KeyGraph:
         self.forged: dict[bytes, EntryForged] = {}
         #: Under which locators speaks-for bags note that a bag that no list leads to may name those whose keys are there.
         self.noted: set[Locator] = set()
-        self.own = self._add(own, secret_key)
+        self.own = self._add(own, opener)
 
     def follow(
         self,
@@ -145,28 +145,29 @@ class KeyGraph:
         while wanted:
             asked.update(wanted)
             more: dict[Locator, None] = {}
-            voices: dict[bytes, tuple[str, Any, SecretKey, Locator]] = {}
+            voices: dict[bytes, tuple[str, SpeaksFor, Opener, Locator]] = {}
             for locator, segments in self.open(wanted, kinds):
                 if only_whole and not self.seen[locator].whole:
                     continue
                 yield locator, segments
+                opener = segments[0].holder.opener
                 for batch in (batch for segment in segments for batch in segment.bag.batches):
                     if isinstance(batch, SpeaksForBatch):
-                        voices |= {
-                            bytes(public): (batch.model, key, secret, locator) for key, public, secret, _ in batch.rows
-                        }
+                        spoken = (SpeaksFor(*row) for row in batch.rows)
+                        voices |= {bytes(voice.public_key): (batch.model, voice, opener, locator) for voice in spoken}
                         self.noted |= {locator} if batch.unlisted else set()
                     elif isinstance(batch, Shares):
                         more |= dict.fromkeys(map(Locator, batch.locators()))
             new = [public_key for public_key in voices if public_key not in self.holders]
             for entry in store.entries_by_public_key(new, using=self._using, lock=self._lock_entries):
-                model, key, secret_key, under = voices[entry.public_key]
+                model, voice, opener, under = voices[entry.public_key]
                 try:
-                    require_meant(entry, model=model, key=key)
+                    require_meant(entry, model=model, key=voice.principal)
                 except EntryForged as error:
                     self.forged[entry.public_key] = error.with_traceback(None)
                 else:
-                    more |= dict.fromkeys(self._add(entry, secret_key, model, key, under).items)
+                    added = self._add(entry, opener.voice(voice), model, voice.principal, under)
+                    more |= dict.fromkeys(added.items)
             # What did not open may open with the key of somebody else who has it in their list.
             refused = self.refused
             wanted = [locator for locator in more if locator not in asked or locator in refused]
@@ -210,8 +211,15 @@ class KeyGraph:
         """Why something that the lists lead to does not open."""
         return {locator: refusal for locator, seen in self.seen.items() if (refusal := seen.refusal()) is not None}
 
-    def _add(self, entry: Entry, secret_key: SecretKey, *voice: Any) -> Holder:
-        self.holders[entry.public_key] = holder = Holder(entry, secret_key, listed_items(entry, secret_key), *voice)
+    def require_handed(self) -> None:
+        """
+        Raises:
+            HandoverRefused: somebody's list was handed over, and no bag that was speaks for them.
+        """
+        self.own.opener.require_holders(self.holders)
+
+    def _add(self, entry: Entry, opener: Opener, *voice: Any) -> Holder:
+        self.holders[entry.public_key] = holder = Holder(entry, opener, opener.items(entry), *voice)
         for locator in holder.items:
             self.listed.setdefault(locator, []).append(holder)
         return holder
@@ -221,7 +229,7 @@ class KeyGraph:
         for holder in self.listed.get(locator, [self.own]):
             try:
                 bag = self._memory.open(
-                    stored.sealed, locator=locator, kind=kind, sequence=sequence, secret_key=holder.secret_key
+                    stored.sealed, locator=locator, kind=kind, sequence=sequence, opener=holder.opener
                 )
                 return Segment(kind, sequence, stored, bag, holder)
             except BagError as error:
@@ -273,15 +281,3 @@ def require_meant(entry: Entry, *, model: str, key: Any) -> None:
             "since, perhaps. Nothing was changed, and nobody speaks for whom it names. Find out who wrote to the table, and restore the "
             "row from a backup."
         )
-
-
-def listed_items(entry: Entry, secret_key: SecretKey) -> dict[Locator, bytes]:
-    """The locators in the entry's list, with their sealed items. Items that anybody else put there do not open, and are left out."""
-    items = {}
-    for start in range(0, len(entry.locators), SEALED_LOCATOR_BYTES):
-        item = entry.locators[start : start + SEALED_LOCATOR_BYTES]
-        try:
-            items[open_locator(item, secret_key=secret_key)] = item
-        except WrongKey:
-            continue
-    return items

@@ -11,8 +11,8 @@ import hashlib
 from typing import Final
 
 from edna import conf
-from edna.crypto.keys import SecretKey
 from edna.db import rows as raw
+from edna.engine.bags.openers import Opener
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.locator import Locator
 
@@ -31,27 +31,23 @@ class Memory:
     def __len__(self) -> int:
         return len(self._bags)
 
-    def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int, secret_key: SecretKey) -> Bag:
+    def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int, opener: Opener) -> Bag:
         """What lies in one segment; a shared one is opened by its locator.
 
         Raises:
             BagError: it does not open.
         """
         shared = kind is BagKind.SHARED
-        place = (locator.index(kind, sequence), b"" if shared else bytes(secret_key.public_key))
+        place = (locator.index(kind, sequence), b"" if shared else bytes(opener.public_key))
         digest = _digest(sealed)
         known = self._bags.pop(place, None)
         if known is not None:
             self._bytes -= known[2]
         if known is None or known[0] != digest:
-            # The server's keys get no name here: error pages print variables.
-            bag = open_bag(
-                sealed,
-                locator=locator,
-                kind=kind,
-                sequence=sequence,
-                secret_key=locator.shared_key() if shared else secret_key,
-                mac_keys=conf.mac_keys(),
+            bag = (
+                _shared(sealed, locator=locator, sequence=sequence)
+                if shared
+                else opener.open(sealed, locator=locator, kind=kind, sequence=sequence)
             )
             known = digest, bag, max(len(sealed), sum(raw.total_bytes(batch.rows) for batch in bag.batches))
         if known[2] <= MOST_BYTES:
@@ -65,6 +61,18 @@ class Memory:
     def clear(self) -> None:
         self._bags.clear()
         self._bytes = 0
+
+
+def _shared(sealed: bytes, *, locator: Locator, sequence: int) -> Bag:
+    # The server's keys get no name here: error pages print variables.
+    return open_bag(
+        sealed,
+        locator=locator,
+        kind=BagKind.SHARED,
+        sequence=sequence,
+        secret_key=locator.shared_key(),
+        mac_keys=conf.mac_keys(),
+    )
 
 
 def _digest(sealed: bytes) -> bytes:

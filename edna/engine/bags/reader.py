@@ -67,7 +67,11 @@ class Everything:
     def damaged(self) -> set[bytes]:
         """Public keys of those whom a bag may name that does not open, or whose receipt was not given."""
         # Whoever has a bag in their list that does not open may still be needed by what is in it.
-        listing = (key for key, holder in self.holders.items() if not self.refused.keys().isdisjoint(holder.items))
+        listing = (
+            key
+            for key, holder in self.holders.items()
+            if not self.refused.keys().isdisjoint(holder.items) or holder.opener.hides(holder.entry)
+        )
         noting = (opened for opened in self.opened if not self.unopened.isdisjoint(opened.unlisted))
         return {*listing, *(bytes(voice.public_key) for opened in noting for voice in opened.speaks_for)}
 
@@ -166,6 +170,8 @@ def _follow(
     for forged in graph.forged.values():
         raise forged
     graph.require_own(unlocked.locators)
+    if not without:  # what speaks for some may lie in the chunks that are left out
+        graph.require_handed()
     expired = {locator for locator, seen in graph.seen.items() if seen.expired}
     noted = {index for opened in bags for index in opened.unlisted}
     indexes = {index for opened in bags for index in opened.indexes} if noted else set()

@@ -13,19 +13,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from edna import conf, store
+from edna import store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened import Opened
 from edna.engine.bags.reader import Everything, read_all
-from edna.engine.bags.seal import Sealed
+from edna.engine.bags.seal import Sealed, seal_segment
 from edna.errors import PrincipalAlreadyRegistered, ReceiptsIncomplete
 from edna.keypool import pool
-from edna.records.bag import Bag, BagKind, seal_bag
+from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator, seal_locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
-from edna.store import Entry, serverkeys
+from edna.store import Entry
 
 
 def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) -> None:
@@ -84,15 +84,8 @@ def _resealed(
 ) -> Iterator[Sealed]:
     numbers = {kind: count() for kind in BagKind}
     for bag in opened.bags:
-        made = seal_bag(
-            _with_new_keys(bag, new_keys, given_up=given_up),
-            locator=opened.locator,
-            sequence=next(numbers[bag.kind]),
-            public_key=recipient,
-            mac_key=serverkeys.signing_key(using=using),
-            compress=conf.compress(),
-        )
-        yield made.index, made.sealed
+        renewed = _with_new_keys(bag, new_keys, given_up=given_up)
+        yield seal_segment(renewed, next(numbers[bag.kind]), locator=opened.locator, recipient=recipient, using=using)
 
 
 def _with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey], *, given_up: set[bytes]) -> Bag:
@@ -103,8 +96,9 @@ def _with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey], *, given_up: s
         assert isinstance(batch, SpeaksForBatch)
         rows = []
         for principal, public_key, secret_key, owner in batch.rows:
-            key = new_keys.get(bytes(public_key), secret_key)
-            rows.append(SpeaksFor(principal, key.public_key, key, owner))
+            key = new_keys.get(bytes(public_key))
+            new = SpeaksFor(principal, public_key, secret_key, owner)
+            rows.append(new._replace(public_key=key.public_key, secret_key=key) if key else new)
         unlisted = tuple(index for index in batch.unlisted if index not in given_up)
         batches.append(replace(batch, rows=rows, unlisted=unlisted))
     return replace(bag, batches=tuple(batches))

@@ -13,6 +13,7 @@ from typing import Any
 from edna import conf
 from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
+from edna.engine.bags.openers import Handover
 from edna.errors import KeyMalformed
 from edna.records.bag import Bag, BagKind, seal_bag
 from edna.records.diff import Changed, RowBatch
@@ -49,10 +50,11 @@ def seal_records(
     recipient: PublicKey,
     using: str,
     unlisted: Collection[bytes] = (),
+    handover: Handover | None = None,
 ) -> list[Sealed]:
     """Both bags of one (principal, disguise), in segments. No diff bag where only voices are left: nothing can be revealed
     by it any more. An empty one where there is nothing at all: it says that the disguise happened. What is ``unlisted`` stands beside
-    the first voices, and nowhere if there are none."""
+    the first voices, and nowhere if there are none. A ``handover`` gets the keys of what is sealed."""
     batches = list(_segments(merged(diffs)))
     size = conf.chunk_rows()
     voices = [speaks_for[start : start + size] for start in range(0, len(speaks_for), size)]
@@ -65,7 +67,11 @@ def seal_records(
         for number, rows in enumerate(voices)
         for noted in [() if number else tuple(sorted(unlisted))]
     ]
-    return _sealed(bags, locator, recipient, using=using) + _sealed(spoken, locator, recipient, using=using)
+    return [
+        seal_segment(bag, sequence, locator=locator, recipient=recipient, using=using, handover=handover)
+        for part in (bags, spoken)
+        for sequence, bag in enumerate(part)
+    ]
 
 
 def seal_shared(head: Bag, diffs: Sequence[RowBatch], *, locator: Locator, using: str) -> list[Sealed]:
@@ -76,22 +82,34 @@ def seal_shared(head: Bag, diffs: Sequence[RowBatch], *, locator: Locator, using
     batches = list(_segments(merged(diffs)))
     head = replace(head, disguise="", principal=None, params={}, listed=True, segments=(len(batches), 0))
     bags = [replace(head, kind=BagKind.SHARED, batches=segment) for segment in batches]
-    return _sealed(bags, locator, locator.shared_key().public_key, using=using)
+    recipient = locator.shared_key().public_key
+    return [
+        seal_segment(bag, sequence, locator=locator, recipient=recipient, using=using)
+        for sequence, bag in enumerate(bags)
+    ]
 
 
-def _sealed(bags: Sequence[Bag], locator: Locator, recipient: PublicKey, *, using: str) -> list[Sealed]:
-    sealed = []
-    for sequence, bag in enumerate(bags):
-        made = seal_bag(
-            bag,
-            locator=locator,
-            sequence=sequence,
-            public_key=recipient,
-            mac_key=serverkeys.signing_key(using=using),
-            compress=conf.compress(),
-        )
-        sealed.append((made.index, made.sealed))
-    return sealed
+def seal_segment(
+    bag: Bag, sequence: int, *, locator: Locator, recipient: PublicKey, using: str, handover: Handover | None = None
+) -> Sealed:
+    """One bag. In browser custody the secret keys in it are sealed once more, to the same recipient, as far as they are not yet."""
+    if bag.kind is BagKind.SPEAKS_FOR and conf.custody() != "server":
+        bag = replace(bag, batches=tuple(_with_sealed_keys(batch, recipient) for batch in bag.batches))
+    made = seal_bag(
+        bag,
+        locator=locator,
+        sequence=sequence,
+        public_key=recipient,
+        mac_key=serverkeys.signing_key(using=using),
+        compress=conf.compress(),
+        content_key=handover.new_content_key(locator.index(bag.kind, sequence)) if handover else None,
+    )
+    return made.index, made.sealed
+
+
+def _with_sealed_keys(batch: RowBatch | SpeaksForBatch, recipient: PublicKey) -> SpeaksForBatch:
+    assert isinstance(batch, SpeaksForBatch)
+    return replace(batch, rows=[SpeaksFor(*row).sealed_to(recipient) for row in batch.rows])
 
 
 def merged(diffs: Sequence[RowBatch]) -> list[RowBatch]:

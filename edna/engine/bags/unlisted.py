@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import count
 
-from edna import conf, store
-from edna.crypto.keys import PublicKey, SecretKey
-from edna.engine.planning.steps import Speaking
-from edna.errors import WrongKey
-from edna.records.bag import Bag, BagKind, open_bag, seal_bag
+from edna import store
+from edna.crypto.keys import PublicKey
+from edna.engine.bags.seal import seal_segment
+from edna.engine.planning.steps import Opener, Speaking
+from edna.errors import BagError
+from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksForBatch
-from edna.store import serverkeys
 
 
 def indexes_of(locator: Locator) -> set[bytes]:
@@ -33,9 +32,9 @@ def note(new: Iterable[tuple[Speaking, Locator]], *, using: str) -> None:
         BagError: one of the bags does not open any more.
     """
     wanted = {
-        speaking.index(BagKind.SPEAKS_FOR, 0): (speaking, keys, indexes_of(locator))
+        speaking.index(BagKind.SPEAKS_FOR, 0): (speaking, openers, indexes_of(locator))
         for voices, locator in new
-        for speaking, keys in voices.items()
+        for speaking, openers in voices.items()
     }
     stored = store.stored_bags(wanted, using=using, lock=True) if wanted else {}
     noted = [_noted(bag.sealed, *wanted[index], using=using) for index, bag in stored.items()]
@@ -44,41 +43,23 @@ def note(new: Iterable[tuple[Speaking, Locator]], *, using: str) -> None:
 
 
 def _noted(
-    sealed: bytes, locator: Locator, keys: Sequence[SecretKey], indexes: set[bytes], *, using: str
+    sealed: bytes, locator: Locator, openers: Sequence[Opener], indexes: set[bytes], *, using: str
 ) -> tuple[bytes, bytes]:
-    bag, owner = _opened(sealed, locator, keys)
+    bag, owner = _opened(sealed, locator, openers)
     first, *others = bag.batches
     assert isinstance(first, SpeaksForBatch)
     first = replace(first, unlisted=tuple(sorted(indexes.union(first.unlisted))))
-    made = seal_bag(
-        replace(bag, batches=(first, *others)),
-        locator=locator,
-        sequence=0,
-        public_key=owner,
-        mac_key=serverkeys.signing_key(using=using),
-        compress=conf.compress(),
-    )
-    return made.index, made.sealed
+    return seal_segment(replace(bag, batches=(first, *others)), 0, locator=locator, recipient=owner, using=using)
 
 
-def _opened(sealed: bytes, locator: Locator, keys: Sequence[SecretKey]) -> tuple[Bag, PublicKey]:
-    """A locator may be in several lists, and one of their keys opens the bag."""
-    for number in count():
+def _opened(sealed: bytes, locator: Locator, openers: Sequence[Opener]) -> tuple[Bag, PublicKey]:
+    """A locator may be in several lists, and what opens for one of their owners opens the bag."""
+    for number, opener in enumerate(openers, start=1):
         try:
-            # The server's keys get no name here: error pages print variables.
-            bag = open_bag(
-                sealed,
-                locator=locator,
-                kind=BagKind.SPEAKS_FOR,
-                sequence=0,
-                secret_key=keys[number],
-                mac_keys=conf.mac_keys(),
-            )
-        except WrongKey:
-            if number + 1 == len(keys):
+            return opener.open(sealed, locator=locator, kind=BagKind.SPEAKS_FOR, sequence=0), opener.public_key
+        except BagError:
+            if number == len(openers):
                 raise
-        else:
-            return bag, keys[number].public_key
     raise AssertionError
 
 

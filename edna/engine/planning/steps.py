@@ -6,18 +6,19 @@ import functools
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.db.models import Model
 
 from edna import conf, coverage, given_away, registry
-from edna.crypto.keys import SecretKey
+from edna.crypto.keys import PublicKey
 from edna.db.rows import Row, Table
 from edna.engine.graph.references import reference_of
 from edna.engine.graph.tally import Tally
 from edna.engine.planning import terms
 from edna.engine.planning.shares import Share
 from edna.records import values
+from edna.records.bag import Bag, BagKind
 from edna.records.diff import Operation, Removed
 from edna.records.locator import Locator
 from edna.spec import Decorrelate, Disguise, Transformation
@@ -35,8 +36,17 @@ Part = Mapping[type[Model], Collection[Any] | None]
 Finished = Mapping[type[Model], Collection[Row]]
 
 
-#: Where the keys of a principal's pseudoprincipals lie, and with which keys it may open.
-Speaking = Mapping[Locator, Sequence[SecretKey]]
+class Opener(Protocol):
+    """What opens the bags of one owner."""
+
+    @property
+    def public_key(self) -> PublicKey: ...
+
+    def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int) -> Bag: ...
+
+
+#: Where the keys of a principal's pseudoprincipals lie, and what may open it.
+Speaking = Mapping[Locator, Sequence[Opener]]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from edna import store
 from edna.engine.bags.chain import followed
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened import Opened
+from edna.engine.bags.openers import Handover
 from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_shared
 from edna.engine.bags.unlisted import indexes_of
@@ -120,7 +121,8 @@ def erase(reveal: Reveal) -> None:
     marks = followed(journal.own.items) if any(opened.empty for opened in changed) else set()
     done += [opened for opened in changed if opened.empty and opened.locator not in marks]
     left = [opened for opened in (current, *changed) if opened not in done]
-    sealed = [(opened, _sealed(opened, reveal.given, using=using)) for opened in left]
+    handover = reveal.unlocked.handover
+    sealed = [(opened, _sealed(opened, reveal.given, handover=handover, using=using)) for opened in left]
     _unlist_done(reveal, {opened.locator for opened in done})
     _unlist_for_others(reveal, [opened for opened in done if opened.listings])
     store.delete_bags([index for opened in (current, *changed) for index in opened.indexes], using=using)
@@ -169,6 +171,7 @@ def _list_adopted(reveal: Reveal) -> None:
         if not opened.empty:
             item = seal_locator(opened.locator, recipient=recipient_of(heir))
             taken_over.setdefault(heir.public_key, []).append(item)
+            reveal.new_items[item] = opened.locator
             if opened.listings:
                 opened.add(Listed.of([(heir.public_key, item)]))
     for public_key, items in taken_over.items():
@@ -199,7 +202,7 @@ def _remaining(journal: Journal, progress: Progress) -> list[RowBatch]:
     return [batch for batch in (*removed, *pointers, *changed, *owners, *kept_files, *kept_blobs) if batch.rows]
 
 
-def _sealed(opened: Opened, given: Given, *, using: str) -> list[Sealed]:
+def _sealed(opened: Opened, given: Given, *, handover: Handover | None, using: str) -> list[Sealed]:
     diffs = [*without_keys(opened.diffs, given), *[stuck.batch for stuck in opened.stuck]]
     if opened.holder is None:
         return seal_shared(opened.head, diffs, locator=opened.locator, using=using)
@@ -212,6 +215,7 @@ def _sealed(opened: Opened, given: Given, *, using: str) -> list[Sealed]:
         recipient=recipient,
         using=using,
         unlisted=opened.unlisted,
+        handover=handover,
     )
 
 
@@ -240,6 +244,8 @@ def attach(reveal: Reveal) -> None:
     if came_back:
         _attach(reveal, model, {reference_of(model, key): key for key in came_back})
     store.save_entries(list(reveal.entries.values()), using=reveal.using)
+    if (handover := reveal.unlocked.handover) is not None:
+        handover.follow(reveal.entries.values(), gone=reveal.released.gone, new=reveal.new_items)
 
 
 def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from edna.engine.surroundings.current_rows import Standing
 from edna.engine.surroundings.files import Incoming
 from edna.engine.surroundings.owners import Others
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
+from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry
 
@@ -172,6 +173,8 @@ class Reveal:
     released: LetGo = field(default_factory=lambda: LetGo([], set(), []))
     #: Entries that have changed, by public key.
     entries: dict[bytes, Entry] = field(default_factory=dict)
+    #: The locators of items that it puts into lists.
+    new_items: dict[bytes, Locator] = field(default_factory=dict)
 
     @functools.cached_property
     def others(self) -> Others:

@@ -76,6 +76,7 @@ def hand_over(reveal: Reveal) -> None:
         return
     reveal.handed_over, kept = reveal.others.hand_over(reveal.progress.waiting, reveal.entries)
     reveal.progress.kept += kept
+    reveal.new_items |= {item: opened.locator for opened in reveal.handed_over for _, item in opened.listings}
     for opened in reveal.handed_over:
         named = mentions.named(opened.diffs)
         leading = [mention.locator for mention in reveal.mentions if mentions.names(mention) & named]

@@ -70,7 +70,7 @@ def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksF
     voices = {now: found[key][1] for key, now in made.items()}
     new = [(bytes(voice.public_key), label, reference_of(model, now), False) for now, voice in voices.items()]
     for entry, voice in zip(store.add_entries(new, using=using), voices.values(), strict=True):
-        journal.holders[entry.public_key] = Holder(entry, voice.secret_key, {})
+        journal.holders[entry.public_key] = Holder(entry, journal.own.opener.voice(voice), {})
     _rename(journal, label, {key: now for key, now in made.items() if now != key})
 
 

@@ -13,6 +13,8 @@ import { decode } from "./values/decode.js";
 import { offsetMicroseconds } from "./values/spellings.js";
 
 const HEAD_BYTES = 65;
+/** A secret key that is sealed once more. */
+export const SEALED_KEY_BYTES = 80;
 const MOST_PAYLOAD_BYTES = 256 * 2 ** 20;
 
 /** The operations of diff batches by their numbers. */
@@ -112,8 +114,22 @@ function isSpeaksForBatch(batch) {
   if (unlisted && !(unlisted.type === "list" && unlisted.value.length && unlisted.value.every(isKeySized))) return false;
   return rows.value.every(
     (row) =>
-      isListOf(row, [null, "bytes", "bytes", null]) && isPublicKey(row.value[1]) && isKeySized(row.value[2]),
+      isListOf(row, [null, "bytes", "bytes", null]) &&
+      isPublicKey(row.value[1]) &&
+      [KEY_BYTES, SEALED_KEY_BYTES].includes(row.value[2].value.length),
   );
+}
+
+/**
+ * The key pair in a row of a speaks-for batch: its secret key may be sealed once more, to one of the holders `pairs`. Null if it is another
+ * one's, or does not open.
+ */
+export function voiceOf(sodium, { value: row }, pairs) {
+  const [publicKeyOf, stored] = [row[1].value, row[2].value];
+  let secretKey = stored.length === KEY_BYTES ? stored : null;
+  for (const pair of pairs) secretKey ??= sodium.openSealedBox(stored, pair.publicKey, pair.secretKey);
+  if (secretKey === null || !equal(sodium.publicKey(secretKey), publicKeyOf)) return null;
+  return { secretKey, publicKey: publicKeyOf };
 }
 
 function isKeySized({ type, value }) {

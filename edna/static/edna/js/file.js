@@ -6,7 +6,7 @@
 
 import { concat, equal, fromBase64, fromHex, toHex } from "./base/bytes.js";
 import { BagCorrupt, BagError, BagMissing, FileRefused, WrongCredentials, WrongKey } from "./base/errors.js";
-import { OPERATIONS, openBag } from "./bag.js";
+import { OPERATIONS, openBag, voiceOf } from "./bag.js";
 import { KEY_BYTES, parseSecretKey } from "./keys.js";
 import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, index, openItem, sharedKey } from "./locator.js";
 import { parseRecoveryCode } from "./slots.js";
@@ -79,6 +79,7 @@ export function openFile(sodium, file, pair) {
 class Walk {
   #sodium;
   #file;
+  #own = null;
   #holders = new Set();
   /** By locator: what opened, and what did not, by its place. */
   #seen = new Map();
@@ -92,6 +93,7 @@ class Walk {
 
   /** From that key's list to everything; whoever is found on the way has a list as well. */
   follow(pair) {
+    this.#own = pair;
     const waiting = [pair];
     while (waiting.length) {
       const holder = waiting.shift();
@@ -152,7 +154,7 @@ class Walk {
           seen.opened.set(place, payload);
           seen.refused.delete(place);
           counts = payload.value[8].value.map((count) => Number(count.value));
-          this.#lead(payload, kind, found);
+          this.#lead(payload, kind, found, holder);
         } catch (error) {
           if (!(error instanceof BagError)) throw error;
           if (!seen.refused.has(place) || seen.refused.get(place) instanceof WrongKey) seen.refused.set(place, error);
@@ -171,12 +173,12 @@ class Walk {
   }
 
   /** Whom and what the records of a bag lead to. */
-  #lead(payload, kind, found) {
+  #lead(payload, kind, found, holder) {
     for (const { value: batch } of payload.value[9].value) {
       if (kind === SPEAKS_FOR) {
-        for (const { value: row } of batch[1].value) {
-          const voice = { publicKey: row[1].value, secretKey: row[2].value };
-          if (equal(this.#sodium.publicKey(voice.secretKey), voice.publicKey)) found.voices.push(voice);
+        for (const row of batch[1].value) {
+          const voice = voiceOf(this.#sodium, row, [holder, this.#own]);
+          if (voice !== null) found.voices.push(voice);
         }
       } else if (OPERATIONS[Number(batch[0].value)] === "share") {
         for (const { value: row } of batch[5].value) if (isLocator(row[0])) found.shared.push(row[0].value);

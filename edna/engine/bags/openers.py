@@ -1,0 +1,227 @@
+"""What opens the bags and the list of one holder: a secret key, or what a browser handed over instead of it.
+
+Who hands over keeps the secret key, and the keys of pseudoprincipals: the server is given the locators that the lists' items hold, the
+key of each bag's content that it needs, and each voice's key sealed to the principal. Invariant (nothing forged): what is opened so is
+the stored bag, and its MAC says place and owner as ever; a list that has changed since, a key that does not fit, and a voice that no bag
+names are refused before anything changes. Reads no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from edna import conf
+from edna.crypto.keys import ContentKey, PublicKey, SecretKey
+from edna.errors import BagCorrupt, HandoverRefused, SecretKeyNeeded, WrongKey
+from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
+from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator
+from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch
+from edna.store import Entry
+
+
+@dataclass(repr=False)
+class Handover:
+    """What somebody's browser hands over for one act.
+
+    ``lists`` are, by public key, the items of the principal's list and of those of everybody whose voice is needed, all of them, each
+    with its locator: None for one that does not open, or leads to nothing that the act needs. ``content_keys`` are by the bag's index;
+    ``voices`` are the secret keys of pseudoprincipals, by their public keys, each sealed to the principal.
+    """
+
+    public_key: PublicKey
+    lists: Mapping[bytes, Mapping[bytes, Locator | None]]
+    content_keys: dict[bytes, ContentKey] = field(default_factory=dict)
+    voices: Mapping[bytes, SealedKey] = field(default_factory=dict)
+
+    def anew(self) -> Handover:
+        """As it was handed over: what an act does to it is forgotten if the act is tried again."""
+        return replace(
+            self, lists={key: dict(items) for key, items in self.lists.items()}, content_keys=dict(self.content_keys)
+        )
+
+    def new_content_key(self, index: bytes) -> ContentKey:
+        """For a bag that the act seals, and may have to open again."""
+        key = self.content_keys[index] = ContentKey.new()
+        return key
+
+    def follow(self, entries: Iterable[Entry], *, gone: Iterable[bytes], new: Mapping[bytes, Locator]) -> None:
+        """The act has changed these lists: ``new`` are the locators of items that it has put there."""
+        lists = dict(self.lists)
+        known = {item: locator for items in lists.values() for item, locator in items.items()} | dict(new)
+        for entry in entries:
+            if entry.public_key in lists:
+                lists[entry.public_key] = {item: known.get(item) for item in items_of(entry)}
+        for public_key in gone:
+            lists.pop(public_key, None)
+        self.lists = lists
+
+
+class KeyOpener:
+    """Opens with a secret key; ``own`` is the principal's, if this is the key of somebody they speak for."""
+
+    def __init__(self, secret_key: SecretKey, *, own: SecretKey | None = None) -> None:
+        self.secret_key = secret_key
+        self._own = own or secret_key
+
+    @property
+    def public_key(self) -> PublicKey:
+        return self.secret_key.public_key
+
+    def items(self, entry: Entry) -> dict[Locator, bytes]:
+        """The locators in the entry's list, with their sealed items. Items that anybody else put there do not open, and are left out."""
+        return listed_items(entry, self.secret_key)
+
+    def may_open(self, index: bytes) -> bool:
+        return True
+
+    def hides(self, entry: Entry) -> bool:
+        """Whether items of the list were not handed over."""
+        return False
+
+    def require_holders(self, holders: Collection[bytes]) -> None:
+        """Of those whose lists were handed over."""
+
+    def voice(self, voice: SpeaksFor) -> KeyOpener:
+        assert isinstance(voice.secret_key, SecretKey)
+        return KeyOpener(voice.secret_key, own=self._own)
+
+    def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int) -> Bag:
+        """
+        Raises:
+            BagError: it does not open, or a key in it does not.
+        """
+        # The server's keys get no name here: error pages print variables.
+        bag = open_bag(
+            sealed,
+            locator=locator,
+            kind=kind,
+            sequence=sequence,
+            secret_key=self.secret_key,
+            mac_keys=conf.mac_keys(),
+        )
+        return _with_voices(bag, self._opened)
+
+    def _opened(self, voice: SpeaksFor) -> SpeaksFor:
+        if not isinstance(voice.secret_key, SealedKey):
+            return voice
+        keys = (self.secret_key, self._own)
+        opened = voice.secret_key.open(keys, public_key=voice.public_key)
+        if opened is None:
+            raise BagCorrupt(
+                "A sealed key in a speaks-for bag does not open, or is another one's. Nothing was changed; restore the bag from a backup."
+            )
+        return voice._replace(secret_key=opened)
+
+
+class HandedOpener:
+    """Opens with what a browser handed over: the principal's own bags, or those of the one of their voices who has ``public_key``."""
+
+    def __init__(self, handover: Handover, public_key: PublicKey | None = None) -> None:
+        self.handover = handover
+        self.public_key = public_key or handover.public_key
+
+    @property
+    def secret_key(self) -> SecretKey:
+        raise SecretKeyNeeded(
+            "This takes the secret key itself, which did not leave its owner's browser. Nothing was changed; unlock with the key."
+        )
+
+    def items(self, entry: Entry) -> dict[Locator, bytes]:
+        """
+        Raises:
+            HandoverRefused: it was not handed over, or has changed since.
+        """
+        handed = self.handover.lists.get(entry.public_key)
+        listed = items_of(entry)
+        if handed is None:
+            raise _refused(f"The list of entry {entry.id} is needed, and was not handed over.")
+        if handed.keys() != set(listed):
+            raise _refused(
+                f"The list of entry {entry.id} is another one than was handed over: it may have changed since."
+            )
+        return {locator: item for item in listed if (locator := handed[item]) is not None}
+
+    def may_open(self, index: bytes) -> bool:
+        return index in self.handover.content_keys
+
+    def hides(self, entry: Entry) -> bool:
+        own = entry.public_key == bytes(self.handover.public_key)
+        return not own and None in self.handover.lists[entry.public_key].values()
+
+    def require_holders(self, holders: Collection[bytes]) -> None:
+        if not set(self.handover.lists) <= set(holders):
+            raise _refused("Somebody's list was handed over, and no bag that was speaks for them.")
+
+    def voice(self, voice: SpeaksFor) -> HandedOpener:
+        return HandedOpener(self.handover, voice.public_key)
+
+    def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int) -> Bag:
+        """
+        Raises:
+            HandoverRefused: the key of this bag was not handed over, or is not its key.
+            BagError: it was not made by this server, or not for this place and owner.
+        """
+        content_key = self.handover.content_keys.get(locator.index(kind, sequence))
+        if content_key is None:
+            raise _refused(
+                "A bag is needed whose key was not handed over: it lies over what is to be done, or under it."
+            )
+        try:
+            bag = open_handed_bag(
+                sealed,
+                locator=locator,
+                kind=kind,
+                sequence=sequence,
+                content_key=content_key,
+                mac_keys=conf.mac_keys(),
+                public_key=self.public_key,
+            )
+        except WrongKey as error:
+            raise _refused(str(error)) from None
+        return _with_voices(bag, self._handed)
+
+    def _handed(self, voice: SpeaksFor) -> SpeaksFor:
+        box = self.handover.voices.get(bytes(voice.public_key))
+        if box is not None:
+            return voice._replace(secret_key=box)
+        if self.public_key != self.handover.public_key:
+            # Sealed to somebody who may be let go of.
+            raise _refused("The key of a pseudoprincipal was not handed over, sealed to its principal.")
+        return voice
+
+
+Opener = KeyOpener | HandedOpener
+
+
+def _refused(why: str) -> HandoverRefused:
+    return HandoverRefused(f"{why} Nothing was changed; look anew, and try again.")
+
+
+def items_of(entry: Entry) -> list[bytes]:
+    size = SEALED_LOCATOR_BYTES
+    return [entry.locators[start : start + size] for start in range(0, len(entry.locators), size)]
+
+
+def listed_items(entry: Entry, secret_key: SecretKey) -> dict[Locator, bytes]:
+    """The locators in the entry's list, with their sealed items. Items that anybody else put there do not open, and are left out."""
+    return dict(_opened_items(entry, secret_key))
+
+
+def _opened_items(entry: Entry, secret_key: SecretKey) -> Iterator[tuple[Locator, bytes]]:
+    for item in items_of(entry):
+        try:
+            yield open_locator(item, secret_key=secret_key), item
+        except WrongKey:
+            continue
+
+
+def _with_voices(bag: Bag, exchanged: Callable[[SpeaksFor], SpeaksFor]) -> Bag:
+    """The bag with the keys in its speaks-for records as whoever opened it can use them; the same one if there are none."""
+    if bag.kind is not BagKind.SPEAKS_FOR:
+        return bag
+    batches = []
+    for batch in bag.batches:
+        assert isinstance(batch, SpeaksForBatch)
+        batches.append(replace(batch, rows=[exchanged(SpeaksFor(*row)) for row in batch.rows]))
+    return replace(bag, batches=tuple(batches))

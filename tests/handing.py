@@ -1,0 +1,176 @@
+"""A browser, played by Python: it has a person's secret key, opens what is theirs, and hands over what one act needs, and no more.
+
+Works with the primitives of the library, and with its key graph to walk. `edna.static` has the same in JavaScript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from django.conf import settings
+from django.test import override_settings
+
+import edna
+from edna import api
+from edna.api import Handover
+from edna.crypto.sealing import content_key_of
+from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.chain import chunks_of
+from edna.engine.bags.key_graph import Holder, Segment
+from edna.engine.bags.openers import KeyOpener, items_of
+from edna.records.bag import BagKind
+from edna.records.diff import Changed, Removed, RowBatch, Shares
+from edna.records.locator import Locator
+from edna.records.speaksfor import SealedKey, SpeaksForBatch
+from edna.testing import Person
+
+
+class Browser:
+    """Of one person, as it is after it has walked."""
+
+    def __init__(self, secret_key: edna.SecretKey, *, start: Collection[Locator] = ()) -> None:
+        with Unlocked(secret_key, using="default") as unlocked:
+            self.graph = unlocked.key_graph()
+            self.bags: dict[Locator, list[Segment]] = dict(self.graph.follow(tuple(BagKind), start=start))
+        self.secret_key = secret_key
+
+    @property
+    def voices(self) -> list[Holder]:
+        return [holder for holder in self.graph.holders.values() if holder is not self.graph.own]
+
+    def for_disguise(self) -> Handover:
+        """What says for whom the person speaks, and nothing of what was disguised."""
+        return self._handover(self.bags, kinds=[BagKind.SPEAKS_FOR])
+
+    def for_reveal(self, receipt: edna.Receipt) -> Handover:
+        """The bags of the receipt, those that lie over or under them, and those that speak for their owners."""
+        return self._handover(self.needed(receipt.locator), kinds=tuple(BagKind))
+
+    def needed(self, locator: Locator) -> set[Locator]:
+        own = self.graph.own.items
+        wanted = {locator.chunk(number) for number in (chunks_of(locator, own) if locator in own else [0])}
+        while True:
+            known = self.graph.seen.keys() - self.graph.refused.keys()
+            more = {each for each in known - wanted if self._belongs(each, wanted)}
+            if not more:
+                return wanted
+            wanted |= more
+
+    def _belongs(self, locator: Locator, wanted: set[Locator]) -> bool:
+        parts = [Part(self.bags[each]) for each in wanted if each in self.bags]
+        this = Part(self.bags.get(locator, ()))
+        spoken = {voice for part in parts for voice in part.voices}
+        if any(
+            holder.entry.public_key in spoken
+            for holder in self.graph.listed.get(locator, ())
+            if locator in holder.items
+        ):
+            return True
+        owners = (holder for each in wanted for holder in self.graph.listed.get(each, ()))
+        return any(holder.spoken_under == locator for holder in owners) or any(this.meets(part) for part in parts)
+
+    def _handover(self, wanted: Collection[Locator], *, kinds: Collection[BagKind]) -> Handover:
+        own = self.secret_key.public_key
+        segments = [(each, segment) for each in wanted for segment in self.bags.get(each, ()) if segment.kind in kinds]
+        rows = [
+            row
+            for _, segment in segments
+            for batch in segment.bag.batches
+            if isinstance(batch, SpeaksForBatch)
+            for row in batch.rows
+        ]
+        spoken = {bytes(public) for _, public, _, _ in rows}
+        holders = [self.graph.own, *(holder for holder in self.voices if holder.entry.public_key in spoken)]
+        return Handover(
+            own,
+            {holder.entry.public_key: _handed_items(holder, wanted) for holder in holders},
+            {
+                each.index(segment.kind, segment.sequence): content_key_of(
+                    segment.stored.sealed, secret_key=segment.holder.opener.secret_key
+                )
+                for each, segment in segments
+                if segment.kind is not BagKind.SHARED
+            },
+            {bytes(public): SealedKey.of(secret, recipient=own) for _, public, secret, _ in rows},
+        )
+
+
+def _handed_items(holder: Holder, wanted: Collection[Locator]) -> dict[bytes, Locator | None]:
+    locators = {item: locator for locator, item in holder.items.items() if locator in wanted}
+    return {item: locators.get(item) for item in items_of(holder.entry)}
+
+
+class Part:
+    """What tells whether bags lie over each other: rows, whom they name, to what they point."""
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self.rows: set[Any] = set()
+        self.keys: set[Any] = set()
+        self.values: set[Any] = set()
+        self.pointers: set[bytes] = set()
+        self.voices: set[bytes] = set()
+        for bag in (segment.bag for segment in segments):
+            self.values.add(_plain(bag.principal))
+            for batch in bag.batches:
+                self._add(batch)
+        self.values.discard(None)
+
+    def _add(self, batch: RowBatch | SpeaksForBatch) -> None:
+        if isinstance(batch, SpeaksForBatch):
+            self.voices |= {bytes(public) for _, public, _, _ in batch.rows}
+            self.keys |= {_plain(key) for key, *_ in batch.rows}
+            self.values |= {_plain(owner) for *_, owner in batch.rows}
+        elif isinstance(batch, Shares):
+            self.pointers |= set(batch.locators())
+        else:
+            self.values |= {_plain(value) for row in batch.rows for value in row}
+            if isinstance(batch, Removed | Changed):
+                self.rows |= {(batch.model, key) for key in batch.primary_keys()}
+            if isinstance(batch, Removed):
+                self.keys |= {_plain(value) for key in batch.primary_keys() for value in key}
+
+    def meets(self, other: Part) -> bool:
+        pairs = (
+            (self.rows, other.rows),
+            (self.keys, other.values),
+            (self.values, other.keys),
+            (self.pointers, other.pointers),
+        )
+        return any(not one.isdisjoint(two) for one, two in pairs)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, bool | list | dict) else value
+
+
+@contextmanager
+def without_keys() -> Iterator[None]:
+    """In this block nothing is opened with a secret key."""
+    with mock.patch.object(KeyOpener, "__init__", side_effect=AssertionError("a secret key was used")):
+        yield
+
+
+@contextmanager
+def keys_in_browsers() -> Iterator[None]:
+    """In this block what people do with their key is done by what their browsers hand over."""
+
+    def disguise(self: Person, name: str, *, with_key: bool = False, **params: Any) -> edna.Receipt:
+        if not with_key:
+            return edna.disguise(name, self.user, params=params)
+        handover = Browser(self.secret_key).for_disguise()
+        with without_keys(), api.unlock_handed(handover) as unlocked:
+            return edna.disguise(name, self.user, params=params, unlocked=unlocked)
+
+    def reveal(self: Person, receipt: edna.Receipt | str, **kwargs: Any) -> edna.Outcome:
+        receipt = edna.Receipt.parse(receipt) if isinstance(receipt, str) else receipt
+        handover = Browser(self.secret_key, start=[receipt.locator]).for_reveal(receipt)
+        with without_keys(), api.unlock_handed(handover) as unlocked:
+            return edna.reveal(receipt, unlocked, **kwargs)
+
+    configured = {**settings.EDNA, "CUSTODY": "browser"}
+    doing = mock.patch.multiple(Person, disguise=disguise, reveal=reveal)
+    with override_settings(EDNA=configured), doing:
+        yield
