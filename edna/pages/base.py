@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils.decorators import method_decorator
@@ -24,11 +24,24 @@ from django.views.generic import FormView
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 
 from edna import api
-from edna.errors import EdnaError, TooBusy
+from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
 from edna.pages import words
 from edna.pages.forms import KeyForm
 from edna.visitors import is_principal
+
+
+class Shown:
+    """A text that a template prints, and no log."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return "<Shown redacted>"
 
 
 class Page(TemplateResponseMixin, ContextMixin, View):
@@ -54,15 +67,17 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         except EdnaError as error:
             return self.refused(error)
 
-    def refused(self, error: EdnaError) -> HttpResponseBase:
+    def refused(self, error: EdnaError) -> HttpResponse:
         """The page about an error that no form can say."""
-        context = self.get_context_data(title=gettext_lazy("This did not work"), problem=words.explain(error))
+        context = self.get_context_data(
+            title=gettext_lazy("This did not work"), problem=words.explain(error), form=None
+        )
         status = 429 if isinstance(error, TooBusy) else 409
         return self.response_class(self.request, [self.refused_template_name], context, status=status)
 
-    def show(self, template_name: str, **context: Any) -> HttpResponseBase:
+    def show(self, template_name: str, **context: Any) -> HttpResponse:
         """Answer with another page: what has been done, say."""
-        return self.response_class(self.request, [template_name], self.get_context_data(**context))
+        return self.response_class(self.request, [template_name], self.get_context_data(**{"form": None, **context}))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         nonce = _nonce(self.request)
@@ -103,14 +118,9 @@ class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it 
         raise NotImplementedError
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(
-            **{
-                "form": kwargs.get("form") or self.get_form(),
-                "button": self.button,
-                "is_grave": self.is_grave,
-                **kwargs,
-            }
-        )
+        if "form" not in kwargs:
+            kwargs["form"] = self.get_form()
+        return super().get_context_data(**{"button": self.button, "is_grave": self.is_grave, **kwargs})
 
 
 class KeyPage(FormPage):
@@ -138,6 +148,8 @@ class KeyPage(FormPage):
             EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
         """
         unlocked: api.Unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]
+        if self.request.user.is_authenticated and api.principal(unlocked) != self.request.user:
+            raise NotYours("This is the key of another account than the one that is logged in.")
         return unlocked
 
 

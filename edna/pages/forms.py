@@ -53,7 +53,7 @@ class KeyForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any = None, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.user = user or AnonymousUser()
+        self.user: Any = user or AnonymousUser()
         if self.user.is_authenticated:
             del self.fields["identifier"]
         else:

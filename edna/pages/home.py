@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
@@ -23,7 +22,7 @@ class Home(Page):
     template_name = "edna/home.html"
     title: ClassVar[str | Promise] = gettext_lazy("Your data on this site")
 
-    def get(self, request: HttpRequest) -> HttpResponseBase:
+    def get(self, request: HttpRequest) -> HttpResponse:
         return self.render_to_response(self.get_context_data())
 
     def get_offers(self) -> list[Offer]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edna import registry
+from edna import conf, registry
 from edna.errors import SpecError
 from edna.spec import Disguise
 
@@ -21,6 +21,8 @@ class Offer:
     params: Mapping[str, Any]
     #: Whether the person's key is to be opened for it, if the specification says; None leaves it to them.
     asks_for_key: bool | None
+    #: Whether the server keeps no list by which the key finds it.
+    only_by_receipt: bool
 
 
 def offers_for(user: Any) -> list[Offer]:
@@ -44,4 +46,5 @@ def _offer(disguise: type[Disguise]) -> Offer:
         disguise.described(),
         disguise.self_service if isinstance(disguise.self_service, Mapping) else {},
         disguise.asks_for_key,
+        (disguise.locators or conf.locator_mode()) == "client",
     )

@@ -8,6 +8,7 @@ from django.test import Client
 
 from edna.testing import Person
 from tests.pages.bare.club.models import Comment, Note
+from tests.pages.bare.visitor import Visitor
 
 PASSWORD = "a long walk home, bea"
 
@@ -21,6 +22,11 @@ def join(name: str) -> Person:
     return Person.registered(user, password=PASSWORD)
 
 
+def a_browser() -> Client:
+    """It sends no form without the token of its page."""
+    return Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+
+
 @pytest.fixture
 def bea(db: None) -> Person:
     return join("bea")
@@ -28,7 +34,13 @@ def bea(db: None) -> Person:
 
 @pytest.fixture
 def browser(bea: Person) -> Client:
-    """Bea's, logged in; it sends no form without the token of its page."""
-    client = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    """Bea's, logged in."""
+    client = a_browser()
     client.force_login(bea.user)
     return client
+
+
+@pytest.fixture
+def visitor(browser: Client) -> Visitor:
+    """Bea, logged in."""
+    return Visitor(browser)

@@ -6,10 +6,11 @@ from django.test import Client
 
 import edna
 from edna.testing import Person
+from tests.pages.bare.visitor import Visitor
 
 
-def test_it_offers_what_says_so_with_numbers_that_are_true(browser: Client, bea: Person) -> None:
-    page = browser.get("/privacy/").content.decode()
+def test_it_offers_what_says_so_with_numbers_that_are_true(visitor: Visitor, bea: Person) -> None:
+    page = visitor.open("/privacy/")
     assert "Delete your account" in page
     assert "Your account and your notes leave the site." in page
     assert "Removed: 2 notes" in page
@@ -17,15 +18,12 @@ def test_it_offers_what_says_so_with_numbers_that_are_true(browser: Client, bea:
     assert "Disown remarks" in page
     assert "Kept, but without your name: 1 remark" in page
     assert "tidy" not in page.lower()
+    assert "no-store" in visitor.response.headers["Cache-Control"]
     edna.disguise("club.disown-remarks", bea.user)
-    page = browser.get("/privacy/").content.decode()
+    page = visitor.open("/privacy/")
     assert "Kept, but without your name" not in page
     assert "There may be more that carried your name once" in page
 
 
 def test_it_is_for_those_who_are_logged_in(client: Client) -> None:
     assert client.get("/privacy/").url == "/login/?next=/privacy/"
-
-
-def test_it_is_kept_by_no_cache(browser: Client) -> None:
-    assert "no-store" in browser.get("/privacy/").headers["Cache-Control"]

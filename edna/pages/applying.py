@@ -1,0 +1,177 @@
+"""Do it: what is offered is shown once more in numbers, confirmed by password, and done; the answer shows the receipt.
+
+Keeps: what is done is what the page has told. If it is not so any more, because of a second click, the back button or somebody else, the
+page tells what is so now, and asks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django import forms
+from django.contrib.auth import logout
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpResponse
+from django.utils.functional import cached_property
+from django.utils.translation import gettext, gettext_lazy
+
+from edna import api
+from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
+from edna.pages import receipts, words
+from edna.pages.base import KeyPage
+from edna.pages.forms import KeyForm
+from edna.pages.offers import Offer, offers_for
+
+
+class ConfirmForm(KeyForm):
+    """The password of who is logged in; or, where there is none, the key. ``seen`` says which preview the page has shown."""
+
+    also_earlier = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=gettext_lazy("Also what carried my name once, and does not any more"),
+        help_text=gettext_lazy("Your key finds it. Without this it stays as it is, without your name."),
+    )
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, asks: bool = False, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not asks:
+            del self.fields["also_earlier"]
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if password and self.user.has_usable_password() and not self.user.check_password(password):
+            raise ValidationError(gettext("This is not your password."))
+        return password
+
+    def password_is_right(self) -> bool:
+        """Whether the password of the account was given. Without one of their own, people have a password for the key, perhaps."""
+        return bool(self.cleaned_data["password"] and self.user.has_usable_password())
+
+    def needs_key(self) -> bool:
+        """Whether only the key tells that it is the same person, or finds what is meant."""
+        return bool(self.cleaned_data.get("also_earlier") or not self.password_is_right())
+
+
+class Apply(KeyPage):
+    """One offer: preview, confirmation, receipt."""
+
+    form_class = ConfirmForm
+    template_name = "edna/apply.html"
+    done_template_name = "edna/done.html"
+    is_grave = True
+
+    def get_offers(self) -> list[Offer]:
+        """As `Home.get_offers`."""
+        return offers_for(self.request.user)
+
+    #: Why there is no plan.
+    problem = ""
+    has_key = True
+
+    @cached_property
+    def offer(self) -> Offer:
+        for offer in self.get_offers():
+            if offer.name == self.kwargs["name"]:
+                return offer
+        raise Http404
+
+    @cached_property
+    def plan(self) -> api.Plan | None:
+        """What it would do now; None if it cannot be done, and `problem` says why."""
+        try:
+            return api.plan(self.offer.name, self.request.user, params=self.offer.params)  # type: ignore[arg-type]
+        except EdnaError as error:
+            self.problem = words.explain(error)
+            self.has_key = not isinstance(error, PrincipalNotRegistered)
+            return None
+
+    @property
+    def preview(self) -> list[str]:
+        return words.preview(self.plan) if self.plan else []
+
+    @property
+    def perhaps_more(self) -> bool:
+        return bool(self.plan and self.plan.beyond_reach)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.preview and not self.perhaps_more
+
+    def seen(self) -> str:
+        """Which preview this is. In the page it says nothing that the page does not."""
+        return hashlib.sha256("\n".join([*self.preview, str(self.perhaps_more)]).encode()).hexdigest()[:32]
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        asks = self.perhaps_more and self.offer.asks_for_key is None
+        return {**super().get_form_kwargs(), "asks": asks}
+
+    def get_initial(self) -> dict[str, Any]:
+        return {**super().get_initial(), "seen": self.seen()}
+
+    def submitted(self, form: Any) -> HttpResponse:
+        if self.plan is None:
+            return self.form_invalid(form)
+        if self.is_empty:
+            return self.render_to_response(self.get_context_data(form=self.fresh_form()))
+        if form.cleaned_data["seen"] != self.seen():
+            problem = gettext("This has changed since you opened the page. Please look again: nothing was done yet.")
+            return self.render_to_response(self.get_context_data(form=self.fresh_form(), problem=problem))
+        needs_key = form.needs_key() or (self.offer.asks_for_key and self.perhaps_more)
+        try:
+            unlocked = self.unlock(form) if needs_key else None
+        except WrongCredentials:
+            if not form.password_is_right():
+                raise
+            problem = gettext(
+                "This is your password, but it does not open your key. Please give your recovery code instead of it."
+            )
+            form.add_error(None, problem)
+            return self.form_invalid(form)
+        user: Any = self.request.user
+        receipt = api.disguise(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
+        return self.done(receipt)
+
+    def fresh_form(self) -> Any:
+        """Not bound: nothing is typed into it yet."""
+        options = self.get_form_kwargs()
+        return self.form_class(**{name: value for name, value in options.items() if name not in ("data", "files")})
+
+    def done(self, receipt: api.Receipt) -> HttpResponse:
+        """The answer that shows the receipt. Whose account is gone is logged out."""
+        is_gone = not self.is_still_there()
+        if is_gone:
+            logout(self.request)
+        title = gettext("Good-bye") if is_gone else gettext("It is done")
+        context = {
+            "title": title,
+            "offer": self.offer,
+            "is_gone": is_gone,
+            "logged_in": not is_gone,
+            "only_by_receipt": self.offer.only_by_receipt,
+        }
+        return self.show(self.done_template_name, **context, **receipts.shown(receipt))
+
+    def is_still_there(self) -> bool:
+        """Whether the person can go on with their account."""
+        user: Any = self.request.user
+        found = user._meta.model._base_manager.filter(pk=user.pk).first()
+        return bool(found is not None and getattr(found, "is_active", True))
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            **{
+                "title": self.offer.title,
+                "offer": self.offer,
+                "preview": self.preview,
+                "perhaps_more": self.perhaps_more,
+                "asks_for_key": bool(self.offer.asks_for_key and self.perhaps_more),
+                "is_empty": self.is_empty,
+                "problem": self.problem,
+                "has_key": self.has_key,
+                "button": self.offer.title,
+                **kwargs,
+            }
+        )

@@ -1,0 +1,129 @@
+"""What is hidden now: opened by the key, for one page. Each with its day and what it covers; and what still waits, with the reasons.
+
+Keeps: a receipt travels from the list to the next page in the body of a form, never in an address or a session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.apps import apps
+from django.db.models import CharField, TextField
+from django.http import HttpResponse
+from django.utils.functional import Promise
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy
+
+from edna import api, registry
+from edna.pages import words
+from edna.pages.base import KeyPage
+from edna.pages.keys.forms import ReceiptsForm
+from edna.reports import looks_secret
+
+#: Rows that a page lists one by one. Below the number of form fields that Django accepts at once.
+LISTED = 100
+_QUOTED = 90
+_BETWEEN = "/"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What could not come back, as a page lists it. ``name`` says to the server which one is ticked."""
+
+    name: str
+    what: str
+    #: How its text begins.
+    text: str
+    why: str
+    can_be_given_up: bool
+
+
+class Hidden(KeyPage):
+    """Asks for the key, and lists."""
+
+    login_required = False
+    form_class = ReceiptsForm
+    template_name = "edna/hidden.html"
+    list_template_name = "edna/hidden_list.html"
+    title: ClassVar[str | Promise] = gettext_lazy("What is hidden now")
+    button: ClassVar[str | Promise] = gettext_lazy("Show it")
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
+        waiting = api.waiting(unlocked)
+        tried = {entry.receipt for entry in waiting}
+        entries = [entry for entry in api.history(unlocked) if entry.receipt not in tried]
+        return self.show(
+            self.list_template_name,
+            entries=[described(entry) for entry in entries],
+            waiting=[still_waiting(entry) for entry in waiting],
+            some_is_damaged=bool(unlocked.damaged),
+        )
+
+
+def described(entry: api.HistoryEntry) -> dict[str, Any]:
+    """What the list says of one."""
+    return {
+        "receipt": entry.receipt,
+        "title": words.called(entry.name),
+        "day": entry.applied_at,
+        "covers": words.counts(entry.counts),
+    }
+
+
+def still_waiting(entry: api.Waiting) -> dict[str, Any]:
+    """What ``edna/_waiting.html`` shows of one that was brought back, but not all of it."""
+    # Of one row two things may be held: the first counts.
+    held = {(row.model, str(row.pk)): row for row in reversed(entry.held)}
+    account_is_away = any(_is_account(row) for row in held.values())
+    rows = [
+        Row(
+            name_of(row),
+            words.noun(row.model),
+            quoted(row.model, entry.sealed(row)),
+            words.why(row.reason),
+            # What belongs to an account waits for it.
+            row.reason.can_be_accepted and not account_is_away,
+        )
+        for row in reversed(held.values())
+    ]
+    return {
+        "receipt": entry.receipt,
+        "title": words.called(entry.name),
+        "day": entry.applied_at,
+        "ready": words.counts(entry.ready),
+        "rows": rows[:LISTED],
+        "rows_left_out": max(0, len(rows) - LISTED),
+        "can_give_up": any(row.can_be_given_up for row in rows),
+    }
+
+
+def _is_account(row: api.Held) -> bool:
+    """Whether it is an account that is not here."""
+    here = (api.Reason.CHANGED, api.Reason.ROW_MISSING)
+    return words.model_of(row.model) in registry.principal_models() and row.reason not in here
+
+
+def quoted(label: str, values: dict[str, Any]) -> str:
+    """How the row's first text begins, for its owner to recognise it."""
+    model = words.model_of(label)
+    for field in model._meta.concrete_fields if model else ():
+        text = values.get(field.name)
+        is_text = isinstance(field, CharField | TextField) and not field.choices and field.editable
+        if is_text and isinstance(text, str) and text.strip() and not looks_secret(field.name):
+            return Truncator(text.strip()).chars(_QUOTED)
+    return ""
+
+
+def name_of(row: api.Held) -> str:
+    return _BETWEEN.join((row.model, row.reason, str(row.pk)))
+
+
+def named(name: str) -> api.Held | None:
+    """The row, as a reveal accepts it; None if the browser has sent something else."""
+    try:
+        model, reason, key = name.split(_BETWEEN, 2)
+        apps.get_model(model)
+        return api.Held(model, key, api.Reason(reason))
+    except (ValueError, LookupError):
+        return None

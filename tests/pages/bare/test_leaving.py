@@ -1,0 +1,137 @@
+"""Do it: preview, password, receipt; and nothing by a second click, an old page or somebody else's page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core import mail
+from django.test import Client
+
+import edna
+from edna.testing import Person
+from tests.pages.bare.club.models import Comment, Note
+from tests.pages.bare.conftest import PASSWORD
+from tests.pages.bare.visitor import Visitor
+
+LEAVE, DISOWN = "/privacy/do/club.leave/", "/privacy/do/club.disown-remarks/"
+
+
+def is_here(name: str = "bea") -> bool:
+    return User.objects.filter(username=name).exists()
+
+
+def receipt_on(visitor: Visitor) -> str:
+    return re.search(r"edna1:[\w.:-]+", visitor.text)[0]  # type: ignore[index]
+
+
+def test_it_takes_the_password_and_ends_with_the_receipt(visitor: Visitor) -> None:
+    assert "Removed: your account" in visitor.open(LEAVE)
+    assert "This is not your password." in visitor.press("Delete your account", password="a guess")
+    assert PASSWORD not in visitor.response.content.decode()
+    assert "Please give your password or your recovery code." in visitor.press("Delete your account", password="")
+    assert is_here()
+    page = visitor.press("Delete your account", password=PASSWORD)
+    assert "Good-bye" in page
+    assert not is_here()
+    assert "_auth_user_id" not in visitor.client.session
+    assert edna.Receipt.parse(receipt_on(visitor)).disguise == "club.leave"
+    # A second click, and the page before.
+    visitor.again()
+    assert visitor.address.startswith("/login/")
+    visitor.open(LEAVE)
+    assert visitor.address.startswith("/login/")
+
+
+def test_the_receipt_is_downloaded_and_mailed_a_few_times(visitor: Visitor) -> None:
+    visitor.open(LEAVE)
+    visitor.press("Delete your account", password=PASSWORD)
+    receipt, forms = receipt_on(visitor), visitor.forms
+    text = visitor.press("Download")
+    assert receipt in text
+    assert "attachment" in visitor.response.headers["Content-Disposition"]
+    visitor.forms = forms
+    assert "Enter a valid email address." in visitor.press("Send", address="bea")
+    assert receipt in visitor.text
+    assert "It was sent to new@example.org." in visitor.press("Send", address="new@example.org")
+    assert receipt in visitor.text
+    assert receipt in mail.outbox[0].body
+    assert mail.outbox[0].to == ["new@example.org"]
+    visitor.again()
+    visitor.again()
+    assert "It has been mailed several times already." in visitor.again()
+    assert len(mail.outbox) == 3
+
+
+def test_only_what_a_page_has_shown_is_mailed(visitor: Visitor) -> None:
+    visitor.open(LEAVE)
+    visitor.press("Delete your account", password=PASSWORD)
+    page = visitor.press("Send", address="new@example.org", receipt_token="forged")
+    assert "The receipt is incomplete or mistyped." in page
+    assert (visitor.status, mail.outbox) == (409, [])
+
+
+def test_what_has_changed_since_the_page_was_opened_is_shown_again(visitor: Visitor, bea: Person) -> None:
+    visitor.open(LEAVE)
+    Note.objects.create(author=bea.user, text="Just now")
+    assert "This has changed since you opened the page." in visitor.press("Delete your account", password=PASSWORD)
+    assert "Removed: 3 notes" in visitor.text
+    assert is_here()
+    assert "Good-bye" in visitor.press("Delete your account", password=PASSWORD)
+
+
+def test_a_second_click_finds_nothing_to_do(visitor: Visitor, bea: Person) -> None:
+    visitor.open(DISOWN)
+    assert "It is done" in visitor.press("Disown remarks", password=PASSWORD)
+    assert "There is nothing of yours that this would change now." in visitor.again()
+    with bea.unlock() as unlocked:
+        assert [entry.name for entry in edna.history(unlocked)] == ["club.disown-remarks"]
+
+
+def test_what_was_disowned_earlier_goes_along_if_one_wants(visitor: Visitor, bea: Person) -> None:
+    visitor.open(LEAVE)
+    assert "also_earlier" not in visitor.response.content.decode()
+    Comment.objects.update(note=Note.objects.create(author=User.objects.create_user("anna"), text="hers"))
+    edna.disguise("club.disown-remarks", bea.user)
+    assert "Also what carried my name once" in visitor.open(LEAVE)
+    assert "Good-bye" in visitor.press("Delete your account", password=PASSWORD, also_earlier="on")
+    assert not Comment.objects.filter(text="bea agrees").exists()
+
+
+def test_by_recovery_code_it_is_the_same_person_or_nothing_happens(visitor: Visitor, bea: Person) -> None:
+    eve = Person.registered(User.objects.create_user("eve", password=PASSWORD))
+    visitor.open(LEAVE)
+    page = visitor.press("Delete your account", recovery_code=eve.recovery_code)
+    assert "This key belongs to another account." in page
+    assert is_here()
+    assert is_here("eve")
+    assert "Good-bye" in visitor.press("Delete your account", recovery_code=bea.recovery_code)
+    assert not is_here()
+
+
+def test_a_form_of_another_site_does_nothing(visitor: Visitor) -> None:
+    visitor.open(LEAVE)
+    visitor.press("Delete your account", password=PASSWORD, csrfmiddlewaretoken="a" * 64)
+    assert visitor.status == 403
+    assert is_here()
+
+
+def test_a_session_that_has_ended_leads_to_the_login(visitor: Visitor) -> None:
+    visitor.open(LEAVE)
+    visitor.client.session.flush()
+    visitor.press("Delete your account", password=PASSWORD)
+    assert visitor.address == f"/login/?next={LEAVE}"
+    assert is_here()
+
+
+def test_what_is_not_offered_is_not_there(visitor: Visitor, client: Client, bea: Person) -> None:
+    visitor.open("/privacy/do/club.tidy/")
+    assert visitor.status == 404
+
+
+def test_who_has_no_key_is_told(client: Client, db: Any) -> None:
+    client.force_login(User.objects.create_user("dora", password=PASSWORD))
+    page = client.get(LEAVE).content.decode()
+    assert "Your account has no key yet" in page
+    assert "<form" not in page
