@@ -1,111 +1,53 @@
 """The one door of the library: what applications, commands, pages and tasks call.
 
-Every function is atomic: it does all it says or nothing, and raises one of `edna.errors` with a sentence that says what
-to do. In a request, those that open or lock a key, disguise or reveal may raise `TooBusy` before they begin. Nothing here keeps state
-between calls but the key pool. One file on purpose: the whole contract at one glance. What the functions do is in `engine`.
+Every function is atomic: it does all it says or nothing, and raises one of `edna.errors` with a sentence that says what to do. Besides
+what each says, any that seals may raise `ServerKeyUnknown`, any that writes `DatabaseBusy`, any that takes an ``unlocked``
+`CapabilityClosed`, `PrincipalNotRegistered`, or `PrincipalError` if it is none; in a request, those that open or lock a key, disguise or
+reveal may raise `TooBusy`. Nothing was changed then, but by chunks that were done before. Nothing here keeps state between calls but the
+key pool. One file on purpose: the whole contract at one glance. What the functions do is in `engine`; what edna's own edges call besides,
+in `inner_door`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 from django.db import router
 from django.db.models import Model
 
-from edna import recordmigrations, registry, throttle
-from edna.crypto.keys import PublicKey, SecretKey
-from edna.custody.recovery import RecoveryCode
+from edna import registry, throttle
+from edna.crypto.keys import PublicKey as PublicKey
+from edna.crypto.keys import SecretKey as SecretKey
+from edna.custody.recovery import RecoveryCode as RecoveryCode
 from edna.engine import applying, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
-from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.openers import Handover
-from edna.engine.books import beside, noted, sessions
+from edna.engine.bags.capability import Unlocked as Unlocked
+from edna.engine.bags.capability import require_unlocked
+from edna.engine.bags.openers import Handover as Handover
+from edna.engine.books import beside
 from edna.engine.books.measurements import measured
-from edna.engine.by_hand.handmade import Session
+from edna.engine.by_hand.handmade import Session as Session
 from edna.engine.erasing import erase as erasing
-from edna.engine.erasing.erasure import Erasure
+from edna.engine.erasing.erasure import Erasure as Erasure
 from edna.engine.files import file_tasks
-from edna.engine.files.file_tasks import FinishedFiles
-from edna.engine.forwarding import replay_log, table_history
-from edna.engine.graph.outcome import Held, Outcome, Reason
-from edna.engine.history import HistoryEntry, SealedValues
+from edna.engine.files.file_tasks import FinishedFiles as FinishedFiles
+from edna.engine.forwarding import replay_log
+from edna.engine.graph.outcome import Held as Held
+from edna.engine.graph.outcome import Outcome as Outcome
+from edna.engine.graph.outcome import Reason as Reason
+from edna.engine.history import HistoryEntry as HistoryEntry
 from edna.engine.layers.acceptance import Accepted
-from edna.engine.planning.steps import Plan, PlannedTable
-from edna.engine.registration import Registration
-from edna.engine.revealing.blobs import Revealed
-from edna.engine.waiting import Waiting
-from edna.errors import PrincipalError, ReceiptMalformed
-from edna.records.locator import Receipt
-from edna.store import serverkeys
-
-__all__ = [
-    "Erasure",
-    "FinishedFiles",
-    "Handover",
-    "Held",
-    "HistoryEntry",
-    "Outcome",
-    "Plan",
-    "PlannedTable",
-    "PublicKey",
-    "Reason",
-    "Receipt",
-    "RecoveryCode",
-    "Registration",
-    "Revealed",
-    "SealedValues",
-    "SecretKey",
-    "Session",
-    "Unlocked",
-    "Waiting",
-    "change_password",
-    "disguise",
-    "disguise_all",
-    "end_sessions_on_removal",
-    "erase",
-    "export",
-    "export_sealed",
-    "finish_files",
-    "forget_principal",
-    "forget_session",
-    "history",
-    "is_pseudoprincipal",
-    "is_registered",
-    "migrations_without_rule",
-    "new_recovery_code",
-    "note_act",
-    "note_activity",
-    "plan",
-    "plan_all",
-    "plan_erasure",
-    "principal",
-    "register_principal",
-    "register_principals",
-    "replay",
-    "reveal",
-    "rotate",
-    "rules_without_migration",
-    "sealed_bags",
-    "sealed_lists",
-    "sealed_values",
-    "session",
-    "session_epoch",
-    "speak_as",
-    "speaks_for",
-    "staff_among_everybody",
-    "unlock",
-    "unlock_handed",
-    "unregistered",
-    "waiting",
-]
-
-Principal = TypeVar("Principal", bound=Model)
-
+from edna.engine.planning.steps import Plan as Plan
+from edna.engine.planning.steps import PlannedTable as PlannedTable
+from edna.engine.principals import Principal
+from edna.engine.registration import Registration as Registration
+from edna.engine.revealing.blobs import Revealed as Revealed
+from edna.engine.waiting import Waiting as Waiting
+from edna.records.locator import Receipt as Receipt
 
 # Registering
 
@@ -119,14 +61,12 @@ def register_principal(
 ) -> Registration:
     """Give a user a key pair, so that their data can be disguised.
 
-    Without ``public_key`` the pair is generated here: the secret key exists only in the returned registration and, wrapped,
-    in a recovery slot and (with ``password``) a password slot. ``identifier`` is what the person will type beside the
-    password; the user name unless given.
+    Without ``public_key`` the pair is generated here: the secret key exists only in the returned registration and, wrapped, in a
+    recovery slot and (with ``password``) a password slot. ``identifier``: what is typed beside the password, the user name unless given.
 
     Raises:
         PrincipalAlreadyRegistered: this user or key is registered already; nothing was changed.
         PrincipalError: the user is not saved, or not of a principal model.
-        ServerKeyUnknown: the key slots would need a server key that is not this site's.
     """
     if password is not None:
         throttle.admit()
@@ -138,7 +78,6 @@ def register_principals(principals: Iterable[Model]) -> list[Registration]:
 
     Raises:
         PrincipalAlreadyRegistered: one of them is registered already; nothing was changed.
-        ServerKeyUnknown: the server's key is not this site's.
     """
     return registration.register_many(principals)
 
@@ -158,13 +97,7 @@ def is_pseudoprincipal(principal: Model) -> bool:
 
 
 def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
-    """Replace the password slot: the old password opens nothing from here on, whatever it went with.
-
-    However the key was opened: whoever has the recovery code needs no old password. ``identifier`` may be a new one.
-
-    Raises:
-        PrincipalNotRegistered, CapabilityClosed, ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
-    """
+    """Replace the password slot: the old password opens nothing from here on, whatever it went with. ``identifier`` may be a new one."""
     throttle.admit()
     key_slots.change_password(unlocked, identifier=identifier, password=password)
 
@@ -172,11 +105,7 @@ def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> No
 def new_recovery_code(unlocked: Unlocked) -> RecoveryCode:
     """Replace the recovery slot: the old code opens nothing from here on. The new one is shown once, and stored nowhere.
 
-    The key, its password and all receipts stay as they are; when somebody else may have had the old code, `rotate` instead. Of two that
-    are asked for at once, the one that was made last is good, and the other opens nothing.
-
-    Raises:
-        PrincipalNotRegistered, CapabilityClosed, ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
+    When somebody else may have had the old code, `rotate` instead. Of two that are asked for at once, the one that was made last is good.
     """
     throttle.admit()
     return key_slots.new_recovery_code(unlocked)
@@ -193,16 +122,12 @@ def rotate(
 ) -> Registration:
     """Replace a principal's key, and those of everyone they speak for, after a compromise: the old ones open nothing any more.
 
-    Everything is sealed anew, all or nothing; receipts stay good. ``unlocked`` is closed. All key slots go; the returned registration
-    has a new secret key and recovery code, and with ``password`` there is a password slot again (``identifier`` as in
-    `register_principal`; it has to be given while the account is removed). With ``public_key`` the new pair was made elsewhere.
-
-    In locator mode ``client`` only what the receipts given to `unlock` lead to can be sealed anew: ``receipts_complete`` says that they
-    are all there are. ``leave_damaged`` gives up bags that do not open, instead of refusing.
+    Everything is sealed anew, all or nothing; receipts stay good. ``unlocked`` is closed. All key slots go; arguments and what is returned
+    are as for `register_principal` (``identifier`` has to be given while the account is removed). In locator mode ``client``,
+    ``receipts_complete`` says that those given to `unlock` are all there are. ``leave_damaged`` gives up bags that do not open.
 
     Raises:
-        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, CapabilityClosed,
-        ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
+        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered. Nothing was changed then.
     """
     throttle.admit()
     return registration.rotate(
@@ -229,11 +154,8 @@ def unlock(
 ) -> Unlocked:
     """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
 
-    ``receipts`` tell where to look where locators are not kept by the server (locator mode ``client``). Use the result in a
-    ``with`` block; it forgets its keys at the end.
-
-    Somebody may have registered anew with the identifier and password of an account that is removed. Then it is ``principal``'s key that is
-    meant; without, that of a receipt; without, that of the removed account.
+    Use the result in a ``with`` block; it forgets its keys at the end. In locator mode ``client`` it finds only what ``receipts`` lead to.
+    ``principal`` says whose key is meant where somebody registered anew with identifier and password of a removed account.
 
     Raises:
         WrongCredentials: they open nothing; it is not said whether the person was ever here.
@@ -246,7 +168,7 @@ def unlock(
         identifier=identifier,
         password=password,
         recovery_code=recovery_code,
-        locators=[_receipt(receipt).locator for receipt in receipts],
+        locators=[Receipt.of(receipt).locator for receipt in receipts],
         principal=principal,
     )
 
@@ -262,7 +184,7 @@ def unlock_handed(handover: Handover, *, receipts: Sequence[Receipt | str] = ())
         PrincipalNotRegistered, EntryForged, ServerKeyUnknown, ReceiptMalformed
     """
     throttle.admit()
-    return key_slots.unlock_handed(handover, locators=[_receipt(receipt).locator for receipt in receipts])
+    return key_slots.unlock_handed(handover, locators=[Receipt.of(receipt).locator for receipt in receipts])
 
 
 def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -276,10 +198,7 @@ def sealed_bags(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def principal(unlocked: Unlocked) -> Model | None:
-    """The row of who is unlocked, read now, with whatever disguises have made of it; None while the account is removed.
-
-    For pages on which people prove who they are by their key alone, because a disguise has changed what they log in with.
-    """
+    """The row of who is unlocked, read now, with whatever disguises have made of it; None while the account is removed."""
     return people.row_of(unlocked)
 
 
@@ -289,22 +208,13 @@ def principal(unlocked: Unlocked) -> Model | None:
 def plan(
     name: str, principal: Model, *, params: Mapping[str, Any] | None = None, unlocked: Unlocked | None = None
 ) -> Plan:
-    """What ``disguise`` would do, table by table. Reads only, so what it says may be overtaken by the application.
-
-    Raises:
-        What ``disguise`` would refuse with before it begins.
-    """
+    """What `disguise` would do, table by table, or what it would raise. Reads only, so the application may overtake it."""
     return applying.plan(registry.get(name), principal, params=params, unlocked=unlocked)
 
 
 def plan_all(name: str, *, params: Mapping[str, Any] | None = None, staff: bool = True) -> Plan:
-    """What ``disguise_all`` would do, for everybody together. Reads only."""
+    """What `disguise_all` would do, for everybody together. Reads only."""
     return applying.plan_all(registry.get(name), params=params, staff=staff)
-
-
-def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None) -> int:
-    """How many of those who run the site own a row that ``name`` means. Reads only."""
-    return applying.staff_among_everybody(registry.get(name), params=params)
 
 
 @overload
@@ -346,27 +256,24 @@ def disguise(
 ) -> Receipt | None:
     """Apply a disguise to one principal and return the receipt, which says where its bags are.
 
-    With ``unlocked``, data that earlier disguises gave to pseudoprincipals is disguised too, and everything is sealed to
-    the unlocked principal's own key. In locator mode ``client`` only the receipt leads back: to keep it before the disguise is
-    committed, call this inside ``transaction.atomic()``.
+    With ``unlocked``, data that earlier disguises gave to pseudoprincipals is disguised too, and everything is sealed to the unlocked
+    principal's own key. In locator mode ``client`` only the receipt leads back: to keep it before the disguise is committed, call this
+    inside ``transaction.atomic()``.
 
-    More than ``EDNA["CHUNK_ROWS"]`` rows are disguised in chunks, each in a transaction of its own, the principal's own row in
-    the last. If that is interrupted, the chunks that are done stay disguised: `history` lists them under a receipt of their own, and
-    calling this again disguises the rest. Everything happens in one transaction with ``atomic``, in locator mode ``client``, and
-    inside a transaction of the caller.
+    More than ``EDNA["CHUNK_ROWS"]`` rows are disguised in chunks, each in a transaction of its own, the principal's own row in the last.
+    If that is interrupted, the chunks that are done stay disguised: `history` lists them under a receipt of their own, and calling this
+    again disguises the rest. All is one transaction with ``atomic``, in locator mode ``client``, and inside a transaction of the caller.
 
-    With ``keep_no_way_back`` it does the same to the tables, for good, in one transaction: nothing is sealed for the principal, files are
-    deleted, nobody speaks for the pseudoprincipals, and there is no receipt: it returns None. What others own, too, is sealed for
-    those. If the account goes, its entry goes as well, unless earlier disguises have bags to which it leads. With ``unlocked`` these are
-    erased along, and the key slots.
+    With ``keep_no_way_back`` the tables change for good, in one transaction: nothing is sealed for the principal, files are deleted, nobody
+    speaks for the pseudoprincipals; it returns None. What others own, too, is sealed for those. If the account goes, its entry goes as
+    well, unless earlier disguises have bags to which it leads: with ``unlocked`` these are erased along, and the key slots.
 
-    ``operator`` is who does it for somebody else: with it, the act is noted in the audit trail (not for whom).
+    The audit trail notes who is the ``operator``, not for whom.
 
     Raises:
-        UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused,
-        ServerKeyUnknown, DatabaseBusy; PrincipalError: the disguise is for another principal model. Nothing was changed then, but by
-        chunks that were done before. ErasureRefused, BagError: with ``keep_no_way_back`` and ``unlocked``, an earlier disguise cannot
-        be erased.
+        UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused.
+        PrincipalError: the disguise is for another principal model.
+        ErasureRefused, BagError: with ``keep_no_way_back`` and ``unlocked``, an earlier disguise cannot be erased.
     """
     throttle.admit()
     if keep_no_way_back:
@@ -393,7 +300,6 @@ def disguise_all(
 
     Raises:
         UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed.
-        ServerKeyUnknown: the server's key is not this site's; nothing was changed.
     """
     throttle.admit()
     return applying.disguise_all(registry.get(name), params=params, staff=staff, progress=progress, operator=operator)
@@ -407,7 +313,7 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
     With ``unlocked``, what belongs to pseudoprincipals of the principal can be disguised, too.
 
     Raises:
-        UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused, ServerKeyUnknown, DatabaseBusy. Nothing was changed then.
+        UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused. Nothing was changed then.
     """
     throttle.admit()
     with applying.by_hand(registry.by_hand(name), principal, unlocked=unlocked) as opened:
@@ -430,24 +336,21 @@ def reveal(
     """Undo one disguise. What cannot be undone now stays sealed and is listed in ``Outcome.held`` with its reason.
 
     ``overrides`` gives new values for unique columns that somebody else has taken meanwhile: ``{"shop.user.email": "b@x.org"}``.
-    ``accept`` names what is given up if it cannot come back: held rows of an earlier outcome, or `edna.ALL` for whatever is held now.
-    What others did stands then, and the record is erased for good: `Outcome.accepted` counts such rows. As long as the account
-    itself is held, nothing is given up. Rows that others hold as well, and what the application's function holds, never are.
+    ``accept`` names what is given up if it cannot come back, and erased for good: held rows of an earlier outcome, or `edna.ALL` for
+    whatever is held now. As long as the account itself is held, nothing is; rows that others hold as well, and what the application's
+    function holds, never are.
 
-    A disguise that was applied in chunks comes back chunk by chunk, the last one first. If that is interrupted, what is back is
-    back, and the same receipt leads to the rest. Everything happens in one transaction with ``atomic``, without
-    ``allow_partial``, and inside a transaction of the caller.
+    A disguise that was applied in chunks comes back chunk by chunk, the last one first. If that is interrupted, what is back is back, and
+    the same receipt leads to the rest. All is one transaction with ``atomic``, without ``allow_partial``, and inside one of the caller.
 
     Raises:
-        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused, DatabaseBusy,
-        ServerKeyUnknown, CapabilityClosed. Nothing was changed then, but by chunks that came back before.
+        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused.
         InvalidParameters: ``accept`` is neither `edna.ALL` nor made of what an outcome holds.
-        PrincipalError: ``unlocked`` is not what `unlock` returns.
     """
-    _require_unlocked(unlocked, "A reveal")
+    require_unlocked(unlocked, "A reveal")
     throttle.admit()
     return applying.reveal(
-        _receipt(receipt),
+        Receipt.of(receipt),
         unlocked,
         overrides=overrides or {},
         accepted=accept,
@@ -460,36 +363,28 @@ def reveal(
 
 
 def plan_erasure(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
-    """What `erase` would destroy. Reads only; what it says may be overtaken.
-
-    Raises:
-        What `erase` would refuse with.
-    """
-    _require_unlocked(unlocked, "An erasure")
-    return erasing.plan(_receipt(receipt), unlocked, receipts_complete=receipts_complete)
+    """What `erase` would destroy, or what it would raise. Reads only, so it may be overtaken."""
+    require_unlocked(unlocked, "An erasure")
+    return erasing.plan(Receipt.of(receipt), unlocked, receipts_complete=receipts_complete)
 
 
 @measured("erase")
 def erase(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
     """Destroy what the receipt leads to, for good: its records, the contents of its files, the keys of its pseudoprincipals.
 
-    Nothing comes back, and nothing in the application's tables changes: removed rows stay away, changed ones stay as they are, and rows
-    of a pseudoprincipal stay with it, without a name for ever. Everything that other receipts lead to can still be revealed, as far as
-    the rows that are there allow it. What others own, too, stays theirs.
+    Nothing in the application's tables changes: removed rows stay away, changed ones as they are, those of a pseudoprincipal stay with it
+    for ever. What other receipts lead to can still be revealed, as far as the rows that are there allow it. What others own stays theirs.
 
     If the account is removed and this was the last that is left of it, the person is forgotten: entry and key slots go, ``unlocked`` is
     closed, and the key opens nothing any more. In locator mode ``client`` edna cannot know that; ``receipts_complete`` says that the
-    receipts given to `unlock`, and this one, are all there are.
-
-    All in one transaction, a disguise in chunks as well.
+    receipts given to `unlock`, and this one, are all there are. All is one transaction, a disguise in chunks as well.
 
     Raises:
-        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, ReceiptsIncomplete, ErasureRefused, DatabaseBusy, ServerKeyUnknown,
-        CapabilityClosed, PrincipalError. Nothing was changed then.
+        ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, ReceiptsIncomplete, ErasureRefused. Nothing was changed then.
     """
-    _require_unlocked(unlocked, "An erasure")
+    require_unlocked(unlocked, "An erasure")
     throttle.admit()
-    return erasing.erase(_receipt(receipt), unlocked, receipts_complete=receipts_complete)
+    return erasing.erase(Receipt.of(receipt), unlocked, receipts_complete=receipts_complete)
 
 
 def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, Any]) -> int:
@@ -499,9 +394,7 @@ def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, An
     how many rows were updated now; of those under disguise nobody can know.
 
     Raises:
-        InvalidParameters: no columns of the model, or values that they cannot have.
-        ConstraintRefused: the database refuses the update. Nothing was changed then.
-        ServerKeyUnknown: the log would be sealed under a server key that is not this site's.
+        InvalidParameters: no columns of the model, or values that they cannot have. ConstraintRefused: the database refuses the update.
     """
     return replay_log.replay(model, where, set, held=beside.kept().anything_held(), using=router.db_for_write(model))
 
@@ -509,8 +402,7 @@ def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, An
 def history(unlocked: Unlocked) -> list[HistoryEntry]:
     """Every disguise of this principal, and of the pseudoprincipals they speak for, that can be revealed; newest first.
 
-    In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found. A disguise of which a bag was damaged or
-    is missing is left out, and the error is in ``unlocked.damaged``; revealing by its receipt raises it.
+    A disguise of which a bag was damaged or is missing is left out, and the error is in ``unlocked.damaged``; a reveal raises it.
     """
     return histories.of(unlocked)
 
@@ -518,8 +410,7 @@ def history(unlocked: Unlocked) -> list[HistoryEntry]:
 def waiting(unlocked: Unlocked) -> list[Waiting]:
     """What still waits of disguises that this principal has taken back, newest first: what is held, why, what could come back by now.
 
-    For pages after a log-in, and wherever a key was opened. Reads only: it writes and locks nothing, and calls no function of the
-    application. Who has nothing waiting pays what `history` costs. A disguise that nobody has tried to reveal is not among it.
+    Reads only, and calls no function of the application. A disguise that nobody has tried to reveal is not among it.
     """
     return what_waits.of(unlocked)
 
@@ -529,35 +420,25 @@ def export(unlocked: Unlocked) -> dict[str, Any]:
     among them, and what lies in their bags, each with the disguise and the day. Reads only.
 
     Whose a row is the registered disguises say. Columns that name another person are left out, as is the password's hash; files are
-    listed, by name and size. In locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
+    listed, by name and size.
 
     Raises:
-        PrincipalNotRegistered, ReceiptForeign, CapabilityClosed, PrincipalError.
+        ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
     """
-    _require_unlocked(unlocked, "An export")
+    require_unlocked(unlocked, "An export")
     return own_data.of(unlocked)
-
-
-def sealed_values(unlocked: Unlocked) -> SealedValues:
-    """All that is under disguise of this principal, in plain: for the audit, which looks whether it stands anywhere else.
-
-    What the application sealed by itself, and the content of files, is not among it.
-    """
-    return histories.sealed_values(unlocked)
 
 
 def export_sealed(unlocked: Unlocked, *, recovery_code: RecoveryCode | str | None = None) -> str:
     """Everything sealed that this principal's key leads to, as the text of a file that they open without the site (``edna-open.html``).
 
-    Nothing in it is in the clear, and no key. It opens with the secret key; with ``recovery_code`` given, with that code as well. In
-    locator mode ``client`` only what the ``receipts`` given to `unlock` lead to is found.
+    Nothing in it is in the clear, and no key. It opens with the secret key; with ``recovery_code`` given, with that code as well.
 
     Raises:
-        ReceiptForeign: one of these receipts is somebody else's.
+        ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
         RecoveryCodeMalformed: mistyped.
     """
-    code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
-    return sealed_file.text(unlocked, code)
+    return sealed_file.text(unlocked, None if recovery_code is None else RecoveryCode.of(recovery_code))
 
 
 def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:
@@ -571,9 +452,8 @@ def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any
 def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Model:
     """The pseudoprincipal that owns ``obj``, if this principal speaks for it: act as its owner without revealing anything.
 
-    Who owns a row is what the registered disguises say of its model (every ``owner`` of their steps), read from the database
-    now. Of several owners it is the one that is theirs. For a model of which no disguise says anything, its only foreign key to a
-    principal model counts; ``owner`` says which one, where there are several.
+    Who owns a row is what the registered disguises say of its model, read from the database now; of several owners it is the one that is
+    theirs. Of any other model its only foreign key to a principal model counts; ``owner`` says which one, where there are several.
 
     Raises:
         NotYours: no owner of ``obj`` is a pseudoprincipal of this principal.
@@ -582,87 +462,13 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Mod
     return people.speak_as(unlocked, obj, owner=owner)
 
 
-def _require_unlocked(unlocked: object, what: str) -> None:
-    if not isinstance(unlocked, Unlocked):
-        raise PrincipalError(
-            f"{what} takes what edna.unlock() returns, in its with block; this is a {type(unlocked).__name__}. Nothing was changed."
-        )
-
-
-def _receipt(receipt: Receipt | str) -> Receipt:
-    if isinstance(receipt, str):
-        return Receipt.parse(receipt)
-    if not isinstance(receipt, Receipt):
-        raise ReceiptMalformed(f"A receipt is an edna.Receipt or its text; this is a {type(receipt).__name__}.")
-    return receipt
-
-
 # Files
 
 
 def finish_files() -> FinishedFiles:
-    """Delete and write what a crash, or a storage that did not answer, has left of disguises and reveals. ``left`` says what it could not.
-
-    Two processes that do this at once do no harm.
+    """Delete and write what a crash, or a storage that did not answer, has left of disguises and reveals; two processes at once do no harm.
 
     Raises:
         ServerKeyUnknown: no key of the server's is this site's: what it has noted would pass for forged. Nothing was done.
     """
-    using = registry.database()
-    serverkeys.require_any(using=using)
-    return file_tasks.finish(using=using)
-
-
-# Schema changes, called from the checks
-
-
-def rules_without_migration() -> list[tuple[str, str]]:
-    """For which `record_migration` functions there is no migration."""
-    return [rule for rule in recordmigrations.named() if not table_history.known(*rule)]
-
-
-def migrations_without_rule(app_labels: Iterable[str]) -> list[tuple[str, str]]:
-    """Migrations of these applications that run code, and for which no function says what it means for records."""
-    migrations = [(app_label, name) for app_label in app_labels for name in table_history.unreadable(app_label)]
-    return [(app_label, name) for app_label, name in migrations if not recordmigrations.rules_for(app_label, name)]
-
-
-# Sessions and activity, called from the edges
-
-
-def end_sessions_on_removal(principal: Model, session_key: str) -> None:
-    """Note that this session is the principal's, so that removing the principal ends it.
-
-    Raises:
-        ServerKeyUnknown: it would be noted under a server key that is not this site's.
-    """
-    model, reference, using = people.identity(principal)
-    sessions.link(model._meta.label_lower, reference, session_key, using=using)
-
-
-def session_epoch(principal: Model) -> str | None:
-    """What a session that lies in a cookie has to know to be this principal's; None if they have never returned."""
-    model, reference, using = people.identity(principal)
-    return sessions.epoch(model._meta.label_lower, reference, using=using)
-
-
-def forget_session(session_key: str) -> None:
-    sessions.unlink(session_key, using=registry.database())
-
-
-def forget_principal(principal: Model) -> None:
-    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key.
-
-    One that this site did not write stays as it is, as evidence; nothing is sealed to it, whoever has that key next.
-    """
-    people.forget(principal)
-
-
-def note_act(action: str, *, operator: str, disguise: str = "", **details: int | str) -> None:
-    """Have the audit trail note what an operator did, in the caller's transaction: last in it. None is there without `edna.operations`."""
-    noted.act(action, operator=operator, disguise=disguise, **details)
-
-
-def note_activity(principal: Model, *, today: datetime.date) -> None:
-    """Keep the date of a principal's last activity, no finer, for schedules."""
-    people.note_activity(principal, today=today)
+    return file_tasks.finish(using=registry.database())

@@ -25,7 +25,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models.signals import post_delete, post_migrate
 from django.http import HttpRequest
 
-from edna import api, conf, serverkeys, vouching
+from edna import conf, inner_door, serverkeys, vouching
 from edna.errors import ConfigurationError
 from edna.visitors import (
     attendance,
@@ -90,10 +90,10 @@ def _columns(apps: Any) -> set[tuple[str, str]]:
 
 def _deleted(*, instance: Any, **_: Any) -> None:
     # Without this, somebody who gets the same primary key later would be taken for the one who was deleted.
-    api.forget_principal(instance)
+    inner_door.forget_principal(instance)
 
 
 def _logged_out(*, request: HttpRequest | None = None, user: Any = None, **_: Any) -> None:
     key = session_key_of(request)
     if key is not None and is_principal(user):
-        api.forget_session(key)
+        inner_door.forget_session(key)

@@ -20,7 +20,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject, empty
 
-from edna import api, conf, registry
+from edna import api, conf, inner_door, registry
 from edna.coverage import same_table
 from edna.errors import PrincipalError, ServerKeyUnknown, SpecError
 
@@ -97,7 +97,7 @@ def lies_in_cookie(request: HttpRequest | None) -> bool:
 
 def begin_epoch(user: Model, session: Any) -> None:
     """The session is good until the next return of this principal."""
-    epoch = api.session_epoch(user)
+    epoch = inner_door.session_epoch(user)
     if epoch is not None:
         session[_EPOCH] = epoch
 
@@ -107,7 +107,7 @@ def is_from_before(user: Model, request: HttpRequest) -> bool:
     session: Any = request.session
     if session.get(SESSION_KEY) != user._meta.pk.value_to_string(user) or not is_principal(user):
         return False
-    epoch = api.session_epoch(user)
+    epoch = inner_door.session_epoch(user)
     return epoch is not None and session.get(_EPOCH) != epoch
 
 
@@ -138,12 +138,12 @@ class Attendance:
         if is_principal(user):
             if session_key is not None:
                 try:
-                    api.end_sessions_on_removal(user, session_key)
+                    inner_door.end_sessions_on_removal(user, session_key)
                 except ServerKeyUnknown as error:
                     # Nobody's login is to fail for that. Not marked, so that it is noted as soon as the key is right.
                     logger.error("A session could not be noted: %s", error)
                     return
-            api.note_activity(user, today=today())
+            inner_door.note_activity(user, today=today())
         self._todays().add(self._mark(user, session_key))
 
     def _todays(self) -> set[int]:

@@ -15,7 +15,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 import edna
 from apps.websubmit.disguises import DeleteAccount
 from apps.websubmit.models import User
-from edna import api, schedules
+from edna import inner_door, schedules
 from edna.operations import jobs
 from edna.operations.dormancy import dormant_batches
 from edna.operations.schedules import rounds
@@ -107,4 +107,4 @@ def run(**options: Any) -> ScheduleReport:
 
 def was_here(user: User, day: datetime.date) -> None:
     """A request of theirs, as the middleware notes it."""
-    api.note_activity(user, today=day)
+    inner_door.note_activity(user, today=day)

@@ -15,7 +15,7 @@ from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CharField, Field, FileField, ForeignKey, GenericIPAddressField, JSONField, Model, TextField
 
-from edna import api, json_keys, personal
+from edna import api, inner_door, json_keys, personal
 from edna.auditing.matching import leaves, needle
 
 #: By the name of a table: its rows by their keys as text, each with the columns (or `meta__name`, a key of one) that are meant, or None
@@ -119,7 +119,7 @@ def of_plan(plan: api.Plan, principal: Model) -> Values:
 
 def of_sealed(unlocked: api.Unlocked) -> Values:
     """Of somebody who is disguised, and has given their key: what their bags hold."""
-    sealed = api.sealed_values(unlocked)
+    sealed = inner_door.sealed_values(unlocked)
     values = Values("who has given the key", unopened=sealed.unopened)
     for label, name, raw in sealed.values:
         model = _model(label)

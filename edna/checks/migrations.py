@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Warning
 from django.db import connections, router
 from django.db.migrations.recorder import MigrationRecorder
 
-from edna import api, registry
+from edna import inner_door, registry
 from edna.checks.settings import principal_models
 from edna.checks.steps import usable_steps
 
@@ -23,7 +23,7 @@ def check_rules(**_: Any) -> list[CheckMessage]:
 
 
 def _rules() -> Iterator[CheckMessage]:
-    for app_label, name in api.rules_without_migration():
+    for app_label, name in inner_door.rules_without_migration():
         yield Warning(
             f"@edna.record_migration({app_label!r}, {name!r}) is for no migration of that application: it is never called, "
             "and records from before the migration that it means may stay sealed.",
@@ -42,7 +42,7 @@ def _applied(alias: str) -> Iterator[CheckMessage]:
     if not any(router.db_for_write(model) == alias for model in principal_models()):
         return
     labels = {step.model._meta.app_label for cls in registry.disguises().values() for step in usable_steps(cls)}
-    wanted = api.migrations_without_rule(sorted(labels))
+    wanted = inner_door.migrations_without_rule(sorted(labels))
     applied = MigrationRecorder(connections[alias]).applied_migrations() if wanted else {}
     since = applied.get(("edna", "0001_initial"))
     for app_label, name in wanted:

@@ -45,6 +45,11 @@ class RecoveryCode(Secret):
         return "-".join(symbols[start : start + _GROUP] for start in range(0, _SYMBOLS, _GROUP))
 
     @classmethod
+    def of(cls, code: Self | str) -> Self:
+        """A code as it is, or read from its text."""
+        return cls.parse(code) if isinstance(code, str) else code
+
+    @classmethod
     def parse(cls, text: str) -> Self:
         """Read a printed code; case, white space, dashes, O for 0, and I or L for 1 do not matter.
 

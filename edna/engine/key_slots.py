@@ -51,7 +51,7 @@ def unlock(
         secret_key = SecretKey.parse(secret_key)
     elif secret_key is None:
         if recovery_code is not None:
-            code = RecoveryCode.parse(recovery_code) if isinstance(recovery_code, str) else recovery_code
+            code = RecoveryCode.of(recovery_code)
             keys = _open([(recovery_slots.derive(code), conf.mac_keys())], kind=recovery_slots.KIND, using=using)
         elif identifier is None:
             raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")

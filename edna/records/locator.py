@@ -130,6 +130,18 @@ class Receipt:
         return receipt
 
     @classmethod
+    def of(cls, receipt: Self | str) -> Self:
+        """A receipt as it is, or read from its text.
+
+        Raises: ReceiptMalformed if it is neither.
+        """
+        if isinstance(receipt, str):
+            return cls.parse(receipt)
+        if not isinstance(receipt, cls):
+            raise ReceiptMalformed(f"A receipt is an edna.Receipt or its text; this is a {type(receipt).__name__}.")
+        return receipt
+
+    @classmethod
     def __read(cls, text: str) -> Self | None:
         compact = "".join(text.split())
         prefix, _, rest = compact.partition(":")

@@ -19,7 +19,7 @@ from django.db import connection, models
 
 import edna
 from apps.websubmit.models import Answer, Question, User
-from edna import api, conf, store
+from edna import conf, inner_door, store
 from edna.records.locator import BagKind
 from edna.testing.dumps import columns, tables
 from edna.testing.search import finds, spellings
@@ -66,7 +66,7 @@ def beatrix() -> Student:
     session = SessionStore()
     session["_auth_user_id"] = str(USER_ID)
     session.save()
-    api.end_sessions_on_removal(student.user, str(session.session_key))
+    inner_door.end_sessions_on_removal(student.user, str(session.session_key))
     return student
 
 

@@ -18,7 +18,7 @@ from django.test.utils import override_settings
 
 import edna
 from apps.websubmit.models import User
-from edna import api
+from edna import inner_door
 from edna.db import transactions
 from edna.models import Bag, PrincipalEntry
 from edna.operations import jobs
@@ -56,7 +56,7 @@ def due_job(clock: Clock) -> int:
 
 
 def by_request(student: Student, day: datetime.date) -> None:
-    api.note_activity(student.user, today=day)
+    inner_door.note_activity(student.user, today=day)
 
 
 def by_login(student: Student, day: datetime.date) -> None:
@@ -100,7 +100,7 @@ def test_whoever_comes_back_at_the_same_moment_is_there_or_gone_and_nothing_betw
         seen = set()
 
         def noted(student: Student) -> bool:
-            api.note_activity(student.user, today=clock.day)
+            inner_door.note_activity(student.user, today=clock.day)
             return PrincipalEntry.objects.filter(reference=student.user.pk, last_seen_on=clock.day).exists()
 
         def come_back() -> None:

@@ -30,7 +30,7 @@ from django.utils.functional import SimpleLazyObject
 import edna
 from apps.websubmit.disguises import Anonymous
 from apps.websubmit.models import Answer, User
-from edna import api, visitors
+from edna import inner_door, visitors
 from edna.errors import CapabilityClosed, NotYours, WrongCredentials
 from edna.middleware import EdnaMiddleware, edna_page
 from edna.visitors import attendance
@@ -700,7 +700,7 @@ class TestActivity:
         def fail(*args: Any, **kwargs: Any) -> None:
             raise DatabaseError("read-only, and here is a row of it")
 
-        monkeypatch.setattr(api, "note_activity", fail)
+        monkeypatch.setattr(inner_door, "note_activity", fail)
         response = site.get(client, lambda request: HttpResponse(str(request.user.pk)))
         assert response.status_code == 200
         assert "DatabaseError" in caplog.text

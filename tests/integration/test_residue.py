@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.db import connection
 
 import edna
-from edna import api, signals, store
+from edna import api, inner_door, signals, store
 from edna.engine.pseudoprincipals import orphans
 from edna.models import Bag, PrincipalEntry, SessionLink
 from edna.operations.models import Job, JobItem, JobRunner
@@ -240,7 +240,7 @@ def test_an_entry_whose_row_was_deleted_past_django_is_detached(world: Any, ada:
         disguise="world.leave", everybody=False, state="paused", total=1, concurrency=1, created_on="2026-01-01"
     )
     JobItem.objects.create(job=job.pk, reference=str(bert.user.pk))
-    api.end_sessions_on_removal(bert.user, "b" * 32)
+    inner_door.end_sessions_on_removal(bert.user, "b" * 32)
     assert execute("DELETE FROM world_person WHERE id = %s", [key]) == 1
     assert residue.sweep().detached == 1
     assert (JobItem.objects.count(), SessionLink.objects.count()) == (0, 0)
@@ -251,16 +251,16 @@ def test_an_entry_whose_row_was_deleted_past_django_is_detached(world: Any, ada:
 
 def test_links_of_sessions_that_are_over(world: Any) -> None:
     ada = person(world)
-    api.end_sessions_on_removal(ada.user, "k" * 32)
+    inner_door.end_sessions_on_removal(ada.user, "k" * 32)
     Session.objects.create(session_key="s" * 32, session_data="", expire_date="2030-01-01T00:00Z")
-    api.end_sessions_on_removal(ada.user, "s" * 32)
+    inner_door.end_sessions_on_removal(ada.user, "s" * 32)
     assert residue.sweep().session_links == 1
     assert [link.session_key for link in SessionLink.objects.all()] == ["s" * 32]
 
 
 def test_links_stay_where_sessions_live_elsewhere(world: Any, settings: Any) -> None:
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.cache"
-    api.end_sessions_on_removal(person(world).user, "k" * 32)
+    inner_door.end_sessions_on_removal(person(world).user, "k" * 32)
     assert residue.sweep().session_links == 0
 
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 import edna
 from apps.websubmit.models import Answer, Lecture, User
-from edna import api, errors, store, vouching
+from edna import errors, inner_door, store, vouching
 from edna.crypto.keys import SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.errors import EntryForged, JobForged
@@ -371,7 +371,7 @@ def test_tags_follow_a_principal(bea: Student, carl: User) -> None:
         bea.secret_key = edna.rotate(unlocked).secret_key or bea.secret_key
     assert found() == {}
     bea.reveal_everything()
-    api.forget_principal(carl)
+    inner_door.forget_principal(carl)
     assert PrincipalEntry.objects.get(reference=None).tag is None
     assert found() == {}
 
@@ -566,7 +566,7 @@ def _delete_by_sql(lonely: User) -> None:
 LAUNDRIES: dict[str, Callable[[User], Any]] = {
     "sweep": lambda lonely: residue.sweep(),
     "deleted by the application": lambda lonely: lonely.delete(),
-    "forgotten": api.forget_principal,
+    "forgotten": inner_door.forget_principal,
     "deleted past Django": _delete_by_sql,
     "disguise": lambda lonely: edna.disguise(DELETE, lonely),
     "disguise_all": lambda lonely: edna.disguise_all(ANONYMISE_ALL),
@@ -574,7 +574,7 @@ LAUNDRIES: dict[str, Callable[[User], Any]] = {
     "unlock": lambda lonely: edna.unlock(identifier=lonely.email, password=PASSWORD),
     "register": lambda lonely: edna.register_principal(lonely, password=PASSWORD),
     "login": lambda lonely: Client().post(reverse("websubmit:login"), {"username": lonely.email, "password": PASSWORD}),
-    "activity": lambda lonely: api.note_activity(lonely, today=datetime.date(2026, 1, 1)),
+    "activity": lambda lonely: inner_door.note_activity(lonely, today=datetime.date(2026, 1, 1)),
     "expire": lambda lonely: expiry.expire(),
     "verify": lambda lonely: verification.verify(),
     "vouch": lambda lonely: vouching.vouch(),
@@ -596,7 +596,7 @@ def test_nothing_makes_a_forged_entry_a_right_one(bea: Student, lonely: User, la
 
 @pytest.mark.once
 def test_sessions_end_with_the_account_whatever_its_entry_says(bea: Student, lonely: User) -> None:
-    api.end_sessions_on_removal(lonely, "k" * 32)
+    inner_door.end_sessions_on_removal(lonely, "k" * 32)
     _a_placeholder(bea, lonely)
     lonely.delete()
     assert not SessionLink.objects.exists()

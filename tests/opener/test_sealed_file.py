@@ -14,6 +14,7 @@ from django.core.management import call_command
 
 import edna
 from apps.websubmit.models import Lecture
+from edna import inner_door
 from tests.opener.conftest import Case
 from tests.support import ANONYMISE_LECTURE, DELETE, Student, answer_everything, enrol, make_course
 
@@ -52,7 +53,7 @@ def test_the_file_opens_with_the_key_and_holds_all_that_is_sealed(
 ) -> None:
     """Her own rows, and those that pseudoprincipals of hers had: each value as it was; nobody else's."""
     with edna.unlock(secret_key=bea.secret_key) as unlocked:
-        sealed = {(model, column, value) for model, column, value in edna.api.sealed_values(unlocked).values}
+        sealed = {(model, column, value) for model, column, value in inner_door.sealed_values(unlocked).values}
         history = edna.history(unlocked)
 
     account = opened(in_node, written(bea), bea.secret_key.expose_text())["result"]

@@ -13,7 +13,7 @@ from django.utils import timezone
 import edna
 from apps.lobsters_sim.keys import identifier
 from apps.lobsters_sim.models import User
-from edna import api
+from edna import inner_door
 
 from .conftest import PASSWORD, Person
 
@@ -38,5 +38,5 @@ def somebody(username: str, **fields: Any) -> Person:
     user = User.objects.create_user(username, f"{username}@example.org", PASSWORD, **fields)
     registration = edna.register_principal(user, password=PASSWORD, identifier=identifier(username))
     # They were here today, and so they are when they have returned: edna keeps the day for the site's schedule.
-    api.note_activity(user, today=timezone.now().date())
+    inner_door.note_activity(user, today=timezone.now().date())
     return Person(user, Client(), str(registration.recovery_code))

@@ -14,7 +14,7 @@ from django.utils import timezone
 import edna
 from apps.lobsters_sim.keys import finish
 from apps.lobsters_sim.models import Comment, Message, Moderation, Story, User, Vote
-from edna import api
+from edna import inner_door
 from edna.testing import application_dump
 from edna.testing.search import finds
 from tests.support import edna_dump, loot
@@ -203,7 +203,7 @@ def test_a_seeded_site_survives_what_its_members_do() -> None:
     keys = {user.pk: made.secret_key for user, made in zip(users, edna.register_principals(users), strict=True)}
     for user in users:
         # They were here today, and so they are when they have returned: edna keeps the day for the site's schedule.
-        api.note_activity(user, today=timezone.now().date())
+        inner_door.note_activity(user, today=timezone.now().date())
     before, tables, shown = application_dump(), edna_dump(), seen_by_others()
     moderators = list(User.objects.filter(is_moderator=True).values_list("pk", flat=True))
     todo = [(user, name, params) for user in users for name, params in ((TOPIC, STARWARS), (TOPIC, {"tag": "web"}))]

@@ -16,7 +16,7 @@ from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
 from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener
-from edna.errors import BagError, CapabilityClosed, EntryForged, PrincipalNotRegistered
+from edna.errors import BagError, CapabilityClosed, EntryForged, PrincipalError, PrincipalNotRegistered
 from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator
 from edna.store import Entry
@@ -216,3 +216,14 @@ class Unlocked:
     def damaged(self) -> list[BagError | EntryForged]:
         """Why bags could not be opened on the way, and why somebody is no voice: one damaged bag does not keep the others shut."""
         return [*self._graph.refused.values(), *self._graph.forged.values()] if self._graph else []
+
+
+def require_unlocked(unlocked: object, what: str) -> None:
+    """
+    Raises:
+        PrincipalError: it is none; ``what`` would have taken one.
+    """
+    if not isinstance(unlocked, Unlocked):
+        raise PrincipalError(
+            f"{what} takes what edna.unlock() returns, in its with block; this is a {type(unlocked).__name__}. Nothing was changed."
+        )

@@ -96,7 +96,13 @@ def _finish_quietly(ids: Sequence[int], *, using: str) -> None:
 
 
 def finish(ids: Iterable[int] | None = None, *, using: str) -> FinishedFiles:
-    """Do what is to be done: all of it, or what these tasks say."""
+    """Do what is to be done: all of it, or what these tasks say.
+
+    Raises:
+        ServerKeyUnknown: all of it, and no key of the server's is this site's: what it has noted would pass for forged.
+    """
+    if ids is None:
+        serverkeys.require_any(using=using)
     wanted = list(store.file_task_ids(using=using) if ids is None else ids)
     done = FinishedFiles()
     for start in range(0, len(wanted), _TASKS_AT_ONCE):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna import api
+from edna import api, inner_door
 from edna.management.base import EdnaCommand, new_private_file, operator_of
 from edna.management.credentials import add_key_arguments, check_usage, credentials
 
@@ -40,7 +40,7 @@ class Command(EdnaCommand):
         with api.unlock(**credentials(options), receipts=options["with_receipt"]) as unlocked:
             document = api.export(unlocked)
         with new_private_file(options["output"]) as file:
-            api.note_act("export person", operator=operator_of(options))
+            inner_door.note_act("export person", operator=operator_of(options))
             json.dump(document, file, indent=2)
         counts = {name: len(document[name]) for name in ("rows", "files", "blobs")}
         if options["json"]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna import api
+from edna import api, inner_door
 from edna.management.base import EdnaCommand, new_private_file, operator_of
 from edna.management.credentials import add_key_arguments, check_usage, credentials
 
@@ -41,7 +41,7 @@ class Command(EdnaCommand):
         with api.unlock(**given, receipts=options["with_receipt"]) as unlocked:
             written = api.export_sealed(unlocked, recovery_code=given.get("recovery_code"))
         with new_private_file(options["output"]) as file:
-            api.note_act("export sealed", operator=operator_of(options))
+            inner_door.note_act("export sealed", operator=operator_of(options))
             file.write(written)
         if options["json"]:
             self.print_json({"file": options["output"], "bytes": len(written)})

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna import api, registry
+from edna import api, inner_door, registry
 from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table, usage
 from edna.wording import count
 
@@ -64,5 +64,5 @@ def staff_left_out(options: dict[str, Any]) -> str:
     """A line about those who run the site, and own such rows, and are not meant by --all."""
     if not options["everyone"] or options["include_staff"]:
         return ""
-    number = api.staff_among_everybody(options["name"], params=params_of(options["name"], options["param"]))
+    number = inner_door.staff_among_everybody(options["name"], params=params_of(options["name"], options["param"]))
     return f"\n  without {count(number, 'staff account')} (--include-staff)" if number else ""

@@ -17,7 +17,7 @@ from django.db import router, transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import api, registry
+from edna import api, inner_door, registry
 from edna.errors import PrincipalAlreadyRegistered, PrincipalError
 from edna.management.base import (
     EdnaCommand,
@@ -79,7 +79,7 @@ class Command(EdnaCommand):
         # Shown before the commit: a key that was registered and not seen by anybody would be lost.
         with transaction.atomic(using=router.db_for_write(model)):
             made = api.register_principal(principal)
-            api.note_act("register", operator=operator_of(options), principals=1)
+            inner_door.note_act("register", operator=operator_of(options), principals=1)
             assert made.secret_key is not None
             document = {
                 "model": model._meta.label_lower,
@@ -146,7 +146,7 @@ class Command(EdnaCommand):
                 lines.append(json.dumps(document) + "\n")
             write_through(file, "".join(lines))
             if made:
-                api.note_act("register", operator=operator, principals=len(made))
+                inner_door.note_act("register", operator=operator, principals=len(made))
         return len(made)
 
 
@@ -179,7 +179,7 @@ def _link_sessions(models: Sequence[type[Model]]) -> int:
             user = users(pk=users._meta.pk.to_python(key))
         except ValidationError:
             continue
-        api.end_sessions_on_removal(user, session.session_key)
+        inner_door.end_sessions_on_removal(user, session.session_key)
         linked += 1
     return linked
 

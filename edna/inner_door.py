@@ -1,0 +1,92 @@
+"""The inner door: what edna's own edges call (checks, middleware, receivers, commands, the audit), and applications do not.
+
+Keeps, as `api` does: each function does all it says or nothing, and raises one of `edna.errors`. A contract of import-linter names who
+may come in here. Knows nothing of the domain: what the functions do is in `engine`.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import Model
+
+from edna import recordmigrations, registry
+from edna.engine import applying
+from edna.engine import history as histories
+from edna.engine import principals as people
+from edna.engine.bags.capability import Unlocked
+from edna.engine.books import noted, sessions
+from edna.engine.forwarding import table_history
+from edna.engine.history import SealedValues
+
+# Schema changes, called from the checks
+
+
+def rules_without_migration() -> list[tuple[str, str]]:
+    """For which `record_migration` functions there is no migration."""
+    return [rule for rule in recordmigrations.named() if not table_history.known(*rule)]
+
+
+def migrations_without_rule(app_labels: Iterable[str]) -> list[tuple[str, str]]:
+    """Migrations of these applications that run code, and for which no function says what it means for records."""
+    migrations = [(app_label, name) for app_label in app_labels for name in table_history.unreadable(app_label)]
+    return [(app_label, name) for app_label, name in migrations if not recordmigrations.rules_for(app_label, name)]
+
+
+# Sessions and activity, called with each request and log-in
+
+
+def end_sessions_on_removal(principal: Model, session_key: str) -> None:
+    """Note that this session is the principal's, so that removing the principal ends it.
+
+    Raises:
+        ServerKeyUnknown: it would be noted under a server key that is not this site's.
+    """
+    model, reference, using = people.identity(principal)
+    sessions.link(model._meta.label_lower, reference, session_key, using=using)
+
+
+def session_epoch(principal: Model) -> str | None:
+    """What a session that lies in a cookie has to know to be this principal's; None if they have never returned."""
+    model, reference, using = people.identity(principal)
+    return sessions.epoch(model._meta.label_lower, reference, using=using)
+
+
+def forget_session(session_key: str) -> None:
+    sessions.unlink(session_key, using=registry.database())
+
+
+def forget_principal(principal: Model) -> None:
+    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key.
+
+    One that this site did not write stays as it is, as evidence; nothing is sealed to it, whoever has that key next.
+    """
+    people.forget(principal)
+
+
+def note_activity(principal: Model, *, today: datetime.date) -> None:
+    """Keep the date of a principal's last activity, no finer, for schedules."""
+    people.note_activity(principal, today=today)
+
+
+# What operators do and ask, called from commands and the audit
+
+
+def note_act(action: str, *, operator: str, disguise: str = "", **details: int | str) -> None:
+    """Have the audit trail note what an operator did, in the caller's transaction: last in it. None is there without `edna.operations`."""
+    noted.act(action, operator=operator, disguise=disguise, **details)
+
+
+def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None) -> int:
+    """How many of those who run the site own a row that ``name`` means. Reads only."""
+    return applying.staff_among_everybody(registry.get(name), params=params)
+
+
+def sealed_values(unlocked: Unlocked) -> SealedValues:
+    """All that is under disguise of this principal, in plain: for the audit, which looks whether it stands anywhere else.
+
+    What the application sealed by itself, and the content of files, is not among it.
+    """
+    return histories.sealed_values(unlocked)
