@@ -55,8 +55,15 @@ def test_redis_has_lost_everything_after_a_crash() -> None:
         assert [path.name for path in server.directory.iterdir() if path.is_file()] == ["log"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("name", ["mariadb", "postgres"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("postgres", signal.SIGINT),
+        ("mariadb", signal.SIGTERM),
+        ("postgres", signal.SIGKILL),
+        ("mariadb", signal.SIGKILL),
+    ],
+)
 def test_servers_stop_when_the_run_is_ended(name: str, how: signal.Signals) -> None:
     report = "import os, time; print(os.environ['EDNA_DATABASE_URL'], os.getpid(), flush=True); time.sleep(600)"
     run = subprocess.Popen(

@@ -191,6 +191,7 @@ def test_a_reveal_that_died_goes_on_with_the_same_receipt(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("first", "second"), [(ANON, GDPR), (BY_URL, GDPR), (ANON, BY_URL), (BY_URL, ANON)])
 def test_chunks_compose_with_earlier_and_later_disguises(
     community: Community, most: int, first: str, second: str

@@ -83,6 +83,7 @@ def test_a_disguise_inside_a_session_is_not_lost(community: Community) -> None:
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("last", [GDPR, DECAY])
 @pytest.mark.parametrize("first", [BY_URL, DISOWN_STORIES])

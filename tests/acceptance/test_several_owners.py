@@ -92,6 +92,7 @@ def test_two_people_go_and_come_back(
     goes_and_comes(disguise, people, out, back)
 
 
+@pytest.mark.once  # of two, on each database
 @pytest.mark.parametrize("back", list(permutations(range(3))))
 @pytest.mark.parametrize("disguise", specs.OF_THREE, ids=lambda each: each.name.removeprefix("office."))
 def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disguise], back: Sequence[int]) -> None:

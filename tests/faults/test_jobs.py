@@ -33,6 +33,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("applications"), pytest.
 
 #: In batches of two: of one batch, or of several.
 PEOPLE = 3 if connection.vendor == "sqlite" or DEEP else 2
+#: For a server, a process that is killed is a connection that is lost, and so is an error of its own making: there the connection is
+#: lost at every step, and processes are killed at random.
+once = pytest.mark.slow if DEEP else pytest.mark.once  # slow they all are
 #: What an operator's side leaves for good.
 KEPT = {"edna_job", "edna_auditentry"}
 
@@ -92,7 +95,8 @@ class Attack:
         assert now.sizes()["edna_principalentry"] == len(self.students)
 
 
-@pytest.mark.parametrize("disguise", [ANONYMISE_ALL, DELETE] if connection.vendor == "sqlite" or DEEP else [DELETE])
+@once
+@pytest.mark.parametrize("disguise", [ANONYMISE_ALL, DELETE])
 @pytest.mark.usefixtures("small_batches")
 def test_killed_at_every_step_of_a_batch(disguise: str) -> None:
     attack = Attack(disguise, number=PEOPLE)
@@ -114,6 +118,7 @@ def test_killed_at_every_step_of_a_batch(disguise: str) -> None:
     attack.check_end()
 
 
+@once
 @pytest.mark.usefixtures("small_batches")
 def test_the_database_fails_at_every_step_and_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """By itself: the runner has a new connection, and does what was undone again."""

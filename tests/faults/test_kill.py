@@ -36,9 +36,16 @@ def test_killed_at_every_step(operation: Operation) -> None:
     kill_at_every_step(Run(operation))
 
 
+#: A server undoes what was not committed, at whichever step its client ends: there every third is enough, the commit, and what follows it.
+STRIDE = 1 if connection.vendor == "sqlite" or DEEP else 3
+
+
 def kill_at_every_step(run: Run) -> None:
     killed: list[str] = []
-    for number in range(MOST_STEPS):
+    for number in ("COMMIT", AFTER_COMMIT) if STRIDE > 1 else ():
+        killed.append(killed_at(number, run.work) or "")
+        run.check_interrupted()
+    for number in range(0, MOST_STEPS, STRIDE):
         step = killed_at(number, run.work)
         if step is None:
             break

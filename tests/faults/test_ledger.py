@@ -8,11 +8,13 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from tests.faults.operations import OPERATIONS, Operation
+from tests.faults.operations import DEEP, OPERATIONS, Operation
 from tests.faults.runs import Run
 from tests.faults.test_kill import kill_at_every_step
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("applications"), pytest.mark.django_db(transaction=True)]
+if not DEEP:
+    pytestmark.append(pytest.mark.once)  # of a table more in the same transactions; test_kill kills on each database
 
 NAMES = ("disguise", "disguise everybody", "reveal removed rows", "reveal in part", "reveal the first of two")
 

@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 #: Of the many tables that are treated alike.
 TABLES = (User._meta.db_table, Answer._meta.db_table, "edna_bag", "edna_principalentry", "edna_lastrun")
+#: How often somebody is killed, and comes and goes: MariaDB makes each table anew for every scrub.
+TIMES, ROUNDS = (4, 3) if connection.vendor == "mysql" else (8, 6)
 
 
 def state() -> Dump:
@@ -78,7 +80,7 @@ def test_killed_at_every_kind_of_step() -> None:
 def test_killed_at_any_moment() -> None:
     made = anonymised_and_deleted()
     before = state()
-    for _ in range(100 if DEEP else 8):
+    for _ in range(100 if DEEP else TIMES):
         in_another_process(scrub, killed_after=random.uniform(0, 1))
         assert state() == before
     assert scrub().left == []
@@ -96,7 +98,7 @@ def test_people_leave_and_return_meanwhile() -> None:
 
     def come_and_go(student: Student) -> None:
         try:
-            for _ in range(6):
+            for _ in range(ROUNDS):
                 student.disguise(ANONYMISE_ALL)
                 student.disguise(DELETE)
                 student.reveal_everything()

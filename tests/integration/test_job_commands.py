@@ -25,7 +25,8 @@ from tests.waiting import WAIT_SECONDS, eventually
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = 5
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+#: What is typed and said; jobs themselves are in test_jobs.py, on each database.
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 
 @pytest.fixture

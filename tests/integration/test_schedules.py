@@ -123,6 +123,7 @@ def test_who_comes_back_is_not_taken_for_dormant_by_the_login_of_long_ago(
     assert there(student)
 
 
+@pytest.mark.once
 def test_a_scheduler_that_was_down_gives_everybody_the_time_that_was_promised(
     clock: Clock, asked: list[edna.Notice]
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_scheduler_that_was_down_gives_everybody_the_time_that_was_promised(
     assert not there(student)
 
 
+@pytest.mark.once
 def test_down_after_the_first_notice_the_second_one_is_not_left_out(clock: Clock, asked: list[edna.Notice]) -> None:
     student = away()
     clock.pass_(335)
@@ -178,6 +180,7 @@ def test_without_notices_the_disguise_comes_at_once(clock: Clock) -> None:
     assert not there(student)
 
 
+@pytest.mark.once
 def test_a_schedule_that_got_longer_warns_again_in_its_time(clock: Clock) -> None:
     away()
     with scheduled():
@@ -346,6 +349,7 @@ class Redact(Disguise):
     transformations = [Modify(Answer, owner="author", set={"text": "[away]"})]
 
 
+@pytest.mark.once
 def test_where_the_account_stays_it_is_done_once_for_each_absence(clock: Clock) -> None:
     make_course()
     student = away()
@@ -393,6 +397,7 @@ def test_keys_of_people_may_be_uuids_or_texts(clock: Clock, world: Any) -> None:
 # Mails
 
 
+@pytest.mark.once
 def test_a_notice_that_could_not_be_mailed_does_not_count(
     clock: Clock, asked: list[edna.Notice], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -409,6 +414,7 @@ def test_a_notice_that_could_not_be_mailed_does_not_count(
     assert asked[-1].applies_on == clock.day + days(30)
 
 
+@pytest.mark.once
 def test_one_address_that_fails_keeps_no_other_from_its_mail(clock: Clock) -> None:
     broken, whole = away(), away()
 
@@ -424,6 +430,7 @@ def test_one_address_that_fails_keeps_no_other_from_its_mail(clock: Clock) -> No
     assert [letter.to for letter in mail.outbox] == [[whole.email]]
 
 
+@pytest.mark.once
 def test_a_server_of_mails_that_is_down_is_tried_once(clock: Clock, asked: list[edna.Notice]) -> None:
     for _ in range(5):
         away()
@@ -433,6 +440,7 @@ def test_a_server_of_mails_that_is_down_is_tried_once(clock: Clock, asked: list[
     assert (report.warned, report.failed, len(asked)) == ({}, 5, 1)
 
 
+@pytest.mark.once
 def test_who_gets_no_mail_counts_as_warned(clock: Clock) -> None:
     student = away()
     with scheduled(notify=lambda notice: None):
@@ -446,6 +454,7 @@ def test_who_gets_no_mail_counts_as_warned(clock: Clock) -> None:
     assert mail.outbox == []
 
 
+@pytest.mark.once
 def test_a_receipt_that_cannot_be_mailed_undoes_nothing(clock: Clock, asked: list[edna.Notice]) -> None:
     student = away()
     for day in (335, 358):
@@ -514,6 +523,7 @@ def test_notices_of_a_schedule_that_is_gone_go_with_the_next_run(clock: Clock) -
     assert notices() == []
 
 
+@pytest.mark.once
 def test_the_log_names_nobody(clock: Clock, asked: list[edna.Notice], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="edna")
     student = away()
@@ -579,6 +589,7 @@ def test_finding_takes_as_many_statements_for_200_people_as_for_2(clock: Clock) 
     assert numbers[4] - first < 12
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_5000_dormant_people_are_warned_in_pages_and_disguised_by_one_job(clock: Clock) -> None:
     for _ in range(5):
@@ -655,6 +666,7 @@ def test_the_run_is_noted_with_numbers_alone(clock: Clock, asked: list[edna.Noti
     assert noted.busy_until is None
 
 
+@pytest.mark.once
 def test_the_command_warns_starts_and_runs(clock: Clock, asked: list[edna.Notice], capsys: Any) -> None:
     student = away()
     for day in (335, 358, 365):
@@ -667,6 +679,7 @@ def test_the_command_warns_starts_and_runs(clock: Clock, asked: list[edna.Notice
     assert not there(student)
 
 
+@pytest.mark.once
 def test_the_command_prints_one_document_and_progress_elsewhere(clock: Clock, capsys: Any) -> None:
     away()
     clock.pass_(400)
@@ -679,6 +692,7 @@ def test_the_command_prints_one_document_and_progress_elsewhere(clock: Clock, ca
     assert "1 of 1" in captured.err
 
 
+@pytest.mark.once
 def test_a_function_that_returns_something_else_is_a_mail_that_failed(clock: Clock) -> None:
     away()
     clock.pass_(335)
@@ -687,6 +701,7 @@ def test_a_function_that_returns_something_else_is_a_mail_that_failed(clock: Clo
     assert notices() == []
 
 
+@pytest.mark.once
 def test_the_command_leaves_jobs_to_others_if_told(clock: Clock, capsys: Any) -> None:
     student = away()
     clock.pass_(400)
@@ -696,6 +711,7 @@ def test_the_command_leaves_jobs_to_others_if_told(clock: Clock, capsys: Any) ->
     assert jobs.waiting()
 
 
+@pytest.mark.once
 def test_the_command_says_in_its_exit_status_that_mails_failed(clock: Clock, asked: list[edna.Notice]) -> None:
     away()
     clock.pass_(335)

@@ -214,6 +214,7 @@ def exported(path: str) -> str:
     return path
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("cut", [1, 33, 97, 200, 5_000])
 def test_a_file_that_was_cut_off_is_refused(exported: str, cut: int) -> None:
     content = Path(exported).read_bytes()
@@ -221,11 +222,13 @@ def test_a_file_that_was_cut_off_is_refused(exported: str, cut: int) -> None:
     refused(exported, "cut off or edited")
 
 
+@pytest.mark.once
 def test_an_empty_file_is_refused(exported: str) -> None:
     Path(exported).write_bytes(b"")
     refused(exported, "is no file that")
 
 
+@pytest.mark.once
 def test_an_edited_file_is_refused_wherever_it_was_edited(exported: str) -> None:
     content = Path(exported).read_bytes()
     first = content.index(b"\n") + 1
@@ -255,6 +258,7 @@ def test_a_file_whose_checksum_was_made_anew_is_refused(exported: str) -> None:
     refused(exported, "no key of MAC_KEYS signed it")
 
 
+@pytest.mark.once
 def test_a_file_of_another_site_is_refused(exported: str) -> None:
     with override_settings(EDNA={**settings.EDNA, "MAC_KEYS": ["the key of another site, at least"]}):
         refused(exported, "no key of MAC_KEYS signed it")
@@ -304,6 +308,7 @@ def refused(path: str, why: str) -> None:
 EMPTY = [model for model in MODELS if model is not ServerKey]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("model", EMPTY, ids=lambda model: model._meta.model_name)
 def test_a_database_that_is_in_use_is_refused(path: str, model: Any) -> None:
     fill()

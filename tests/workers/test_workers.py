@@ -80,6 +80,7 @@ def everything_in(server: Server) -> bytes:
     return b"\n".join(key + repr(read[client.type(key)](key)).encode() for key in client.scan_iter())
 
 
+@pytest.mark.only_on("postgresql")  # on MariaDB tests/workers/test_ten_kills.py does more
 def test_workers_are_killed_at_random(crew: Crew, sending: Celery, redis: Server) -> None:
     scene = Scene(4 * PEOPLE)
     crew.hire(3)

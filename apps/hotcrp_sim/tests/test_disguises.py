@@ -220,6 +220,7 @@ def test_anonymised_then_removed_then_revealed_in_both_orders(
 PAIRS = [("bea", "carl"), ("rae", "sam"), ("rae", "bea"), ("rae", "chair")]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("returning", [(0, 1), (1, 0)], ids=["same-order", "last-first"])
 @pytest.mark.parametrize("pair", [*PAIRS, *(pair[::-1] for pair in PAIRS)], ids="-".join)
 def test_two_who_leave_never_show_the_one_who_is_away(
@@ -243,6 +244,7 @@ def test_two_who_leave_never_show_the_one_who_is_away(
     assert nobody_left()
 
 
+@pytest.mark.once
 def test_every_order_in_which_three_return(conference: Conference) -> None:
     before = dump()
     away = [conference.bea, conference.carl, conference.rae]
@@ -271,6 +273,7 @@ def test_removed_before_the_conference_is_anonymised(first: str, name: str, conf
     assert nobody_left()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 def test_anonymised_twice_then_removed_in_every_order(order: tuple[int, ...], conference: Conference) -> None:
     before = dump()

@@ -26,7 +26,8 @@ from apps.showcase.tests.tables import thief
 from .conftest import ANONYMIZE, PASSWORD, REMOVE, dump
 from .people import Site, Visitor, add_review, enter, make_site, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.only_on("sqlite3", "mysql")]
+#: On MariaDB tests/loadtest/test_hotcrp.py goes through the pages.
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 PUBLIC = ("home", "login", "register", "return", "recover", "disguised", "finish")
 MEMBERS = ("papers", "account", "change-password", "recovery-code", "make-key", "remove")

@@ -21,7 +21,8 @@ from apps.websubmit.models import User
 from .conftest import PASSWORD, REMOVE, dump
 from .people import BACKEND, Site, Visitor, add_comment, conflict, enter, make_site, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+#: Who sees what, the views decide; what the database does is in test_disguises.py, on each.
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 PAPERS = ("reversible", "fair", "lazy", "quiet")
 

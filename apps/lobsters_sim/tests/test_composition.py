@@ -123,6 +123,7 @@ STEPS = {
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize("with_key", [False, True], ids=["without key", "with key"])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)

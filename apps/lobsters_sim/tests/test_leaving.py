@@ -28,7 +28,8 @@ from apps.websubmit.models import User as Student
 from .conftest import PASSWORD, Person, Site, dump
 from .test_pages import see, send, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+#: What views say and show; what the database does is in test_disguises.py and test_composition.py, on each.
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 BACK = "Welcome back!"
 

@@ -20,7 +20,8 @@ from apps.lobsters_sim.keys import identifier
 
 from .conftest import PASSWORD, Person, Site
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+#: What views say and show; what the database does is in test_disguises.py and test_composition.py, on each.
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 NAMED = '<a class="author" href="/lobsters/u/bea">bea</a>'
 NAMELESS = '<span class="author nobody">[anonymous]</span>'

@@ -30,7 +30,8 @@ from apps.websubmit.models import User as Student
 
 from .conftest import BACKEND, PASSWORD, Person, Site
 
-pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.thorough]
+#: On MariaDB tests/loadtest/test_lobsters.py goes through the pages.
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 PUBLIC = (
     "front",

@@ -30,7 +30,7 @@ from apps.showcase.tests.beas import (
 )
 from apps.websubmit.models import User as Student
 
-pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
 
 # Keys and disguises

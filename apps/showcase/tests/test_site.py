@@ -89,6 +89,7 @@ CREDENTIALS = {"lobsters": "lobsters_username", "hotcrp": "hotcrp_email", "websu
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_each_empty_application_gets_data_and_everybody_it_names_can_log_in(db: None) -> None:
     """And a second time nothing happens, but that it says again where everything is."""
     out = io.StringIO()
