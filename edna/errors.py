@@ -170,6 +170,14 @@ class RecoveryCodeMalformed(CustodyError):
     """
 
 
+class KeyNotProved(CustodyError):
+    """Cause: a request that acts for a key, made in a browser, does not prove that its sender has the secret key; or it was proved some
+    time ago, in another browser, or before a log-in. Nothing was changed.
+
+    Remedy: ask for a challenge and open it again: the modules in `edna/static/edna/js` do.
+    """
+
+
 class CapabilityClosed(CustodyError):
     """Cause: an unlocked principal was used after its `with` block or its request had ended.
 
@@ -461,6 +469,18 @@ class ErasureRefused(EdnaError):
 
     Remedy: tell the person that it is kept, and why; erase it once the hold is lifted (`manage.py edna_hold`).
     """
+
+
+class RequestRefused(EdnaError):
+    """Cause: a request to `api/1/` is not as it has to be: of another method or content type, too long, no JSON object, a field missing
+    or of another type, no CSRF token, from another site, or of nobody who is logged in. `.status` is the HTTP status. Nothing was changed.
+
+    Remedy: send what docs/browser.md says, from a page of the site itself; the modules in `edna/static/edna/js` do.
+    """
+
+    def __init__(self, message: str = "", *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class DatabaseBusy(EdnaError):

@@ -1,4 +1,4 @@
-"""The inner door: what edna's own edges call (checks, middleware, receivers, commands, the audit), and applications do not.
+"""The inner door: what edna's own edges call (checks, middleware, receivers, commands, the audit, HTTP), and applications do not.
 
 Keeps, as `api` does: each function does all it says or nothing, and raises one of `edna.errors`. A contract of import-linter names who
 may come in here. Knows nothing of the domain: what the functions do is in `engine`.
@@ -12,8 +12,9 @@ from typing import Any
 
 from django.db.models import Model
 
-from edna import recordmigrations, registry
-from edna.engine import applying
+from edna import recordmigrations, registry, throttle
+from edna.crypto.keys import PublicKey
+from edna.engine import applying, key_proofs
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
@@ -90,3 +91,38 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
     What the application sealed by itself, and the content of files, is not among it.
     """
     return histories.sealed_values(unlocked)
+
+
+# Keys that are used in browsers, called from the HTTP interface
+
+
+def challenge_key(public_key: bytes, *, bound_to: bytes) -> bytes:
+    """Something that only the secret key of ``public_key`` opens, wherever that is; whoever sends back what is in it proves that they have
+    the key. ``bound_to`` is what the caller knows them by, so that it serves nobody else.
+
+    Raises:
+        KeyMalformed: nothing is to be sealed to this public key.
+        ServerKeyUnknown: the server's key is not this site's.
+    """
+    throttle.admit()
+    return key_proofs.challenge(PublicKey(public_key), bound_to=bound_to, using=registry.database())
+
+
+def prove_key(public_key: bytes, opened: bytes, *, bound_to: bytes) -> bytes:
+    """A token for whoever has opened a challenge: it says for some minutes whose secret key they have.
+
+    Raises:
+        KeyNotProved: this is not what the challenge held, it came too late, or from somebody else.
+        ServerKeyUnknown: the server's key is not this site's.
+    """
+    throttle.admit()
+    return key_proofs.prove(PublicKey(public_key), opened, bound_to=bound_to, using=registry.database())
+
+
+def proved_key(token: bytes, *, bound_to: bytes) -> PublicKey:
+    """Whose secret key the holder of the token has.
+
+    Raises:
+        KeyNotProved: the token is no such one, or too old.
+    """
+    return key_proofs.proved(token, bound_to=bound_to)

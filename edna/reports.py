@@ -44,6 +44,9 @@ _PRINTED = re.compile(
 _SEPARATORS = re.compile(r"[\s\-]+")
 #: A shorter value is in everything, so hiding whatever contains it would hide all of the report.
 _SHORTEST = 4
+#: The name of what marks a request of whose body nothing is reported.
+_WITHHELD = "_edna_body_withheld"
+_KEY_BYTES = 16
 #: Containers in containers in ...: from here on, their repr decides.
 _DEEPEST = 5
 #: What exceptions that are written in C print besides their ``args``.
@@ -180,6 +183,13 @@ class SecretsFilter(SafeExceptionReporterFilter):
         return [(name, secrets.hide(value, name)) for name, value in shown]
 
 
+def withhold_body(request: HttpRequest) -> None:
+    """Let nothing of the body of this request be reported, whatever its fields are called."""
+    setattr(request, _WITHHELD, True)
+    if not isinstance(getattr(request, "exception_reporter_filter", None), SecretsFilter):
+        request.exception_reporter_filter = exception_reporter_filter()  # type: ignore[attr-defined]
+
+
 def exception_reporter_filter() -> SafeExceptionReporterFilter:
     """A `SecretsFilter` in front of the project's ``DEFAULT_EXCEPTION_REPORTER_FILTER``."""
     own = type(import_string(settings.DEFAULT_EXCEPTION_REPORTER_FILTER)())
@@ -199,7 +209,7 @@ def _submitted(request: HttpRequest) -> Iterator[Any]:
                 yield from values
     if "_body" in vars(request) and request.content_type == "application/json":
         try:
-            yield from _secret_members(json.loads(request.body))
+            yield from _secret_members(json.loads(request.body), secret=hasattr(request, _WITHHELD))
         except (ValueError, RecursionError):
             pass
     yield from (value for name, value in request.COOKIES.items() if _is_secret_cookie(name))
@@ -270,4 +280,16 @@ _READERS: tuple[Callable[[str], bytes], ...] = (
     lambda text: api.SecretKey.parse(text).expose(),
     lambda text: api.RecoveryCode.parse(text).expose(),
     lambda text: api.Receipt.parse(text).locator.expose(),
+    lambda text: _binary(text),
 )
+
+
+def _binary(text: str) -> bytes:
+    """
+    Raises:
+        ValueError: this is not base 64 of as much as a key.
+    """
+    raw = base64.b64decode(text, validate=True)
+    if len(raw) < _KEY_BYTES:
+        raise ValueError("no key")
+    return raw

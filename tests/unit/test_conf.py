@@ -75,7 +75,8 @@ def test_former_costs_are_pairs_of_whole_numbers(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "read"), [("LOCATORS", conf.locator_mode), ("PSEUDOPRINCIPAL_KEYS", conf.pseudoprincipal_keys)]
+    ("name", "read"),
+    [("LOCATORS", conf.locator_mode), ("CUSTODY", conf.custody), ("PSEUDOPRINCIPAL_KEYS", conf.pseudoprincipal_keys)],
 )
 def test_choices_name_what_can_be_chosen(name: str, read: Any) -> None:
     with configured(**{name: "somewhere"}), pytest.raises(ConfigurationError, match=f"{name}.*choose one of"):

@@ -1,0 +1,52 @@
+"""What the routes answer: JSON that no cache keeps; of a refusal, the name of the error, its sentence, and the status that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from django.http import HttpResponse, JsonResponse
+from django.utils.cache import patch_cache_control
+
+from edna.errors import (
+    ConfigurationError,
+    EdnaError,
+    KeyNotProved,
+    NotYours,
+    PrincipalAlreadyRegistered,
+    RequestRefused,
+    TooBusy,
+    WrongCredentials,
+)
+
+#: The first that fits. What is not named is 400: the caller asked for what cannot be.
+_STATUS: Final[tuple[tuple[type[EdnaError], HTTPStatus], ...]] = (
+    (TooBusy, HTTPStatus.TOO_MANY_REQUESTS),
+    (KeyNotProved, HTTPStatus.FORBIDDEN),
+    (WrongCredentials, HTTPStatus.FORBIDDEN),
+    (NotYours, HTTPStatus.FORBIDDEN),
+    (PrincipalAlreadyRegistered, HTTPStatus.CONFLICT),
+    (ConfigurationError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+
+
+def answer(content: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HttpResponse:
+    response = JsonResponse(dict(content), status=status)
+    patch_cache_control(response, no_store=True, private=True)
+    response.headers["Referrer-Policy"] = "same-origin"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def refusal(error: EdnaError) -> HttpResponse:
+    """``{"error": {"code": name of the class, "message": its sentence}}``."""
+    status: int = error.status if isinstance(error, RequestRefused) else _status(error)
+    response = answer({"error": {"code": type(error).__name__, "message": str(error)}}, status=status)
+    if isinstance(error, TooBusy):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    return response
+
+
+def _status(error: EdnaError) -> int:
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)

@@ -1,0 +1,104 @@
+"""`json_view`: what every route has in common.
+
+Keeps: a route answers 404 where ``EDNA["CUSTODY"]`` is "server", as if it were not there; it takes a POST of JSON from this site's own
+pages alone, with Django's CSRF token, and no more bytes than it says; it is counted by `edna.throttle`; what it answers is kept by no
+cache; nothing of what was sent comes into logs or reports of errors, with `EdnaMiddleware` or without. Knows no noun of edna's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from http import HTTPStatus
+from typing import Any, Final, cast
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import CsrfViewMiddleware
+from django.utils.decorators import decorator_from_middleware
+from django.views.decorators.csrf import csrf_exempt
+
+from edna import conf, reports, throttle
+from edna.api_http.answers import answer, refusal
+from edna.api_http.body import Body
+from edna.errors import EdnaError, RequestRefused
+
+Route = Callable[[HttpRequest, Body], Mapping[str, Any]]
+
+MOST_BYTES: Final = 16 * 1024
+
+
+class _Csrf(CsrfViewMiddleware):
+    """Django's, with an answer for scripts."""
+
+    def _reject(self, request: HttpRequest, reason: str) -> HttpResponse:
+        error = RequestRefused(
+            "The CSRF token is missing or wrong, or the page is of another site. Load the page again.",
+            status=HTTPStatus.FORBIDDEN,
+        )
+        return refusal(error)
+
+
+_csrf_protect = decorator_from_middleware(_Csrf)
+
+
+def json_view(*, most_bytes: int = MOST_BYTES) -> Callable[[Route], Callable[[HttpRequest], HttpResponse]]:
+    """Makes a view of a function that takes the request and its `Body`, and returns what to answer. It may raise edna's errors."""
+
+    def decorate(route: Route) -> Callable[[HttpRequest], HttpResponse]:
+        @_csrf_protect
+        def protected(request: HttpRequest) -> HttpResponse:
+            try:
+                return answer(route(request, _body(request, most_bytes=most_bytes)))
+            except EdnaError as error:
+                reports.scrub(error, request)
+                return refusal(error)
+            except Exception as error:
+                reports.scrub(error, request)
+                raise
+
+        @csrf_exempt  # a page that does not exist asks for no token; `protected` does
+        @wraps(route)
+        def view(request: HttpRequest) -> HttpResponse:
+            if conf.custody() == "server":
+                raise Http404
+            reports.withhold_body(request)
+            # Without `EdnaMiddleware` nobody has said which request is being answered.
+            outer = throttle.current.set(throttle.current.get() or throttle.Asking())
+            try:
+                return cast(HttpResponse, protected(request))
+            finally:
+                throttle.current.reset(outer)
+
+        return view
+
+    return decorate
+
+
+def _body(request: HttpRequest, *, most_bytes: int) -> Body:
+    """
+    Raises:
+        RequestRefused: it is none.
+    """
+    if request.method != "POST":
+        raise RequestRefused("This address takes POST alone.", status=HTTPStatus.METHOD_NOT_ALLOWED)
+    # Browsers that say where a request comes from are believed; of the others, CSRF protection has the origin or the token.
+    if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+        raise RequestRefused("This address answers pages of its own site alone.", status=HTTPStatus.FORBIDDEN)
+    if (
+        request.content_type != "application/json"
+        or (request.content_params or {}).get("charset", "utf-8").lower() != "utf-8"
+    ):
+        raise RequestRefused("Send application/json, in UTF-8.", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not length.isdecimal() or int(length) > most_bytes:
+        raise RequestRefused(
+            f"The request is longer than {most_bytes} bytes.", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        )
+    try:
+        content = json.loads(request.body.decode())
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise RequestRefused("The request is no JSON object.", status=HTTPStatus.BAD_REQUEST)
+    return Body(content)

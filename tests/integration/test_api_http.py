@@ -1,0 +1,172 @@
+"""The HTTP interface: who is let in, what each refusal says, and what nobody gets to see."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from edna import SecretKey, inner_door
+from edna.crypto.sealing import open_small, seal_small
+from edna.engine import key_proofs
+from edna.errors import KeyNotProved
+from edna.testing.search import finds
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+KEY = SecretKey(b"K" * 32)
+PUBLIC = bytes(KEY.public_key)
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def decoded(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+@pytest.fixture(autouse=True)
+def browser_custody(settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "both"}
+    settings.ROOT_URLCONF = "edna.urls"
+
+
+class Browser(Client):
+    """Asks as the modules do."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(enforce_csrf_checks=True, **options)
+        self.cookies["csrftoken"] = "t" * 32
+
+    def ask(self, path: str, content: Any, **headers: str) -> Any:
+        """The response; its `.json()` is what was answered."""
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        sent = {"X-CSRFToken": self.cookies["csrftoken"].value, "Sec-Fetch-Site": "same-origin", **headers}
+        return self.post(f"/api/1/{path}", text, content_type="application/json", headers=sent)
+
+    def prove(self, key: SecretKey) -> bytes:
+        """The token of a proved key."""
+        public = encoded(bytes(key.public_key))
+        sealed = decoded(self.ask("keys/challenge", {"public_key": public}).json()["challenge"])
+        opened = open_small(sealed, secret_key=key)
+        return decoded(self.ask("keys/session", {"public_key": public, "opened": encoded(opened)}).json()["token"])
+
+
+def refused_as(response: Any) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]["code"]
+
+
+def test_whoever_has_the_key_gets_a_token_that_says_so() -> None:
+    """Kept by no cache, and by nothing on the server."""
+    browser = Browser()
+    token = browser.prove(KEY)
+    assert inner_door.proved_key(token, bound_to=b"t" * 32) == KEY.public_key
+    answer = browser.ask("keys/challenge", {"public_key": encoded(PUBLIC)})
+    assert "no-store" in answer["Cache-Control"]
+    assert answer.cookies.keys() <= {"csrftoken"}
+
+
+def test_a_proof_serves_one_key_one_browser_and_some_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def challenge(key: SecretKey) -> bytes:
+        return open_small(inner_door.challenge_key(bytes(key.public_key), bound_to=b"here"), secret_key=key)
+
+    opened, other = challenge(KEY), SecretKey.generate()
+    token = inner_door.prove_key(PUBLIC, opened, bound_to=b"here")
+    for public, proof, bound_to in [
+        (bytes(other.public_key), opened, b"here"),
+        (PUBLIC, opened, b"elsewhere"),
+        (PUBLIC, opened[:-1] + bytes((opened[-1] ^ 1,)), b"here"),
+        (PUBLIC, opened + b"\0", b"here"),
+        (PUBLIC, b"", b"here"),
+        (PUBLIC, challenge(other), b"here"),
+    ]:
+        with pytest.raises(KeyNotProved):
+            inner_door.prove_key(public, proof, bound_to=bound_to)
+    for wrong, bound_to in [(token, b"elsewhere"), (token[:-1], b"here"), (b"", b"here"), (opened, b"here")]:
+        with pytest.raises(KeyNotProved):
+            inner_door.proved_key(wrong, bound_to=bound_to)
+
+    now = key_proofs._now()
+    monkeypatch.setattr(key_proofs, "_now", lambda: now + key_proofs.CHALLENGE_SECONDS + 2)
+    with pytest.raises(KeyNotProved):
+        inner_door.prove_key(PUBLIC, opened, bound_to=b"here")
+    assert inner_door.proved_key(token, bound_to=b"here") == KEY.public_key
+    monkeypatch.setattr(key_proofs, "_now", lambda: now + key_proofs.SESSION_SECONDS + 2)
+    with pytest.raises(KeyNotProved):
+        inner_door.proved_key(token, bound_to=b"here")
+
+
+def test_no_address_is_there_in_server_custody(settings: Any) -> None:
+    """Not even a refusal of CSRF protection tells that edna is."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
+    assert Browser().ask("keys/challenge", {"public_key": encoded(PUBLIC)}).status_code == 404
+    assert Client(enforce_csrf_checks=True).post("/api/1/keys/challenge").status_code == 404
+
+
+def test_only_json_of_this_site_and_of_a_sensible_size_is_taken() -> None:
+    browser, good = Browser(), {"public_key": encoded(PUBLIC)}
+    assert browser.get("/api/1/keys/challenge").status_code == 405
+    form = browser.post("/api/1/keys/challenge", good, headers={"X-CSRFToken": "t" * 32})
+    assert refused_as(form) == (415, "RequestRefused")
+    for content, headers, status in [
+        (good, {"X-CSRFToken": "u" * 32}, 403),
+        (good, {"Origin": "https://elsewhere.example"}, 403),
+        (good, {"Sec-Fetch-Site": "same-site"}, 403),
+        ({**good, "more": "x" * 20_000}, {}, 413),
+        ("{", {}, 400),
+        (b"\xff", {}, 400),
+        ("[" * 9_000, {}, 400),
+        ([], {}, 400),
+        ({}, {}, 400),
+        ({"public_key": 7}, {}, 400),
+        ({"public_key": "ä"}, {}, 400),
+        ({"public_key": encoded(PUBLIC[1:])}, {}, 400),
+    ]:
+        assert refused_as(browser.ask("keys/challenge", content, **headers)) == (status, "RequestRefused"), content
+    weak = browser.ask("keys/challenge", {"public_key": encoded(bytes(32))})
+    assert refused_as(weak) == (400, "KeyMalformed")
+
+
+def test_one_request_too_many_waits(settings: Any) -> None:
+    """With `EdnaMiddleware` and without it."""
+    settings.EDNA = {**settings.EDNA, "REQUEST_RATE_PER_SECOND": 1 / 3600}
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "api-http"}}
+    for middleware in (settings.MIDDLEWARE, []):
+        settings.MIDDLEWARE = middleware
+        answers = [Browser().ask("keys/challenge", {"public_key": encoded(PUBLIC)}) for _ in range(3)]
+        assert refused_as(answers[-1]) == (429, "TooBusy")
+        assert int(answers[-1]["Retry-After"]) > 0
+
+
+def test_nothing_that_was_sent_is_logged_or_reported(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The page of an error, the mail about it and its line in the log: without `EdnaMiddleware`, too."""
+
+    def breaks(public_key: bytes, **_: Any) -> bytes:
+        raise RuntimeError(f"cannot seal to {public_key!r}, {encoded(public_key)}, {public_key.hex()}")
+
+    monkeypatch.setattr(inner_door, "challenge_key", breaks)
+    settings.DEBUG = True
+    for middleware in (settings.MIDDLEWARE, []):
+        settings.MIDDLEWARE = middleware
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG):
+            page = Browser(raise_request_exception=False).ask("keys/challenge", {"public_key": encoded(PUBLIC)})
+        logged = [*caplog.messages, *(str(record.__dict__) for record in caplog.records), caplog.text]
+        assert page.status_code == 500
+        assert not finds(page.content, {"key": PUBLIC})
+        assert not any(finds(text.encode(), {"key": PUBLIC}) for text in logged)
+
+
+def test_a_challenge_is_not_taken_for_a_box_of_a_bag() -> None:
+    """What a browser sends back begins as no content of a bag does, and is longer than a key."""
+    opened = open_small(inner_door.challenge_key(PUBLIC, bound_to=b""), secret_key=KEY)
+    assert opened.startswith(b"edna key proof 1")
+    assert len(opened) == 72
+    assert len(seal_small(b"k" * 32, recipient=KEY.public_key)) < len(inner_door.challenge_key(PUBLIC, bound_to=b""))
