@@ -20,6 +20,7 @@ TESTS = [
     *(f"apps/{app}/tests/test_browser.py" for app in ("websubmit", "lobsters_sim")),
     "apps/showcase/tests/test_giving_up_browser.py",
     "tests/operator/test_browser.py",
+    "tests/pages/test_bare.py",
 ]
 PICTURES = {
     "leaving": "websubmit/10-delete",
@@ -33,6 +34,11 @@ PICTURES = {
     "story-of-nobody": "lobsters/43-story-anonymous",
     "still-mine": "lobsters/45-disguised-list",
     "recovery-code": "websubmit/71-recovery-code",
+    "pages-home": "pages/01-home",
+    "pages-leaving": "pages/10-leave-phone",
+    "pages-done": "pages/04-done",
+    "pages-hidden": "pages/06-hidden-list",
+    "pages-taken": "pages/13-taken",
     "admin-catalogue": "edna/02-catalogue",
     "admin-preview": "edna/05-preview",
     "admin-job": "edna/09-failed",

@@ -61,7 +61,6 @@ class Apply(KeyPage):
     form_class = ConfirmForm
     template_name = "edna/apply.html"
     done_template_name = "edna/done.html"
-    is_grave = True
 
     def get_offers(self) -> list[Offer]:
         """As `Home.get_offers`."""
@@ -95,6 +94,11 @@ class Apply(KeyPage):
     @property
     def perhaps_more(self) -> bool:
         return bool(self.plan and self.plan.beyond_reach)
+
+    @property
+    def removes_account(self) -> bool:
+        tables = self.plan.tables if self.plan else []
+        return any(table.rows and table.operation == "remove" and words.is_account(table.model) for table in tables)
 
     @property
     def is_empty(self) -> bool:
@@ -172,6 +176,7 @@ class Apply(KeyPage):
                 "problem": self.problem,
                 "has_key": self.has_key,
                 "button": self.offer.title,
+                "is_grave": self.removes_account,
                 **kwargs,
             }
         )

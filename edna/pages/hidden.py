@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy
 
-from edna import api, registry
+from edna import api
 from edna.pages import words
 from edna.pages.base import KeyPage
 from edna.pages.keys.forms import ReceiptsForm
@@ -101,7 +101,7 @@ def still_waiting(entry: api.Waiting) -> dict[str, Any]:
 def _is_account(row: api.Held) -> bool:
     """Whether it is an account that is not here."""
     here = (api.Reason.CHANGED, api.Reason.ROW_MISSING)
-    return words.model_of(row.model) in registry.principal_models() and row.reason not in here
+    return words.is_account(row.model) and row.reason not in here
 
 
 def quoted(label: str, values: dict[str, Any]) -> str:

@@ -48,6 +48,9 @@ class BringBackForm(KeyForm):
         asked = asked or tuple(name.removeprefix(_INSTEAD) for name in self.data if name.startswith(_INSTEAD))
         others = {f"{_INSTEAD}{name}": field for name in asked if (field := field_instead_of(name)) is not None}
         self.fields = {**others, **self.fields}
+        if others and "identifier" in self.fields:
+            was = gettext("%(name)s, as it was")
+            self.fields["identifier"].label = was % {"name": self.fields["identifier"].label}
 
     def clean_receipt(self) -> api.Receipt:
         try:
@@ -151,7 +154,8 @@ class BringBack(KeyPage):
             form=self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None,
             account_is_back=account is not None and not self.request.user.is_authenticated,
             called=account.get_username() if hasattr(account, "get_username") else "",
-            replaced=bool(form.overrides()) if hasattr(form, "overrides") else False,
+            replaced=bool(form.overrides()),
+            by_password=bool(form.cleaned_data["password"]),
         )
 
 

@@ -100,6 +100,8 @@ def model_of(label: str) -> type[Model] | None:
 def noun(label: str) -> str:
     """``noun("school.answer")`` is "Answer"."""
     model = model_of(label)
+    if is_account(label):
+        return capfirst(gettext("your account"))
     return capfirst(str(model._meta.verbose_name)) if model else gettext("Something")
 
 
@@ -114,7 +116,16 @@ def count(rows: int, label: str) -> str:
 
 
 def counts(rows_by_model: Mapping[str, int]) -> list[str]:
-    return [count(rows, label) for label, rows in rows_by_model.items() if rows]
+    """The same for each of somebody's own, without what there is none of; one account is theirs."""
+    return [own(rows, label) for label, rows in rows_by_model.items() if rows]
+
+
+def own(rows: int, label: str) -> str:
+    return gettext("your account") if rows == 1 and is_account(label) else count(rows, label)
+
+
+def is_account(label: str) -> bool:
+    return model_of(label) in registry.principal_models()
 
 
 def preview(plan: api.Plan) -> list[str]:
@@ -122,13 +133,11 @@ def preview(plan: api.Plan) -> list[str]:
     rows: Counter[tuple[str, str]] = Counter()
     for table in plan.tables:
         rows[table.operation, table.model] += table.rows
-    account = plan.principal_model._meta.label_lower
     lines = []
     for (operation, model), number in rows.items():
         if not number:
             continue
-        what = gettext("your account") if (model, number) == (account, 1) else count(number, model)
-        lines.append(_WHAT_HAPPENS[operation] % {"what": what})
+        lines.append(_WHAT_HAPPENS[operation] % {"what": own(number, model)})
     return lines
 
 
@@ -151,6 +160,6 @@ def held(rows: Iterable[api.Held]) -> list[str]:
     each = dict.fromkeys((row.model, str(row.pk), row.reason) for row in rows)
     reasons = Counter((model, reason) for model, _, reason in each)
     return [
-        gettext("%(what)s: %(why)s") % {"what": count(number, model), "why": why(reason)}
+        gettext("%(what)s: %(why)s") % {"what": own(number, model), "why": why(reason)}
         for (model, reason), number in reasons.items()
     ]

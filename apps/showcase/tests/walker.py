@@ -47,6 +47,12 @@ class Walker:
     """
 
     namespace: ClassVar[str]
+    #: What is added to the name of a picture, how wide it is, and in which colours.
+    views: ClassVar[tuple[tuple[str, int, str], ...]] = (
+        ("", WIDE, "light"),
+        ("-dark", WIDE, "dark"),
+        ("-phone", NARROW, "light"),
+    )
 
     def __init__(self, page: Any, site: str) -> None:
         self.page = page
@@ -70,7 +76,7 @@ class Walker:
 
     def picture(self, name: str) -> None:
         self.page.wait_for_load_state()
-        for suffix, width, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", NARROW, "light")):
+        for suffix, width, scheme in self.views:
             self.page.set_viewport_size({"width": width, "height": HIGH})
             self.page.emulate_media(color_scheme=scheme)
             assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
