@@ -33,7 +33,9 @@ def opened(*batches: RowBatch, day: int = 1, voices: tuple[SpeaksFor, ...] = (),
 def candidates(current: Opened, others: list[Opened], *, listed: tuple[Opened, ...] = ()) -> set[Any]:
     """Who may go; ``listed`` is what leads the pseudoprincipal's own list."""
     own, voice = SimpleNamespace(entry=ENTRY, items={}), SimpleNamespace(items={bag.locator: b"" for bag in listed})
-    journal: Any = SimpleNamespace(current=current, others=others, damaged=set(), own=own, held_by=lambda _voice: voice)
+    journal: Any = SimpleNamespace(
+        current=current, others=others, damaged=set(), own=own, holder_of=lambda _voice: voice
+    )
     aliases: Any = SimpleNamespace(owners_in=lambda batch: [row[-1] for row in batch.rows])
     free, _ = _candidates(journal, Progress(), aliases, User)
     return set(free)

@@ -48,7 +48,7 @@ class Journal:
         """The principal who unlocked: the only one whose key does not lie in a bag."""
         return next(iter(self.holders.values()))
 
-    def held_by(self, voice: SpeaksFor) -> Holder | None:
+    def holder_of(self, voice: SpeaksFor) -> Holder | None:
         return self.holders.get(bytes(voice.public_key))
 
 

@@ -164,7 +164,7 @@ def _erase(reveal: Reveal) -> None:
 
 def _gone(journal: Journal, voices: tuple[SpeaksFor, ...]) -> set[bytes]:
     """Entries of those whose row lies in a bag: nobody has the key that would find anything by them."""
-    holders = [holder for holder in map(journal.held_by, voices) if holder is not None]
+    holders = [holder for holder in map(journal.holder_of, voices) if holder is not None]
     return {holder.entry.public_key for holder in holders if not holder.entry.attached}
 
 
@@ -188,7 +188,7 @@ def _keep_from_sweep(reveal: Reveal, voices: tuple[SpeaksFor, ...]) -> None:
         return
     if recognisable(apps.get_model(journal.current.head.principal_model)):
         return
-    for holder in (holder for holder in map(journal.held_by, voices) if holder is not None and holder.entry.attached):
+    for holder in (holder for holder in map(journal.holder_of, voices) if holder is not None and holder.entry.attached):
         public_key = holder.entry.public_key
         entry = reveal.entries.get(public_key, holder.entry)
         item = seal_locator(Locator.new(), recipient=recipient_of(entry))

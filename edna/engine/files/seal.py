@@ -17,7 +17,7 @@ from edna import store
 from edna.engine.files import file_tasks, sealed_content, stored_files
 from edna.engine.files.fields import Name, field_of, label_of, mentions, name_of, project_names, still_named
 from edna.engine.files.pointers import Pointer, batches_of
-from edna.engine.files.sealed_content import Content, FileSink, SealedFile, Sink
+from edna.engine.files.sealed_content import Content, DroppingSink, SealedFile, Sink
 from edna.engine.files.stored_files import Missing
 from edna.engine.graph.outcome import named
 from edna.records.diff import RowBatch
@@ -46,7 +46,7 @@ def collect(
         return [[] for _ in bags]
     staying = still_named(names, using=using)
     unwritten = _unwritten(names, using=using)
-    sink, dropping = (kind(now=now, expires_on=expires_on, using=using) for kind in (Sink, FileSink))
+    sink, dropping = (kind(now=now, expires_on=expires_on, using=using) for kind in (Sink, DroppingSink))
     tasks: dict[Name, PendingFile] = {}
     pointers: list[list[Pointer]] = []
     for number, each in enumerate(wanted):

@@ -103,8 +103,8 @@ class Sink:
         self._waiting, self._size = [], 0
 
 
-class FileSink(Sink):
-    """Measures files that are deleted for good."""
+class DroppingSink(Sink):
+    """Takes files that are deleted for good: measures them, and seals nothing."""
 
     def _add(self, locator: Locator, number: int, piece: bytes) -> None:
         pass

@@ -121,7 +121,7 @@ class _RowsToInsert:
             note_absent(self.batch, self.progress, done=done)
             done = self._referring(done)
         self._note(done)
-        self.progress.standing.suppose(self.batch.model, self.columns, self.table.key_names, done)
+        self.progress.current_rows.suppose(self.batch.model, self.columns, self.table.key_names, done)
         return done
 
     def _key(self, row: Row) -> Row:

@@ -27,7 +27,7 @@ from edna.engine.layers.folding import Folding
 from edna.engine.layers.new_keys import Given
 from edna.engine.layers.returning import Altered, Overrides
 from edna.engine.planning.terms import Terms
-from edna.engine.surroundings.current_rows import Standing
+from edna.engine.surroundings.current_rows import CurrentRows
 from edna.engine.surroundings.files import Incoming
 from edna.engine.surroundings.owners import Others
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
@@ -60,7 +60,7 @@ class Progress:
     #: What to tell the application.
     news: News = field(default_factory=News)
     #: The rows whose changes are undone.
-    standing: Standing = field(default_factory=Standing)
+    current_rows: CurrentRows = field(default_factory=CurrentRows)
     #: Nothing is written or locked: it is only asked what would be in the way.
     rehearsed: bool = False
     #: What the specification has changed in rows that are to come back.

@@ -24,7 +24,7 @@ from edna.engine.revealing import blobs, finish
 from edna.engine.revealing import reveal as revealing
 from edna.engine.revealing.progress import Reveal
 from edna.engine.surroundings import recreate
-from edna.engine.surroundings.current_rows import Standing
+from edna.engine.surroundings.current_rows import CurrentRows
 from edna.records.diff import Changed, Removed, RowBatch
 from edna.records.locator import Receipt
 
@@ -41,7 +41,7 @@ def rehearse(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None) -> tu
     journal = journals.read(receipt, unlocked, chunk=chunk, lock=False)
     assert journal is not None  # whoever asks knows its chunks
     reveal = Reveal(journal, unlocked, overrides={}, allow_partial=True, chunk=chunk)
-    reveal.progress.rehearsed, reveal.progress.standing = True, Standing(lock=False)
+    reveal.progress.rehearsed, reveal.progress.current_rows = True, CurrentRows(lock=False)
     for step in _STEPS:
         step(reveal)
     return reveal.outcome, _sealed(reveal)

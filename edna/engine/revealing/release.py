@@ -73,7 +73,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     adopted += _adopt(journal, model, list(free.values()), owners)
     raw.delete(table_of(model), [(key,) for key in free], using=using)
     progress.news.note(signals.rows_removed, table_of(model), table_of(model).key_names, [(key,) for key in free])
-    gone = [holder.entry for holder in map(journal.held_by, free.values()) if holder]
+    gone = [holder.entry for holder in map(journal.holder_of, free.values()) if holder]
     store.delete_entries(gone, using=using)
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
 
@@ -161,7 +161,7 @@ def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> I
 
 def _burdened(journal: Journal, voice: SpeaksFor, sealed_together: set[Locator]) -> bool:
     """Rows that others own too wait for this pseudoprincipal, or a bag does not open, which may name it."""
-    holder = journal.held_by(voice)
+    holder = journal.holder_of(voice)
     waiting = holder is not None and any(locator in sealed_together for locator in holder.items)
     return waiting or bool(journal.damaged)
 
@@ -308,7 +308,7 @@ def _adopt(
     noted = {opened.locator: opened for opened in journal.others if opened.is_mention or opened.listings}
     for voice in voices:
         # A mention is to be followed further, if the next one may go as well.
-        items = holder.items if (holder := journal.held_by(voice)) else ()
+        items = holder.items if (holder := journal.holder_of(voice)) else ()
         followed = [noted[locator] for locator in items if locator in noted]
         adopted += [(opened, None) for opened in followed if opened.listings or mentions.names(opened) & names]
         for opened in by_holder.get(bytes(voice.public_key), ()):

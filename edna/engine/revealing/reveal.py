@@ -196,7 +196,7 @@ def look_at_owners(reveal: Reveal) -> None:
 
 def lock_rows(reveal: Reveal) -> None:
     """Needs the last word on keys. Leaves all rows that are to change read and locked, before one is written."""
-    reveal.progress.standing.look(reveal.current.diffs, using=reveal.using)
+    reveal.progress.current_rows.look(reveal.current.diffs, using=reveal.using)
 
 
 def insert_rows(reveal: Reveal) -> None:
@@ -309,7 +309,7 @@ def _shared_with(journal: Journal) -> list[Opened]:
     """
     wanted: set[Locator] = set()
     for voice in journal.current.speaks_for:
-        holder = journal.held_by(voice)
+        holder = journal.holder_of(voice)
         wanted |= set(holder.items) if holder else set()
     wanted -= set(pointing_at(opened for opened in journal.others if not opened.shared))
     wanted |= set(journal.current.pointers)

@@ -19,7 +19,7 @@ from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
-from edna.engine.surroundings.current_rows import Standing
+from edna.engine.surroundings.current_rows import CurrentRows
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
 
@@ -101,7 +101,7 @@ def _put_back(
             away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
         progress = reveal.progress
         aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
-        aside.rehearsed, aside.standing = progress.rehearsed, Standing(lock=not progress.rehearsed)
+        aside.rehearsed, aside.current_rows = progress.rehearsed, CurrentRows(lock=not progress.rehearsed)
         aside.folding = None if passing else Folding(opened, over)
         for part in aside.fold(batch.without(away)):
             put_back(part, aside, overrides={}, using=reveal.using)

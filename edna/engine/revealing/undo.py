@@ -96,12 +96,12 @@ def put_back(batch: Changed, progress: Progress, *, overrides: Overrides, using:
     # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since: row by row here, and
     # column by column below.
     rows = [row for row in batch.rows if changes(batch, row)]
-    current = progress.standing.read(batch, table, [tuple(row[:width]) for row in rows], using=using)
+    current = progress.current_rows.read(batch, table, [tuple(row[:width]) for row in rows], using=using)
     if len(current) < len(rows) and batch.key_columns():
         rows = _followed(batch, table, rows, current, progress, using=using)
     free = _standing(batch, rows, current, progress, overrides=overrides, using=using)
     back = _written(batch, table, free, progress, overrides=overrides, using=using)
-    progress.standing.wrote(batch, back)
+    progress.current_rows.wrote(batch, back)
     progress.news.note_undone(batch, table, back)
     if progress.folding:
         progress.folding.moves.put_back(batch, list(back.values()))
@@ -183,7 +183,7 @@ def _written(
     for row in refused:
         changed = overridden(table, names, row, overrides, using=using)
         if changed and not write_back(table, batch.columns, [changed], using=using):
-            progress.standing.forget(batch.model)
+            progress.current_rows.forget(batch.model)
             continue
         reason, name = refusal(table, names, row, using=using, row_exists=True)
         hold(progress, batch, [back.pop(row)], reason, name)
@@ -209,7 +209,7 @@ def _followed(
     lost = Counter(row[width + count + position] for row in rows if tuple(row[:width]) not in current)
     names = (*batch.key, *batch.columns)
     unique = [value for value, n in lost.items() if n == 1]
-    there = raw.read_where(table, names, name, unique, lock=progress.standing.lock, using=using)
+    there = raw.read_where(table, names, name, unique, lock=progress.current_rows.lock, using=using)
     several = Counter(row[place] for row in there)
     now = {row[place]: row for row in there if several[row[place]] == 1 and row[:width] not in current}
     followed: list[Sequence[Any]] = []

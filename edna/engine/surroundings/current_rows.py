@@ -17,7 +17,7 @@ from edna.engine.graph.order import deletion_order
 from edna.records.diff import Changed, RowBatch
 
 
-class Standing:
+class CurrentRows:
     """The rows that records of changes are about. Where keys change, or a row is not there yet, it is read when its turn comes."""
 
     def __init__(self, *, lock: bool = True) -> None:

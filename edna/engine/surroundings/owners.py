@@ -38,7 +38,7 @@ WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Rea
 
 
 @dataclass
-class Standing:
+class CurrentOwners:
     """Whom rows name now: by model and key, and by path, None for nobody and "" for what cannot be told."""
 
     named: dict[tuple[str, Row], dict[str, str | None]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Others:
         #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing.
         self.handed = [opened for opened in journal.others if opened.handed_over]
         self.passing = [opened for opened in self.handed if opened.locator not in own]
-        self._standing = Standing()
+        self._standing = CurrentOwners()
 
     def __bool__(self) -> bool:
         return bool(self.needs or self._layers or self.handed)
@@ -141,7 +141,7 @@ class Others:
             return []
         rows = [dict(zip(batch.columns, batch.rows[position], strict=True)) for position in asked]
         paths = dict.fromkeys(need.path for position in asked for need in needs[batch.model, keys[position]])
-        standing, found = Standing(), dict[tuple[int, str], tuple[bool, Any]]()
+        standing, found = CurrentOwners(), dict[tuple[int, str], tuple[bool, Any]]()
         for path in paths:
             for position, value in zip(
                 asked, values_along(table, rows, path, self.model, using=self.using), strict=True
@@ -165,7 +165,7 @@ class Others:
         model: str,
         key: Row,
         needs: Needs,
-        standing: Standing,
+        standing: CurrentOwners,
         *,
         common: frozenset[str] = frozenset(),
         by_any: bool,
@@ -185,11 +185,11 @@ class Others:
             for need in needed
         )
 
-    def _stands_for(self, standing: Standing, named: Mapping[str, str | None], need: Need) -> bool:
+    def _stands_for(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
         now = named.get(need.path, "")
         return standing.is_there(now) or self._is_mine(standing, now)
 
-    def _is_gone(self, standing: Standing, named: Mapping[str, str | None], need: Need) -> bool:
+    def _is_gone(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
         """Whether the account went whose value the row has. A foreign key would point at nothing, and hold the row."""
         return is_by_value(need.path) and named.get(need.path, "") is None and need.reference in standing.nobody
 
@@ -202,12 +202,12 @@ class Others:
         disguises = registry.disguises().values() if by_any else (self.disguise,)
         return any(takes_out(each, table.model, path) for each in disguises)  # type: ignore[arg-type]  # classes are hashable
 
-    def _is_mine(self, standing: Standing, reference: str | None) -> bool:
+    def _is_mine(self, standing: CurrentOwners, reference: str | None) -> bool:
         entry = standing.entries.get(reference or "")
         return entry is not None and entry.public_key in self.mine
 
-    def _look(self, batch: RowBatch, keys: Sequence[Row], needs: Needs) -> Standing:
-        standing, table = Standing(), table_by_label(batch.model)
+    def _look(self, batch: RowBatch, keys: Sequence[Row], needs: Needs) -> CurrentOwners:
+        standing, table = CurrentOwners(), table_by_label(batch.model)
         if not keys or table is None:
             return standing
         paths = tuple(dict.fromkeys(need.path for key in keys for need in needs[batch.model, key]))
@@ -220,7 +220,7 @@ class Others:
         self._standing.named |= standing.named
         return standing
 
-    def _ask(self, standing: Standing, values: Iterable[Any], *, also: Collection[str] = ()) -> None:
+    def _ask(self, standing: CurrentOwners, values: Iterable[Any], *, also: Collection[str] = ()) -> None:
         references = {reference_of(self.model, value) for value in values if value is not None}.union(also)
         if references:
             standing.entries, standing.nobody = people(references, model=self.model, using=self.using)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Length
 
 from edna.db import rows
@@ -77,16 +77,6 @@ def spread_hold(source: datetime.date | None, others: Collection[datetime.date |
     if hold is not None:
         spread = [LegalHold(expires_on=day, reason=hold.reason, placed_on=hold.placed_on) for day in reached]
         LegalHold.objects.using(using).bulk_create(spread, ignore_conflicts=True)
-
-
-def due_buckets(today: datetime.date, *, using: str) -> list[datetime.date]:
-    """Buckets whose day has come, and that nobody holds, with a bag or the entry of a removed principal in them."""
-    due = Q(expires_on__lte=today)
-    found = set(Bag.objects.using(using).filter(due).values_list("expires_on", flat=True).distinct())
-    removed = PrincipalEntry.objects.using(using).filter(due, reference=None)
-    found |= set(removed.values_list("expires_on", flat=True).distinct())
-    held = set(LegalHold.objects.using(using).filter(due).values_list("expires_on", flat=True))
-    return sorted(day for day in found - held if day is not None)
 
 
 def is_held(expires_on: datetime.date, *, using: str) -> bool:
