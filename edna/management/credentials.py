@@ -12,7 +12,8 @@ from edna import api
 from edna.management.base import read_stdin, usage
 
 
-def add_key_arguments(parser: CommandParser, *, required: bool) -> None:
+def add_key_arguments(parser: CommandParser, *, required: bool, receipts: str) -> None:
+    """The key, and further receipts of the same person: ``receipts`` says when these are wanted."""
     key = parser.add_mutually_exclusive_group(required=required)
     key.add_argument("--secret-key-file", metavar="FILE", help="A file that holds the secret key and nothing else.")
     key.add_argument("--recovery-code", action="store_true", help="Ask for the recovery code, without showing it.")
@@ -24,6 +25,13 @@ def add_key_arguments(parser: CommandParser, *, required: bool) -> None:
     )
     parser.add_argument(
         "--password-stdin", action="store_true", help="With --identifier: read the password from standard input."
+    )
+    parser.add_argument(
+        "--with-receipt",
+        metavar="RECEIPT",
+        action="append",
+        default=[],
+        help=f"A receipt of the same person, {receipts}; repeat it for several.",
     )
 
 

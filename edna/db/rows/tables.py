@@ -22,7 +22,7 @@ class Table:
     fields: tuple[Field[Any, Any], ...]
     key: tuple[Field[Any, Any], ...]
 
-    @property
+    @functools.cached_property
     def label(self) -> str:
         return self.model._meta.label_lower
 
@@ -42,8 +42,13 @@ class Table:
 
     def field(self, name: str) -> Field[Any, Any]:
         """The column, also of a single key in it."""
-        column: Field[Any, Any] = self.model._meta.get_field(json_keys.column(name))  # type: ignore[assignment]  # no relation
-        return column
+        if name not in self._by_name:
+            self._by_name[name] = self.model._meta.get_field(json_keys.column(name))  # type: ignore[assignment]  # no relation
+        return self._by_name[name]
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, Field[Any, Any]]:
+        return {field.name: field for field in self.fields}
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those of ``names`` that are no column of the table, nor a key of a JSON column."""

@@ -67,14 +67,7 @@ class Command(EdnaCommand):
             type=pair,
             help="With --disguise: a parameter; repeat it for several.",
         )
-        add_key_arguments(parser, required=False)
-        parser.add_argument(
-            "--with-receipt",
-            metavar="RECEIPT",
-            action="append",
-            default=[],
-            help="With a key, where the server keeps no locators: a receipt of the same person; repeat it for several.",
-        )
+        add_key_arguments(parser, required=False, receipts="with a key, where the server keeps no locators")
         parser.add_argument(
             "--values",
             metavar="FILE",

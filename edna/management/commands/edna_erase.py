@@ -29,14 +29,7 @@ class Command(EdnaCommand):
             metavar="RECEIPT",
             help="The receipt; - reads it from standard input, so that it does not show in the list of processes (with --yes).",
         )
-        add_key_arguments(parser, required=True)
-        parser.add_argument(
-            "--with-receipt",
-            metavar="RECEIPT",
-            action="append",
-            default=[],
-            help="Another receipt of the same person, where the server keeps no locators.",
-        )
+        add_key_arguments(parser, required=True, receipts="where the server keeps no locators")
         parser.add_argument(
             "--receipts-complete",
             action="store_true",

@@ -25,14 +25,7 @@ class Command(EdnaCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--output", metavar="FILE", required=True, help="A new file to write to.")
-        add_key_arguments(parser, required=True)
-        parser.add_argument(
-            "--with-receipt",
-            metavar="RECEIPT",
-            action="append",
-            default=[],
-            help="A receipt of the same person, where the server keeps no locators.",
-        )
+        add_key_arguments(parser, required=True, receipts="where the server keeps no locators")
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:

@@ -51,15 +51,8 @@ class Command(EdnaCommand):
             help="The receipt, as edna_disguise or the site has issued it; - reads it from standard input, so that it "
             "does not show in the list of processes.",
         )
-        add_key_arguments(parser, required=True)
-        parser.add_argument(
-            "--with-receipt",
-            metavar="RECEIPT",
-            action="append",
-            default=[],
-            help="Another receipt of the same person, where the server keeps no locators and this disguise came on top "
-            "of that one.",
-        )
+        on_top = "where the server keeps no locators and this disguise came on top of that one"
+        add_key_arguments(parser, required=True, receipts=on_top)
         parser.add_argument(
             "--override",
             metavar="APP.MODEL.FIELD=VALUE",

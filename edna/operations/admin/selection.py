@@ -6,7 +6,7 @@ their classes is changed, and a list whose `actions` are None stays without any.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite, ModelAdmin
@@ -19,8 +19,6 @@ from edna.operations.admin.forms import CHOSEN, MOST_CHOSEN, ParamsForm, chosen_
 from edna.operations.admin.permissions import applicable
 from edna.operations.jobs import preview
 from edna.operations.models import DisguiseCatalogue
-
-_NAME: Final = "edna_apply_disguise"
 
 
 def add_to(site: AdminSite) -> None:
