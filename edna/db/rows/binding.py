@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Field, TimeField
+from django.db.models import Field
 
 from edna import conf
 from edna.db.packed import packed
@@ -84,7 +84,7 @@ def cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:
 
 def bindable(table: Table, names: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:
     """Rows as SQLite's driver takes them: Django teaches it to read times of day, but not to write them."""
-    times = {position for position, name in enumerate(names) if isinstance(table.field(name), TimeField)}
+    times = {position for position, name in enumerate(names) if name in table.times_of_day}
     if not times:
         return rows
     return [

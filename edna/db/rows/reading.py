@@ -57,7 +57,7 @@ def _read(
 ) -> list[Row]:
     connection = connections[using]
     quote = connection.ops.quote_name
-    columns = ", ".join([quote(table.field(name).column) for name in names])
+    columns = ", ".join(table.quoted(names, quote))
     order = ", ".join([quote(field.column) for field in table.key])
     suffix = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
     source = along_index(table, match, connection)
@@ -82,8 +82,8 @@ def take(
     """
     connection = connections[using]
     quote = connection.ops.quote_name
-    columns = ", ".join([quote(table.field(name).column) for name in names])
-    order = [quote(table.field(name).column) for name in (*match, *table.key_names)]
+    columns = ", ".join(table.quoted(names, quote))
+    order = table.quoted((*match, *table.key_names), quote)
     conditions = " AND ".join([f"{column} = %s" for column in order[:-1]])
     # Left alone, MariaDB looks at all rows with these values from the first one on.
     source = quote(table.model._meta.db_table) + (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Field, ForeignKey, JSONField, Model
+from django.db.models import Field, ForeignKey, JSONField, Model, TimeField
 
 from edna import json_keys
 
@@ -45,6 +45,14 @@ class Table:
         if name not in self._by_name:
             self._by_name[name] = self.model._meta.get_field(json_keys.column(name))  # type: ignore[assignment]  # no relation
         return self._by_name[name]
+
+    def quoted(self, names: Iterable[str], quote: Callable[[str], str]) -> list[str]:
+        """Columns as statements name them."""
+        return [quote(self.field(name).column) for name in names]
+
+    @functools.cached_property
+    def times_of_day(self) -> frozenset[str]:
+        return frozenset(field.name for field in self.fields if isinstance(field, TimeField))
 
     @functools.cached_property
     def _by_name(self) -> dict[str, Field[Any, Any]]:

@@ -59,7 +59,7 @@ def _with_documents(
 
 def _of_one_row(table: Table, names: Sequence[str], kept: Collection[str], connection: BaseDatabaseWrapper) -> str:
     quote = connection.ops.quote_name
-    columns = {name: quote(table.field(name).column) for name in names}
+    columns = dict(zip(names, table.quoted(names, quote), strict=True))
     assignments = ", ".join(
         [f"{column} = " + (f"COALESCE(%s, {column})" if name in kept else "%s") for name, column in columns.items()]
     )

@@ -28,7 +28,7 @@ def in_one_statement(rows: Sequence[Row], *, using: str) -> bool:
 def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> None:
     connection = connections[using]
     quote = connection.ops.quote_name
-    columns = ", ".join(quote(table.field(name).column) for name in names)
+    columns = ", ".join(table.quoted(names, quote))
     head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
@@ -51,7 +51,7 @@ def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, usin
     """
     connection = connections[using]
     quote = connection.ops.quote_name
-    columns = ", ".join(quote(table.field(name).column) for name in names)
+    columns = ", ".join(table.quoted(names, quote))
     keys = ", ".join(quote(field.column) for field in table.key)
     head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
     inserted: set[Row] = set()
