@@ -4,7 +4,9 @@ header).
 Keeps: the slot layout of docs/format.md ("Key slot"). Every slot has the same size whatever its kind, and is found by
 an id derived from the slot secret, so the table says neither whose a slot is nor what opens it. Id and wrapping key
 depend on a server key (the pepper) that is not in the database: a stolen database alone allows no guessing of
-passwords. Does not know: where slots are stored, how a slot secret is made (one module per kind), who its owner is.
+passwords. A browser makes and opens the same slots: it tells the server the lookup alone, which opens nothing, and gets the
+server's share for it. Slots of version 1, which only the server opens, are read, and made no more. Does not know: where slots
+are stored, how a slot secret is made (one module per kind), who its owner is.
 """
 
 from __future__ import annotations
@@ -19,11 +21,14 @@ from nacl.exceptions import CryptoError
 from edna.crypto.keys import KEY_BYTES, Secret, SecretKey, derive, fingerprint
 from edna.errors import ConfigurationError, WrongCredentials
 
-VERSION = 1
+VERSION = 2
 WRAPPED_BYTES = 1 + 24 + KEY_BYTES + 16
 MIN_PEPPER_BYTES = 16
+#: All kinds that a key may have a slot of.
+KINDS = ("password", "recovery", "passkey")
 
 _NONCE_BYTES = 24
+_SHORT = f"A server key needs at least {MIN_PEPPER_BYTES} bytes: short ones can be guessed."
 OPENS_NOTHING = "These credentials open nothing here; check both parts and try again."
 
 
@@ -42,9 +47,42 @@ class Slot:
     wrapped: bytes = field(repr=False)
 
 
-def slot_tag(secret_key: SecretKey, *, kind: str) -> bytes:
-    """Return the 32-byte tag of the slots of that kind for that key. It means nothing to anybody without the key."""
-    return derive(secret_key.expose(), purpose=b"edna.slot.tag.1", data=kind.encode())
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The server's part in a slot: under which id it is stored, and the share that its wrapping key takes (32 bytes each)."""
+
+    slot_id: bytes = field(repr=False)
+    share: bytes = field(repr=False)
+
+
+def lookup(slot_secret: SlotSecret) -> bytes:
+    """Return the only thing of a slot secret that a server is told whose slots are opened elsewhere."""
+    return derive(slot_secret.expose(), purpose=b"edna.slot.find.2", data=b"")
+
+
+def part(looked_up: bytes, *, pepper: bytes) -> Part:
+    """Return the server's part in the slot of that lookup."""
+    key = pepper_key(pepper)
+    return Part(
+        derive(key, purpose=b"edna.slot.id.2", data=looked_up), derive(key, purpose=b"edna.slot.part.2", data=looked_up)
+    )
+
+
+def owner_tag(secret_key: SecretKey, *, kind: str) -> bytes:
+    """Return what the owner of a key shows to have the slot of that kind replaced. What is stored does not tell it."""
+    return derive(secret_key.expose(), purpose=b"edna.slot.tag.2", data=kind.encode())
+
+
+def stored_tag(shown: bytes, *, pepper: bytes) -> bytes:
+    """Return the 32-byte tag of the slots of whoever shows that."""
+    return derive(pepper_key(pepper), purpose=b"edna.slot.mark.2", data=shown)
+
+
+def slot_tags(secret_key: SecretKey, *, kind: str, peppers: Sequence[bytes]) -> list[bytes]:
+    """Return the tags that the slots of that kind for that key may have: one per pepper, and that of version 1, last."""
+    shown = owner_tag(secret_key, kind=kind)
+    former = derive(secret_key.expose(), purpose=b"edna.slot.tag.1", data=kind.encode())
+    return [*(stored_tag(shown, pepper=pepper) for pepper in peppers), former]
 
 
 def lock_slot(secret_key: SecretKey, *, slot_secret: SlotSecret, kind: str, pepper: bytes) -> Slot:
@@ -52,24 +90,35 @@ def lock_slot(secret_key: SecretKey, *, slot_secret: SlotSecret, kind: str, pepp
 
     Raises: ConfigurationError if the pepper has fewer than 16 bytes.
     """
-    slot_id = candidate_ids(slot_secret, peppers=(pepper,))[0]
+    if _any_is_short((pepper,)):
+        del pepper
+        raise ConfigurationError(_SHORT)
+    found = part(lookup(slot_secret), pepper=pepper)
     nonce = nacl.utils.random(_NONCE_BYTES)
     version = bytes((VERSION,))
     box = crypto_aead_xchacha20poly1305_ietf_encrypt(
-        secret_key.expose(), version + slot_id, nonce, _wrapping_key(slot_secret, pepper)
+        secret_key.expose(), version + found.slot_id, nonce, _wrapping_key(slot_secret, found.share)
     )
-    return Slot(slot_id, slot_tag(secret_key, kind=kind), version + nonce + box)
+    tag = stored_tag(owner_tag(secret_key, kind=kind), pepper=pepper)
+    return Slot(found.slot_id, tag, version + nonce + box)
 
 
 def candidate_ids(slot_secret: SlotSecret, *, peppers: Sequence[bytes]) -> list[bytes]:
-    """Return the ids under which a slot of that secret may be stored: one per pepper, the current one first.
+    """Return the ids under which a slot of that secret may be stored: one per pepper, the current one first; then those of
+    version 1.
 
     Raises: ConfigurationError if a pepper has fewer than 16 bytes.
     """
-    if any(len(pepper) < MIN_PEPPER_BYTES for pepper in peppers):
+    if _any_is_short(peppers):
         del peppers
-        raise ConfigurationError(f"A server key needs at least {MIN_PEPPER_BYTES} bytes: short ones can be guessed.")
-    return [derive(pepper_key(pepper), purpose=b"edna.slot.id.1", data=slot_secret.expose()) for pepper in peppers]
+        raise ConfigurationError(_SHORT)
+    looked_up = lookup(slot_secret)
+    former = [derive(pepper_key(pepper), purpose=b"edna.slot.id.1", data=slot_secret.expose()) for pepper in peppers]
+    return [*(part(looked_up, pepper=pepper).slot_id for pepper in peppers), *former]
+
+
+def _any_is_short(peppers: Sequence[bytes]) -> bool:
+    return any(len(pepper) < MIN_PEPPER_BYTES for pepper in peppers)
 
 
 def unlock_slot(slot: Slot, *, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> SecretKey:
@@ -87,17 +136,20 @@ def unlock_slot(slot: Slot, *, slot_secret: SlotSecret, peppers: Sequence[bytes]
 def _unlocked(slot: Slot, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> SecretKey | None:
     """Return the key or None; never raises, because its variables are keys."""
     wrapped = bytes(slot.wrapped)
-    if len(wrapped) != WRAPPED_BYTES or wrapped[0] != VERSION:
+    if len(wrapped) != WRAPPED_BYTES or wrapped[0] not in (1, VERSION):
         return None
     associated = wrapped[:1] + bytes(slot.slot_id)
+    looked_up = lookup(slot_secret)
     for pepper in peppers:
+        key = (
+            _former_wrapping_key(slot_secret, pepper)
+            if wrapped[0] == 1
+            else _wrapping_key(slot_secret, part(looked_up, pepper=pepper).share)
+        )
         try:
             return SecretKey(
                 crypto_aead_xchacha20poly1305_ietf_decrypt(
-                    wrapped[1 + _NONCE_BYTES :],
-                    associated,
-                    wrapped[1 : 1 + _NONCE_BYTES],
-                    _wrapping_key(slot_secret, pepper),
+                    wrapped[1 + _NONCE_BYTES :], associated, wrapped[1 : 1 + _NONCE_BYTES], key
                 )
             )
         except CryptoError:
@@ -105,7 +157,11 @@ def _unlocked(slot: Slot, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> 
     return None
 
 
-def _wrapping_key(slot_secret: SlotSecret, pepper: bytes) -> bytes:
+def _wrapping_key(slot_secret: SlotSecret, share: bytes) -> bytes:
+    return derive(slot_secret.expose(), purpose=b"edna.slot.wrap.2", data=share)
+
+
+def _former_wrapping_key(slot_secret: SlotSecret, pepper: bytes) -> bytes:
     return derive(pepper_key(pepper), purpose=b"edna.slot.wrap.1", data=slot_secret.expose())
 
 

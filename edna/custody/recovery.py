@@ -13,7 +13,7 @@ import nacl.utils
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
 from edna.crypto.keys import Secret, SecretKey, fingerprint
-from edna.custody.base import VERSION, SlotSecret
+from edna.custody.base import SlotSecret
 from edna.errors import RecoveryCodeMalformed
 
 KIND = "recovery"
@@ -23,6 +23,7 @@ _VALUES = {symbol: value for value, symbol in enumerate(_ALPHABET)} | {"O": 0, "
 _SYMBOLS = 28
 _GROUP = 4
 _CHECKSUM_BITS = 12
+_FILE_VERSION = 1
 # Word processors and mail programs turn hyphens into these.
 _DASHES = dict.fromkeys(map(ord, "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"))
 
@@ -80,7 +81,7 @@ def derive(code: RecoveryCode) -> SlotSecret:
 
 def wrap_for_file(secret_key: SecretKey, *, code: RecoveryCode) -> bytes:
     """Return the key as a file of sealed bags has it: what the code alone opens, without a server. 128 random bits need no pepper."""
-    nonce, version = nacl.utils.random(24), bytes((VERSION,))
+    nonce, version = nacl.utils.random(24), bytes((_FILE_VERSION,))
     box = crypto_aead_xchacha20poly1305_ietf_encrypt(
         secret_key.expose(),
         version + bytes(secret_key.public_key),

@@ -16,7 +16,16 @@ from edna import conf, registry, store
 from edna.crypto.keys import SecretKey
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
-from edna.custody.base import OPENS_NOTHING, Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
+from edna.custody.base import (
+    KINDS,
+    OPENS_NOTHING,
+    Slot,
+    SlotSecret,
+    candidate_ids,
+    lock_slot,
+    slot_tags,
+    unlock_slot,
+)
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
@@ -78,8 +87,8 @@ def unlock_handed(handover: Handover, *, locators: Sequence[Locator]) -> Unlocke
 def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, using: str) -> list[SecretKey]:
     """What lies in the slots of the first of ``secrets`` that opens any, each under one of its server keys.
 
-    A slot that would be made otherwise today, because of another server key, cost or salt, is put in today's form: with the first of
-    ``secrets``, which is there already.
+    A slot that would be made otherwise today, because of another version, server key, cost or salt, is put in today's form: with the
+    first of ``secrets``, which is there already.
     """
     newest: SlotSecret | None = None
     opened: list[SecretKey] = []
@@ -89,9 +98,9 @@ def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, u
         for row in rows:
             with contextlib.suppress(WrongCredentials):  # changed by somebody; others of the same id may open
                 opened.append(unlock_slot(Slot(*row), slot_secret=secret, peppers=keys))
-                of_today = candidate_ids(newest, peppers=conf.mac_keys()[:1])
-                if row[0] not in of_today and serverkeys.may_seal(using=using):
-                    _renew(row[0], _lock(opened[-1], newest, kind=kind, using=using), using=using)
+                of_today = candidate_ids(newest, peppers=conf.mac_keys()[:1])[0]
+                if row[0] != of_today and serverkeys.may_seal(using=using):
+                    _renew(row[:2], _lock(opened[-1], newest, kind=kind, using=using), using=using)
         if rows:
             break
     if not opened:
@@ -99,9 +108,9 @@ def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, u
     return opened
 
 
-def _renew(slot_id: bytes, made: Slot, *, using: str) -> None:
+def _renew(former: tuple[bytes, bytes], made: Slot, *, using: str) -> None:
     new = {"slot_id": made.slot_id, "tag": made.tag, "wrapped": made.wrapped}
-    transactions.statement(partial(store.replace_slot, slot_id, **new, using=using), using=using)
+    transactions.statement(partial(store.replace_slot, former, **new, using=using), using=using)
 
 
 def _meant(
@@ -151,8 +160,9 @@ def add(slots: Sequence[Slot], *, using: str) -> None:
 
 def remove_all(secret_key: SecretKey, *, using: str) -> None:
     """Delete every slot in which a key lies."""
-    for kind in (password_slots.KIND, recovery_slots.KIND):
-        store.delete_slots_by_tag(slot_tag(secret_key, kind=kind), using=using)
+    keys = conf.mac_keys()
+    tags = [tag for kind in KINDS for tag in slot_tags(secret_key, kind=kind, peppers=keys)]
+    store.delete_slots_by_tag(tags, using=using)
 
 
 def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:
@@ -173,7 +183,8 @@ def new_recovery_code(unlocked: Unlocked) -> RecoveryCode:
 def _replace(unlocked: Unlocked, slot: Slot, *, kind: str) -> None:
     def work() -> None:
         unlocked.entry(lock=True)  # a key that was rotated meanwhile gets no slot
-        store.delete_slots_by_tag(slot_tag(unlocked.secret_key, kind=kind), using=unlocked.using)
+        tags = slot_tags(unlocked.secret_key, kind=kind, peppers=conf.mac_keys())
+        store.delete_slots_by_tag(tags, using=unlocked.using)
         add([slot], using=unlocked.using)
 
     transactions.run(work, using=unlocked.using)

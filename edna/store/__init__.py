@@ -10,7 +10,7 @@ together; what has tables of its own has a module of its own beside this one.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Final
@@ -337,13 +337,14 @@ def find_slots(candidates: Sequence[bytes], *, using: str) -> list[tuple[bytes, 
     return [(slot_id, tag, bytes(wrapped)) for slot_id, tag, wrapped in found.values_list("slot_id", "tag", "wrapped")]
 
 
-def replace_slot(former: bytes, *, slot_id: bytes, tag: bytes, wrapped: bytes, using: str) -> None:
-    """Put another into the place of somebody's slot, unless that has been replaced or deleted meanwhile."""
-    KeySlot.objects.using(using).filter(slot_id=former, tag=tag).update(slot_id=slot_id, wrapped=wrapped)
+def replace_slot(former: tuple[bytes, bytes], *, slot_id: bytes, tag: bytes, wrapped: bytes, using: str) -> None:
+    """Put another into the place of the slot of that (slot id, tag), unless that has been replaced or deleted meanwhile."""
+    there = KeySlot.objects.using(using).filter(slot_id=former[0], tag=former[1])
+    there.update(slot_id=slot_id, tag=tag, wrapped=wrapped)
 
 
-def delete_slots_by_tag(tag: bytes, *, using: str) -> None:
-    KeySlot.objects.using(using).filter(tag=tag).delete()
+def delete_slots_by_tag(tags: Collection[bytes], *, using: str) -> None:
+    KeySlot.objects.using(using).filter(tag__in=list(tags)).delete()
 
 
 # Sessions

@@ -8,14 +8,17 @@ import pickle
 from typing import Any
 
 import pytest
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
 import edna
 from apps.websubmit.models import User
 from edna import SecretKey, conf, store
 from edna.api import Registration
-from edna.custody import password
-from edna.custody.base import SlotSecret, lock_slot
+from edna.crypto.keys import derive
+from edna.custody import password, recovery
+from edna.custody.base import SlotSecret, lookup, part, pepper_key
 from edna.errors import PrincipalError, WrongCredentials
+from edna.models import KeySlot
 from edna.testing.search import finds
 from tests.support import (
     DELETE,
@@ -290,16 +293,26 @@ def test_a_slot_that_is_used_is_made_anew_with_the_first_server_key(user: User, 
         edna.unlock(**way).close()  # type: ignore[arg-type]
 
 
+def slot_of_version_1(secret_key: SecretKey, secret: SlotSecret, *, kind: str) -> tuple[bytes, bytes, bytes]:
+    """As earlier releases made it: id, tag, wrapped."""
+    key = pepper_key(conf.mac_keys()[0])
+    slot_id, wrapping_key = (
+        derive(key, purpose=purpose, data=secret.expose()) for purpose in (b"edna.slot.id.1", b"edna.slot.wrap.1")
+    )
+    nonce = bytes(24)
+    box = crypto_aead_xchacha20poly1305_ietf_encrypt(secret_key.expose(), b"\1" + slot_id, nonce, wrapping_key)
+    return slot_id, derive(secret_key.expose(), purpose=b"edna.slot.tag.1", data=kind.encode()), b"\1" + nonce + box
+
+
 def with_the_former_salt(user: User) -> Registration:
-    """Registered by an earlier release: the salt of the password slot follows from the identifier alone."""
+    """Registered by an earlier release: a slot of version 1, and the salt of the password follows from the identifier alone."""
     made = edna.register_principal(user)
     assert made.secret_key is not None
     (opslimit, memlimit_bytes), *_ = conf.argon2_costs()
     secret = password.derive(
         PASSWORD, identifier=user.email, opslimit=opslimit, memlimit_bytes=memlimit_bytes, pepper=None
     )
-    slot = lock_slot(made.secret_key, slot_secret=secret, kind=password.KIND, pepper=conf.mac_keys()[0])
-    store.add_slots([(slot.slot_id, slot.tag, slot.wrapped)], using="default")
+    store.add_slots([slot_of_version_1(made.secret_key, secret, kind=password.KIND)], using="default")
     return made
 
 
@@ -317,6 +330,23 @@ def test_a_slot_with_the_salt_of_earlier_releases_opens_and_is_made_anew(user: U
         edna.change_password(unlocked, identifier=user.email, password="another password")
     with pytest.raises(WrongCredentials):
         edna.unlock(identifier=user.email, password=PASSWORD)
+
+
+def test_a_slot_of_version_1_opens_and_is_made_anew(user: User) -> None:
+    """Afterwards a browser opens it as well."""
+    made = edna.register_principal(user)
+    assert made.secret_key is not None
+    assert made.recovery_code is not None
+    KeySlot.objects.all().delete()
+    secret = recovery.derive(made.recovery_code)
+    former = slot_of_version_1(made.secret_key, secret, kind=recovery.KIND)
+    store.add_slots([former], using="default")
+    edna.unlock(recovery_code=made.recovery_code).close()
+    (slot,) = KeySlot.objects.all()
+    found = part(lookup(secret), pepper=conf.mac_keys()[0])
+    assert (slot.slot_id, bytes(slot.wrapped)[0]) == (found.slot_id, 2)
+    assert slot.tag != former[1]
+    edna.unlock(recovery_code=made.recovery_code).close()
 
 
 def test_such_a_slot_goes_with_a_changed_password_and_a_rotated_key(user: User) -> None:

@@ -14,7 +14,7 @@ from apps.websubmit.models import Answer, Lecture, User
 from edna import Decorrelate, Disguise, conf, errors, store
 from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import open_sealed, open_small
-from edna.custody.base import slot_tag
+from edna.custody.base import KINDS, slot_tags
 from edna.engine.bags.reader import Everything, read_all
 from edna.records.bag import BagKind
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
@@ -136,7 +136,9 @@ def assert_opens_nothing(old: list[SecretKey]) -> None:
     assert now.opened(old) == set()
     assert now.locators(old) == set()
     assert not now.public_keys & {bytes(key.public_key) for key in old}
-    assert not now.tags & {slot_tag(key, kind=kind) for key in old for kind in ("password", "recovery")}
+    assert not now.tags & {
+        tag for key in old for kind in KINDS for tag in slot_tags(key, kind=kind, peppers=conf.mac_keys())
+    }
     for key in old:
         with pytest.raises(errors.PrincipalNotRegistered):
             edna.unlock(secret_key=key)

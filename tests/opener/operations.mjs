@@ -29,9 +29,11 @@ function throughSlot(sodium, given, secret, kind) {
   const peppers = given.peppers.map(fromHex);
   const slot = { id: fromHex(given.slot_id), wrapped: fromHex(given.wrapped) };
   const secretKey = slots.openSlot(sodium, slot, secret, peppers);
-  const ids = peppers.map((each) => slots.slotId(sodium, secret, each));
+  const ids = peppers.flatMap((each) => slots.slotIds(sodium, secret, each));
   if (!ids.some((id) => equal(id, slot.id))) throw new Error("the slot is not where its secret says");
-  if (!equal(slots.slotTag(sodium, secretKey, kind), fromHex(given.tag))) throw new Error("the slot has another tag");
+  const shown = slots.ownerTag(sodium, secretKey, kind);
+  const tags = [slots.formerTag(sodium, secretKey, kind), ...peppers.map((each) => slots.storedTag(sodium, shown, each))];
+  if (!tags.some((tag) => equal(tag, fromHex(given.tag)))) throw new Error("the slot has another tag");
   return { slot_secret: toHex(secret), secret_key: toHex(secretKey) };
 }
 
@@ -54,7 +56,7 @@ const OPERATIONS = {
     let secret = null;
     for (const pepper of [peppers[0], null, ...peppers.slice(1)]) {
       secret = slots.passwordSecret(sodium, given.password, { identifier, opslimit, memlimitBytes, pepper });
-      const ids = (pepper ? [pepper] : peppers).map((each) => toHex(slots.slotId(sodium, secret, each)));
+      const ids = (pepper ? [pepper] : peppers).flatMap((each) => slots.slotIds(sodium, secret, each).map(toHex));
       if (ids.includes(given.slot_id)) break;
     }
     return throughSlot(sodium, given, secret, "password");

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edna.crypto.keys import SecretKey
 from edna.custody import base
-from edna.custody.base import Slot, SlotSecret, candidate_ids, lock_slot, slot_tag, unlock_slot
+from edna.custody.base import Slot, SlotSecret, candidate_ids, lock_slot, lookup, part, slot_tags, unlock_slot
 from edna.errors import ConfigurationError, WrongCredentials
 from tests.unit.leaks import assert_error_leaks_nothing
 
@@ -22,7 +22,7 @@ SLOT = lock_slot(KEY, slot_secret=SECRET, kind="password", pepper=PEPPER)
 
 def test_the_secret_finds_and_opens_its_slot() -> None:
     """From the secret alone: no identifier is stored."""
-    assert candidate_ids(SECRET, peppers=[PEPPER]) == [SLOT.slot_id]
+    assert candidate_ids(SECRET, peppers=[PEPPER])[0] == SLOT.slot_id
     assert unlock_slot(SLOT, slot_secret=SECRET, peppers=[PEPPER]) == KEY
 
 
@@ -43,7 +43,9 @@ def test_a_wrong_secret_or_pepper_opens_nothing_and_shows_nothing(secret: SlotSe
     with pytest.raises(WrongCredentials) as caught:
         unlock_slot(SLOT, slot_secret=secret, peppers=peppers)
 
-    wrapping_keys = [base._wrapping_key(each, PEPPER) for each in (SECRET, OTHER_SECRET)]
+    wrapping_keys = [
+        base._wrapping_key(each, part(lookup(each), pepper=PEPPER).share) for each in (SECRET, OTHER_SECRET)
+    ]
     assert_error_leaks_nothing(
         caught.value, KEY.expose(), SECRET.expose(), OTHER_SECRET.expose(), PEPPER, OLDER_PEPPER, *wrapping_keys
     )
@@ -73,9 +75,21 @@ def test_the_holder_of_the_key_finds_its_own_slots_by_kind() -> None:
     """Changing the password replaces the slot without knowing the old password."""
     again = lock_slot(KEY, slot_secret=OTHER_SECRET, kind="password", pepper=PEPPER)
 
-    assert again.tag == SLOT.tag == slot_tag(KEY, kind="password")
-    assert slot_tag(KEY, kind="recovery") != SLOT.tag
-    assert slot_tag(SecretKey.generate(), kind="password") != SLOT.tag
+    peppers = [OLDER_PEPPER, PEPPER]
+    assert again.tag == SLOT.tag == slot_tags(KEY, kind="password", peppers=peppers)[1]
+    assert SLOT.tag not in slot_tags(KEY, kind="recovery", peppers=peppers)
+    assert SLOT.tag not in slot_tags(SecretKey.generate(), kind="password", peppers=peppers)
+
+
+def test_what_is_stored_does_not_tell_what_its_owner_shows() -> None:
+    """Whoever reads the table cannot have other people's slots replaced; nor does the lookup, or the server's part, open one."""
+    shown = base.owner_tag(KEY, kind="password")
+    found = part(lookup(SECRET), pepper=PEPPER)
+    assert base.stored_tag(shown, pepper=PEPPER) == SLOT.tag != shown
+    assert found.slot_id == SLOT.slot_id
+    for wrong in (lookup(SECRET), found.share):
+        with pytest.raises(WrongCredentials):
+            unlock_slot(SLOT, slot_secret=SlotSecret(wrong), peppers=[PEPPER])
 
 
 @given(at=st.integers(0, base.WRAPPED_BYTES - 1), change=st.integers(1, 255))

@@ -37,7 +37,7 @@ def test_the_fixtures_have_slots_with_either_salt(fixture: Path) -> None:
             secret = password.derive(
                 person["password"], identifier=name, opslimit=1, memlimit_bytes=8 * 1024 * 1024, pepper=pepper
             )
-            found.append(candidate_ids(secret, peppers=[key])[0].hex().upper() in slots)
+            found.append(any(each.hex().upper() in slots for each in candidate_ids(secret, peppers=[key])))
         assert found == ([True, False] if fixture.stem <= "format-1.2" else [False, True])
 
 

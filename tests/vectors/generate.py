@@ -808,6 +808,20 @@ def slot(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str
     return {"slot_id": slot_id.hex(), "tag": tag.hex(), "wrapped": (b"\x01" + nonce + box).hex()}
 
 
+def slot_2(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str]:
+    """As it is made today; `shown` is what its owner shows to have it replaced."""
+    key = blake2b(pepper, purpose=b"edna.pepper.1")
+    lookup = blake2b(b"", purpose=b"edna.slot.find.2", key=slot_secret)
+    slot_id = blake2b(lookup, purpose=b"edna.slot.id.2", key=key)
+    share = blake2b(lookup, purpose=b"edna.slot.part.2", key=key)
+    wrapping_key = blake2b(share, purpose=b"edna.slot.wrap.2", key=slot_secret)
+    nonce = fixed("slot nonce", 24)
+    box = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(BEA.secret, b"\x02" + slot_id, nonce, wrapping_key)
+    shown = blake2b(kind.encode(), purpose=b"edna.slot.tag.2", key=BEA.secret)
+    tag = blake2b(shown, purpose=b"edna.slot.mark.2", key=key)
+    return {"slot_id": slot_id.hex(), "tag": tag.hex(), "wrapped": (b"\x02" + nonce + box).hex()}
+
+
 def small_cases() -> dict[str, Case]:
     receipt = receipt_text("websubmit.delete-account", LOCATOR)
     code = fixed("recovery code", 16)
@@ -1043,13 +1057,54 @@ def small_cases() -> dict[str, Case]:
             },
             error="WrongCredentials",
         ),
+        "slot-2-password": case(
+            "password_slot",
+            "of version 2; case, spaces and Unicode form do not matter",
+            {
+                "identifier": " Bea@EXAMPLE.org ",
+                "password": "pa\u0308ssword",
+                "opslimit": 1,
+                "memlimit_bytes": 8 * 2**20,
+                **slot_2(peppered(PEPPER), "password"),
+                **peppers,
+            },
+            {"slot_secret": peppered(PEPPER).hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-2-recovery-older-pepper": case(
+            "recovery_slot",
+            "of version 2, locked before the server key was changed",
+            {"code": printed, **slot_2(from_code, "recovery", OLD_PEPPER), **peppers},
+            {"slot_secret": from_code.hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-2-said-to-be-of-version-1": case(
+            "recovery_slot",
+            "the first byte of a slot of version 2 is 1",
+            {
+                "code": printed,
+                **slot_2(from_code, "recovery"),
+                "wrapped": "01" + slot_2(from_code, "recovery")["wrapped"][2:],
+                **peppers,
+            },
+            error="WrongCredentials",
+        ),
+        "slot-2-tampered": case(
+            "recovery_slot",
+            "a bit of the wrapped key flipped",
+            {
+                "code": printed,
+                **slot_2(from_code, "recovery"),
+                "wrapped": flipped(bytes.fromhex(slot_2(from_code, "recovery")["wrapped"]), 30).hex(),
+                **peppers,
+            },
+            error="WrongCredentials",
+        ),
         "slot-of-another-version": case(
             "recovery_slot",
-            "version 2",
+            "version 3",
             {
                 "code": printed,
                 **slot(from_code, "recovery"),
-                "wrapped": "02" + slot(from_code, "recovery")["wrapped"][2:],
+                "wrapped": "03" + slot(from_code, "recovery")["wrapped"][2:],
                 **peppers,
             },
             error="WrongCredentials",

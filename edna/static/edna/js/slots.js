@@ -1,4 +1,7 @@
-/** Ways to a secret key: docs/format.md, "Key slot". A slot depends on the server's key (the pepper), so who has none opens none. */
+/**
+ * Ways to a secret key: docs/format.md, "Key slot". A slot depends on the server's key (the pepper): who has none asks the server, by the
+ * slot's lookup, for its share.
+ */
 
 import { concat, toUtf8 } from "./base/bytes.js";
 import { RecoveryCodeMalformed, WrongCredentials } from "./base/errors.js";
@@ -8,7 +11,16 @@ const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const MISREAD = { O: "0", I: "1", L: "1" };
 const DASHES = /[-\u2010-\u2015\u2212]/g;
 const WRAPPED_BYTES = 73;
-const VERSION = 1;
+const VERSION = 2;
+
+/** The text of a recovery code of 16 bytes. */
+export function recoveryCodeText(sodium, code) {
+  const bits = [...concat(code, sodium.blake2b(code, { person: "edna.recovery.c1", size: 2 }))]
+    .map((byte) => byte.toString(2).padStart(8, "0"))
+    .join("");
+  const symbols = Array.from({ length: 28 }, (_, at) => SYMBOLS[parseInt(bits.slice(5 * at, 5 * at + 5), 2)]).join("");
+  return symbols.match(/.{4}/g).join("-");
+}
 
 /** The 16 bytes of a printed recovery code. Throws RecoveryCodeMalformed. */
 export function parseRecoveryCode(sodium, text) {
@@ -48,31 +60,85 @@ export function passwordSecret(sodium, password, { identifier, opslimit, memlimi
     pepper === null
       ? sodium.blake2b(name, { person: "edna.slot.salt", size: 16 })
       : sodium.blake2b(name, { person: "edna.slot.salt.2", size: 16, key: ofServerKey(sodium, pepper, "edna.pepper.1") });
+  return stretched(sodium, password, { salt, opslimit, memlimitBytes });
+}
+
+/** The same, by the salt alone, which the server tells. */
+export function stretched(sodium, password, { salt, opslimit, memlimitBytes }) {
   return sodium.argon2id(toUtf8(password.normalize("NFKC")), { salt, opslimit, memlimitBytes });
 }
 
-/** Under which id a slot of that secret is stored, with that pepper. */
-export function slotId(sodium, secret, pepper) {
-  return sodium.blake2b(secret, { person: "edna.slot.id.1", key: ofServerKey(sodium, pepper, "edna.pepper.1") });
+/** The only thing of a slot secret that the server is told. */
+export function lookup(sodium, secret) {
+  return sodium.blake2b(new Uint8Array(0), { person: "edna.slot.find.2", key: secret });
 }
 
-/** What a slot of that kind (`password`, `recovery`) for that key is found by. */
-export function slotTag(sodium, secretKey, kind) {
+/** The server's part in a slot, by its lookup: `{id, share}`. Browsers, which have no pepper, are told it. */
+export function serverPart(sodium, lookedUp, pepper) {
+  const key = ofServerKey(sodium, pepper, "edna.pepper.1");
+  const [id, share] = ["edna.slot.id.2", "edna.slot.part.2"].map((person) => sodium.blake2b(lookedUp, { person, key }));
+  return { id, share };
+}
+
+/** Under which ids a slot of that secret is stored, with that pepper: the one of today, the one of version 1. */
+export function slotIds(sodium, secret, pepper) {
+  const former = sodium.blake2b(secret, { person: "edna.slot.id.1", key: ofServerKey(sodium, pepper, "edna.pepper.1") });
+  return [serverPart(sodium, lookup(sodium, secret), pepper).id, former];
+}
+
+/** What the owner of a key shows to have its slot of that kind (`password`, `recovery`, `passkey`) replaced. */
+export function ownerTag(sodium, secretKey, kind) {
+  return sodium.blake2b(toUtf8(kind), { person: "edna.slot.tag.2", key: secretKey });
+}
+
+/** The tag of slots of version 1. */
+export function formerTag(sodium, secretKey, kind) {
   return sodium.blake2b(toUtf8(kind), { person: "edna.slot.tag.1", key: secretKey });
 }
 
-/** The secret key inside. Throws WrongCredentials. */
+/** The tag that is stored of whoever shows that. */
+export function storedTag(sodium, shown, pepper) {
+  return sodium.blake2b(shown, { person: "edna.slot.mark.2", key: ofServerKey(sodium, pepper, "edna.pepper.1") });
+}
+
+/** The key as it is stored in a slot of that secret. */
+export function lockSlot(sodium, secretKey, { secret, id, share }) {
+  const nonce = sodium.random(24);
+  const version = Uint8Array.of(VERSION);
+  const box = sodium.encrypt(secretKey, { key: wrappingKey(sodium, secret, share), nonce, associated: concat(version, id) });
+  return concat(version, nonce, box);
+}
+
+/** The secret key inside a slot of today. Throws WrongCredentials. */
+export function openWithShare(sodium, { id, wrapped }, secret, share) {
+  return wrapped[0] === VERSION ? opened(sodium, { id, wrapped }, [wrappingKey(sodium, secret, share)]) : refuse();
+}
+
+/** The secret key inside, for whoever has the server's keys. Throws WrongCredentials. */
 export function openSlot(sodium, { id, wrapped }, secret, peppers) {
-  if (wrapped.length === WRAPPED_BYTES && wrapped[0] === VERSION) {
-    for (const pepper of peppers) {
-      const key = sodium.blake2b(secret, {
-        person: "edna.slot.wrap.1",
-        key: ofServerKey(sodium, pepper, "edna.pepper.1"),
-      });
-      const associated = concat(wrapped.subarray(0, 1), id);
-      const secretKey = sodium.decrypt(wrapped.subarray(25), { key, nonce: wrapped.subarray(1, 25), associated });
-      if (secretKey !== null) return secretKey;
-    }
+  const lookedUp = lookup(sodium, secret);
+  const keys = peppers.map((pepper) =>
+    wrapped[0] === VERSION
+      ? wrappingKey(sodium, secret, serverPart(sodium, lookedUp, pepper).share)
+      : sodium.blake2b(secret, { person: "edna.slot.wrap.1", key: ofServerKey(sodium, pepper, "edna.pepper.1") }),
+  );
+  return wrapped[0] === VERSION || wrapped[0] === 1 ? opened(sodium, { id, wrapped }, keys) : refuse();
+}
+
+function wrappingKey(sodium, secret, share) {
+  return sodium.blake2b(share, { person: "edna.slot.wrap.2", key: secret });
+}
+
+function opened(sodium, { id, wrapped }, keys) {
+  if (wrapped.length !== WRAPPED_BYTES) refuse();
+  for (const key of keys) {
+    const [nonce, associated] = [wrapped.subarray(1, 25), concat(wrapped.subarray(0, 1), id)];
+    const secretKey = sodium.decrypt(wrapped.subarray(25), { key, nonce, associated });
+    if (secretKey !== null) return secretKey;
   }
+  return refuse();
+}
+
+function refuse() {
   throw new WrongCredentials("These credentials open nothing here.");
 }

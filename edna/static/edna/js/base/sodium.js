@@ -66,6 +66,20 @@ class Sodium {
     );
   }
 
+  /** XChaCha20-Poly1305-IETF. */
+  encrypt(plaintext, { key, nonce, associated }) {
+    const size = plaintext.length + TAG_BYTES;
+    return this.#call(size, [plaintext, associated, nonce, key], (out, [plainAt, associatedAt, nonceAt, keyAt]) =>
+      this.#library._crypto_aead_xchacha20poly1305_ietf_encrypt(
+        ...[out, 0, plainAt, plaintext.length, 0, associatedAt, associated.length, 0, 0, nonceAt, keyAt],
+      ),
+    );
+  }
+
+  random(size) {
+    return globalThis.crypto.getRandomValues(new Uint8Array(size));
+  }
+
   /** Argon2id, version 1.3. Takes long, on purpose: call it in a worker. */
   argon2id(password, { salt, opslimit, memlimitBytes, size = 32 }) {
     const derived = this.#call(size, [password, salt], (out, [passwordAt, saltAt]) =>
