@@ -16,8 +16,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final
 
+from django.core.checks import run_checks
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from django.core.management.base import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    DjangoHelpFormatter,
+    SystemCheckError,
+)
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, router
 from django.db.models import Model
@@ -25,6 +32,7 @@ from django.db.models import Model
 from edna import conf, registry
 from edna.errors import EdnaError
 from edna.spec import parsed_params
+from edna.wording import count
 
 REFUSED: Final = 1
 USAGE: Final = 2
@@ -82,6 +90,30 @@ class EdnaCommand(BaseCommand):
                 "--traceback says more.",
                 returncode=REFUSED,
             ) from error
+
+    def check(
+        self, *args: Any, tags: Sequence[str] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
+    ) -> None:
+        """As Django's, but for what does not stop the command: that is told in one line.
+
+        Raises:
+            SystemCheckError: there are errors; it has these alone.
+        """
+        issues = [each for each in run_checks(tags=tags, databases=databases) if not each.is_silenced()]
+        errors = [each for each in issues if each.is_serious()]
+        # Only what was asked for: other tags would tell more.
+        tagged = "".join(f" --tag {tag}" for tag in tags or ())
+        rest = ""
+        if lighter := len(issues) - len(errors):
+            what = f"{count(lighter, 'further remark')}" if errors else count(lighter, "remark")
+            rest = f"{what} of the system checks: manage.py check{tagged}."
+        if errors:
+            text = "\n".join(self.style.ERROR(str(each)) for each in errors)
+            raise SystemCheckError(
+                f"Not run: the system checks found {count(len(errors), 'error')}.\n{text}\n{rest}".rstrip()
+            )
+        if rest:
+            self.say(rest)
 
     def run(self, options: dict[str, Any]) -> None:
         raise NotImplementedError
@@ -155,7 +187,7 @@ def add_disguise_arguments(parser: CommandParser) -> None:
     whom.add_argument(
         "--principal",
         metavar="WHO",
-        help="One person: the primary key, or the name they log in with. pk:42 if 42 could be both.",
+        help="One person: the primary key, the name they log in with, or their e-mail address. pk:42 if 42 could be several of these.",
     )
     whom.add_argument("--all", action="store_true", dest="everyone", help="Everybody who owns such rows.")
     parser.add_argument(
@@ -188,26 +220,40 @@ def params_of(name: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 def find_principal(model: type[Model], text: str) -> Model:
-    """The row of ``model`` with this primary key or natural key (its log-in name, for a user model)."""
+    """The row of ``model`` with this primary key, natural key (its log-in name, for a user model) or e-mail address."""
     using = router.db_for_write(model)
     certain = text.startswith("pk:")
-    key = text.removeprefix("pk:")
-    by_key = by_name = None
+    found: dict[Any, Model] = {}
     with suppress(ObjectDoesNotExist, ValidationError, ValueError, TypeError, OverflowError):
-        by_key = model._base_manager.using(using).get(pk=model._meta.pk.to_python(key))
+        key = model._meta.pk.to_python(text.removeprefix("pk:"))
+        row: Model = model._base_manager.using(using).get(pk=key)
+        found[row.pk] = row
     manager: Any = model._default_manager.db_manager(using)
     if not certain and hasattr(manager, "get_by_natural_key"):
         with suppress(ObjectDoesNotExist, TypeError, ValueError):
-            by_name = manager.get_by_natural_key(text)
-    if by_key is not None and by_name is not None and by_key.pk != by_name.pk:
+            row = manager.get_by_natural_key(text)
+            found[row.pk] = row
+    addressed = [] if certain else list(_with_address(model, text, using=using))
+    if len(addressed) > 1:
+        raise CommandError(f"Several {model._meta.label} have this e-mail address: name one by primary key, pk:42.")
+    found |= {row.pk: row for row in addressed}
+    if len(found) > 1:
         raise CommandError(
-            f"{text!r} is the primary key of one {model._meta.label} and the name of another: write pk:{text}, or the "
-            "primary key of the other."
+            f"{text!r} is the primary key, the name or the e-mail address of one {model._meta.label}, and another of these of "
+            f"another: write pk:{text} if it is the primary key, or name who is meant by theirs."
         )
-    found = by_key if by_key is not None else by_name
-    if found is None:
-        raise CommandError(f"No {model._meta.label} has the primary key or name {text!r}.")
-    return found
+    if not found:
+        raise CommandError(f"No {model._meta.label} has the primary key, name or e-mail address {text!r}.")
+    (row,) = found.values()
+    return row
+
+
+def _with_address(model: type[Model], text: str, *, using: str) -> Iterable[Model]:
+    """Two at most."""
+    name = getattr(model, "EMAIL_FIELD", "") or "email"
+    if "@" not in text or name not in {field.name for field in model._meta.concrete_fields}:
+        return []
+    return model._base_manager.using(using).filter(**{name: text})[:2]
 
 
 def find_the_only_principal(models: Sequence[type[Model]], who: str) -> Model:

@@ -21,6 +21,7 @@ from django.core.management.base import BaseCommand, CommandError, SystemCheckEr
 from django.db import DatabaseError, DataError, IntegrityError, OperationalError
 
 import edna
+from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, Lecture, User
 from edna import api
 from edna.crypto.keys import SecretKey
@@ -174,6 +175,20 @@ def test_a_disguise_that_fails_its_checks_is_not_applied(bea: Student, typed: An
         edna.unregister(Broken)
 
 
+def test_what_checks_say_beside_errors_is_one_line(
+    bea: Student, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever runs a command each day has read the warnings; `manage.py check` has them."""
+    settings.MIDDLEWARE = [each for each in settings.MIDDLEWARE if "edna" not in each]
+    call_command("edna_plan", DELETE, principal="bea@example.org", skip_checks=False)
+    ran = capsys.readouterr()
+    assert ran.err == "1 remark of the system checks: manage.py check --tag edna.\n"
+    assert "Nothing was changed." in ran.out
+    settings.SILENCED_SYSTEM_CHECKS = ["edna.W010"]
+    call_command("edna_plan", DELETE, principal="bea@example.org", skip_checks=False)
+    assert capsys.readouterr().err == ""
+
+
 def test_trouble_with_the_database_is_a_sentence_too(bea: Student, typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise OperationalError("no such table: edna_bag, parameters 'bea@example.org'")
@@ -211,6 +226,7 @@ def test_plan_as_json(bea: Student, typed: Any) -> None:
         "rows": 5,
         "pseudoprincipals": 0,
         "beyond_reach": {},
+        "keys_not_found": {},
     }
     assert {"model": "websubmit.answer", "operation": "remove", "rows": 4, "returning": ""} in document["tables"]
 
@@ -227,6 +243,19 @@ def test_plan_for_everybody(bea: Student, typed: Any) -> None:
     assert (document["rows"], document["pseudoprincipals"]) == (4, 2)
 
 
+def test_somebody_is_named_by_key_name_or_address() -> None:
+    """As of Django's own users, the name need be no address; and an address may be that of several."""
+    people = Member.objects
+    bea, _ = (people.create_user(name, f"{name}@example.org") for name in ("bea", "carl"))
+    for text in (str(bea.pk), "bea", "bea@example.org", f"pk:{bea.pk}"):
+        assert base.find_principal(Member, text) == bea
+    dora = people.create_user("carl@example.org", "bea@example.org")
+    assert base.find_principal(Member, f"pk:{dora.pk}") == dora
+    for text, said in (("bea@example.org", "Several"), ("carl@example.org", "another"), ("eve@example.org", "No lob")):
+        with pytest.raises(CommandError, match=said):
+            base.find_principal(Member, text)
+
+
 def test_plan_counts_in_words() -> None:
     def plan(rows: int, pseudoprincipals: int, estimated_bytes: int) -> Any:
         return SimpleNamespace(
@@ -237,6 +266,7 @@ def test_plan_counts_in_words() -> None:
             pseudoprincipals=pseudoprincipals,
             estimated_bytes=estimated_bytes,
             beyond_reach={},
+            keys_not_found={},
         )
 
     one = plan(1, 1, 1)

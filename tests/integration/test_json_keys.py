@@ -18,6 +18,7 @@ from edna.auditing import treatment, values
 from edna.auditing.search import search
 from edna.engine.forwarding.batch import Moving
 from edna.errors import EdnaError
+from edna.management.commands.edna_plan import describe
 from edna.records.diff import Modified
 from edna.testing import Person, application_dump
 from tests.installed import registered, registering
@@ -117,6 +118,18 @@ def test_disguises_of_one_document_compose_in_any_order(bea: Person, names: tupl
         assert (order, left) == (order, [])
         assert application_dump() == before
         assert edna_dump() == tables
+
+
+@pytest.mark.once
+def test_the_plan_says_which_keys_no_row_has(bea: Person) -> None:
+    """A typing error in a path changes nothing, and no check can see it: checks do not look into rows."""
+    wrong = {"meta__author__nmae": DELETED, "meta__author__name": DELETED}
+    attributes = {"name": "papers.typo", "transformations": [Modify(Paper, owner="author", set=wrong)]}
+    with registering(type("Typo", (Disguise,), attributes)):
+        plan = edna.plan("papers.typo", bea.user)
+    assert plan.keys_not_found == {"papers.paper": ["meta__author__nmae"]} == plan.as_dict()["keys_not_found"]
+    assert "no row of papers.paper here has anything under meta__author__nmae" in describe(plan, "1")
+    assert edna.plan("papers.name", bea.user).keys_not_found == {}
 
 
 def test_what_others_write_beside_the_key_stays(bea: Person) -> None:

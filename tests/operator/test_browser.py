@@ -101,7 +101,7 @@ def test_from_the_catalogue_to_a_finished_job_and_its_retry(
 
     walker.fill(person="nobody@example.org")
     walker.press("Preview")
-    walker.sees("No websubmit.User has the primary key or name 'nobody@example.org'.")
+    walker.sees("No websubmit.User has the primary key, name or e-mail address 'nobody@example.org'.")
     walker.picture("04-nobody")
     walker.page.get_by_label("everybody who owns such rows").check()
     walker.press("Preview")

@@ -536,7 +536,7 @@ def test_who_was_removed_is_answered_for_like_who_never_was(operator: Operator, 
             for page, typed in zip(pages, (removed, never), strict=True)
         ]
         assert shown[0] == shown[1]
-        assert "No websubmit.User has the primary key or name" in text_of(pages[0])
+        assert "No websubmit.User has the primary key, name or e-mail address" in text_of(pages[0])
         assert pages[0].statements == pages[1].statements
         assert pages[0].status_code == pages[1].status_code
 

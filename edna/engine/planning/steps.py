@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from django.db.models import Model
 
-from edna import conf, coverage, given_away, registry
+from edna import conf, coverage, given_away, json_keys, registry
 from edna.crypto.keys import PublicKey
 from edna.db.rows import Row, Table
 from edna.engine.graph.references import reference_of
@@ -230,6 +230,16 @@ class Plan:
         }
 
     @property
+    def keys_not_found(self) -> dict[str, list[str]]:
+        """By table, the keys of JSON columns that a step names and none of its rows has: these stay as they are. A typing error, maybe."""
+        found: dict[str, list[str]] = {}
+        for step in self.changes:
+            for place, name in enumerate(step.columns):
+                if json_keys.is_key(name) and step.rows and all(row[place] is None for row in step.rows):
+                    found.setdefault(step.table.label, []).append(name)
+        return found
+
+    @property
     def rows(self) -> int:
         """How many rows there are in `counts`."""
         return sum(self.counts.values())
@@ -268,6 +278,7 @@ class Plan:
             "rows": self.rows,
             "pseudoprincipals": self.pseudoprincipals,
             "beyond_reach": self.beyond_reach,
+            "keys_not_found": self.keys_not_found,
             "estimated_bytes": self.estimated_bytes,
         }
 

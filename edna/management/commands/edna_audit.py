@@ -47,7 +47,8 @@ class Command(EdnaCommand):
         parser.add_argument(
             "--principal",
             metavar="WHO",
-            help="Search for somebody in plain sight: the primary key, or the name they log in with. pk:42 if 42 could be both.",
+            help="Search for somebody in plain sight: the primary key, the name they log in with, or their e-mail address. "
+            "pk:42 if 42 could be several of these.",
         )
         parser.add_argument(
             "--model",

@@ -57,6 +57,8 @@ def describe(plan: api.Plan, principal: str | None) -> str:
         text += (
             f"\n  without rows of {model} that {' or '.join(names)} gave away before: only the person's key finds those"
         )
+    for model, names in plan.keys_not_found.items():
+        text += f"\n  no row of {model} here has anything under {', '.join(names)}: nothing is replaced there. Is the name right?"
     return text
 
 

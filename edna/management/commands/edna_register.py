@@ -47,7 +47,7 @@ class Command(EdnaCommand):
             "principal",
             metavar="WHO",
             nargs="?",
-            help="One person: the primary key, or the name they log in with. Prints secret key and recovery code.",
+            help="One person: the primary key, the name they log in with, or their e-mail address. Prints secret key and recovery code.",
         )
         parser.add_argument("--all", action="store_true", dest="everyone", help="Everybody who has no key.")
         parser.add_argument(

@@ -191,6 +191,7 @@ class DisguisesAdmin(PagesAdmin):
             rate=words.rate(made.people_per_second) if made else "",
             lines=_lines(made) if made else [],
             beyond_reach=made.plan.beyond_reach if made and made.plan else {},
+            keys_not_found=made.plan.keys_not_found if made and made.plan else {},
             empty=bool(made and made.plan and not made.plan.rows),
             most_rows=f"{preview.MOST_ROWS:,}",
             refusal=refusal,
