@@ -1,5 +1,7 @@
 """Single keys of JSON columns, taken for columns: ``meta__author__name`` is what stands under ``name`` in ``author`` in ``meta``.
 
+``authors__*__name`` is what stands there in each element of a list: all of it together is one value, a list in the order of the document.
+
 Invariant: whatever else the document holds stays as it is, to the byte, and a key that is not there does not come to be. A value is
 its text in the document, None where there is none. Knows names and texts; knows no models, and sends no statement.
 """
@@ -13,6 +15,8 @@ from typing import Any, Final
 
 #: As in lookups. No field's name contains it.
 BETWEEN: Final = "__"
+#: A part of a path: where it meets a list, each of its elements.
+EACH: Final = "*"
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 #: Tells where a value ends. Numbers are left as they are: they may be longer than Python reads.
@@ -35,21 +39,71 @@ def holder(name: str, columns: Container[str]) -> str | None:
     return name if name in columns else None
 
 
+def is_of_each(name: str) -> bool:
+    """Whether it is a value in each element of a list."""
+    return EACH in name.split(BETWEEN)
+
+
+def covers(one: str, other: str) -> bool:
+    """Whether the other is the one, or within it."""
+    around, within = one.split(BETWEEN), other.split(BETWEEN)
+    return len(around) <= len(within) and all(a in (b, EACH) for a, b in zip(around, within, strict=False))
+
+
 def overlap(one: str, other: str) -> bool:
     """Whether what is written to the one is seen in the other."""
-    return one == other or one.startswith(other + BETWEEN) or other.startswith(one + BETWEEN)
+    parts = zip(one.split(BETWEEN), other.split(BETWEEN), strict=False)
+    return all(a == b or EACH in (a, b) for a, b in parts)
 
 
 def read(document: Any, name: str, *, of: str | None = None) -> str | None:
     """What the document has under ``name``; ``of`` is the name of ``document`` itself, the column's if it is not said."""
-    found = _span(document, _path(name, of)) if isinstance(document, str) else None
-    return document[slice(*found)] if found else None
+    path = _path(name, of)
+    found = _spans(document, path) if isinstance(document, str) else []
+    if not found:
+        return None
+    texts = [document[start:end] for start, end in found]
+    return joined(texts) if EACH in path else texts[0]
 
 
 def written(document: Any, name: str, value: str | None, *, of: str | None = None) -> Any:
-    """The document with this value under ``name``, if it has anything there, and if there is a value."""
-    found = _span(document, _path(name, of)) if isinstance(document, str) and value is not None else None
-    return f"{document[: found[0]]}{value}{document[found[1] :]}" if found else document
+    """The document with this value under ``name``, if it has anything there, and if there is a value. Of each element, the document stays
+    as it is if there are more of them, or fewer, than values."""
+    path = _path(name, of)
+    found = _spans(document, path) if isinstance(document, str) and value is not None else []
+    texts = (elements(value) if EACH in path else [value]) if value is not None else []
+    if len(texts) != len(found):
+        return document
+    for (start, end), text in zip(reversed(found), reversed(texts), strict=True):
+        document = f"{document[:start]}{text}{document[end:]}"
+    return document
+
+
+def without(document: Any, name: str, *, of: str | None = None) -> Any:
+    """The document with nothing under ``name``: null."""
+    there = read(document, name, of=of)
+    nothing = there if there is None else "null"
+    if nothing and EACH in _path(name, of):
+        nothing = joined(["null"] * len(elements(there)))
+    return written(document, name, nothing, of=of)
+
+
+def joined(texts: Iterable[str]) -> str:
+    """A list of these values."""
+    return f"[{', '.join(texts)}]"
+
+
+def elements(text: str | None) -> list[str]:
+    """The values in a list, as they are written there; nothing of what is no list."""
+    found: list[str] = []
+    if text is None or text[(at := _past_space(text, 0)) : at + 1] != "[":
+        return found
+    at = _past_space(text, at + 1)
+    while text[at] != "]":
+        end = _end(text, at)
+        found.append(text[at:end])
+        at = _past_comma(text, end)
+    return found
 
 
 def taken(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -79,17 +133,29 @@ def any_of(names: Collection[str]) -> bool:
 
 
 def _path(name: str, of: str | None) -> list[str]:
-    return name.removeprefix(of if of is not None else column(name)).split(BETWEEN)[1:]
+    of = of if of is not None else column(name)
+    below = name.removeprefix(of).split(BETWEEN)[1:]
+    # What is of each element is a list already, however deep these were.
+    return [EACH, *below] if is_of_each(of) else below
 
 
-def _span(document: str, path: Sequence[str]) -> tuple[int, int] | None:
-    start = _past_space(document, 0)
+def _spans(document: str, path: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the values begin and end that the path leads to: one at most, but of each element of a list."""
+    starts = [_past_space(document, 0)]
     for part in path:
+        starts = [found for start in starts for found in _members(document, start, part)]
+    return [(start, _end(document, start)) for start in starts]
+
+
+def _members(document: str, start: int, part: str) -> list[int]:
+    if part != EACH or document[start] != "[":
         found = _member(document, start, part)
-        if found is None:
-            return None
-        start = found
-    return start, _end(document, start)
+        return [] if found is None else [found]
+    starts, at = [], _past_space(document, start + 1)
+    while document[at] != "]":
+        starts.append(at)
+        at = _past_comma(document, _end(document, at))
+    return starts
 
 
 def _member(document: str, start: int, part: str) -> int | None:

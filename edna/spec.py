@@ -168,7 +168,7 @@ class Modify(_Owned):
     with the last; ``when=ALL_LEFT`` says the other way: with the last natural owner who leaves, and with whoever comes back first.
 
     ``set`` names columns, or single keys of JSON columns as lookups write them: ``{"meta__author__name": "[deleted]"}``. A number is a
-    position, where it meets a list. A document that has no such key stays as it is.
+    position, where it meets a list, and ``*`` each element of it. A document that has no such key stays as it is.
     """
 
     set: Mapping[str, Placeholder | Any] = field(default_factory=dict)

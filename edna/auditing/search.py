@@ -131,7 +131,7 @@ class _Search:
                     if value is None or name in gone or (isinstance(value, int) and abs(value) < 10_000):
                         continue
                     for single in (each for each in gone if each.startswith(name + json_keys.BETWEEN)):
-                        value = json_keys.written(value, single, "null", of=name)
+                        value = json_keys.without(value, single, of=name)
                     if name == decode:
                         value = reading.session_content(value)
                     if found := self._index.found_in(value):

@@ -31,7 +31,7 @@ def twice_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     for model, name in changes:
         # What is around a key changes it, too.
         others = ((key, found) for (other, key), found in changes.items() if other is model)
-        steps = list(dict.fromkeys(step for key, found in others if json_keys.holder(key, (name,)) for step in found))
+        steps = list(dict.fromkeys(step for key, found in others if json_keys.covers(name, key) for step in found))
         if any(not _exclude_each_other(first, second) for first, second in combinations(steps, 2)):
             yield Warning(
                 f"{len(steps)} steps change {model._meta.label}.{name}: in a row that more than one of them matches, only the "

@@ -266,7 +266,7 @@ def _done_to_copies(step: Transformation, copies: type[Model], there: list[Trans
         columns = {field.name for field in copies._meta.concrete_fields}
         names = {name for name in step.set if json_keys.column(name) in columns}
         done = {name for each in there if isinstance(each, Modify) for name in each.set}
-        return all(json_keys.holder(name, done) for name in names)
+        return all(any(json_keys.covers(each, name) for each in done) for name in names)
     return isinstance(step, Decorrelate) and any({*step.owners} <= {*each.owners} for each in there)
 
 

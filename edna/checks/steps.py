@@ -285,7 +285,7 @@ def _asks_of_person(disguise: type[Disguise], step: Modify, what: str, obj: str)
 def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:
     """A single key of a JSON column."""
     label = f"{step.model._meta.label}.{field.name}"
-    around = json_keys.holder(name.rpartition(json_keys.BETWEEN)[0], step.set)
+    around = next((each for each in step.set if each != name and json_keys.covers(each, name)), None)
     if not isinstance(field, JSONField):
         yield Error(
             f"{what} sets {name!r}, but {label} is no JSONField and has no keys, so the disguise cannot be applied.",

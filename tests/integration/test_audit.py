@@ -261,6 +261,16 @@ def as_earlier_releases_did(number: int) -> None:
         AuditEntry(**dataclasses.asdict(dataclasses.replace(row, mac=before))).save()
 
 
+@pytest.mark.only_on("sqlite3")
+@pytest.mark.parametrize("written", ["x", "", "2026-13-45 00:00:00"])
+def test_a_time_that_is_none_is_one_entry_that_does_not_verify(written: str) -> None:
+    """SQLite takes any text for one. The others are looked at all the same, and the pages show them."""
+    note(3)
+    tamper("UPDATE edna_auditentry SET logged_at = %s WHERE id = 2", written)
+    assert audit.verify() == [2]
+    assert len(audit.entries()) == 3
+
+
 def test_a_trail_of_earlier_releases_verifies_and_is_counted_from_now_on() -> None:
     as_earlier_releases_did(3)
     assert audit.verify() == []

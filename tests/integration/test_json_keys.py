@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.django_db]
 #: Written by another program: spaces, escapes, numbers and an order that Python would not write.
 ODD = (
     '{ "z":1.50,"author" : {"name":"B\\u00e9a \\"B\\"","email": "bea@example.org" ,"k":1e200}, '
-    '"tags":["Bea", [ ], 12345678901234567890123]}'
+    '"tags":["Bea", [ ], 12345678901234567890123], "by" : [{"name":"Bea", "n": 1}, {"n":2},{"name" :"Carl"}]}'
 )
 
 
@@ -105,6 +105,8 @@ def test_only_the_key_changes_and_everything_comes_back_to_the_byte(bea: Person)
         ("papers.author", "papers.name"),
         ("papers.whole", "papers.name"),
         ("papers.initials", "papers.mail", "papers.author", "papers.leave"),
+        ("papers.whole", "papers.each"),
+        ("papers.each", "papers.each-author", "papers.leave"),
     ],
 )
 def test_disguises_of_one_document_compose_in_any_order(bea: Person, names: tuple[str, ...]) -> None:
@@ -130,6 +132,45 @@ def test_the_plan_says_which_keys_no_row_has(bea: Person) -> None:
     assert plan.keys_not_found == {"papers.paper": ["meta__author__nmae"]} == plan.as_dict()["keys_not_found"]
     assert "no row of papers.paper here has anything under meta__author__nmae" in describe(plan, "1")
     assert edna.plan("papers.name", bea.user).keys_not_found == {}
+
+
+def test_each_element_of_a_list_changes_and_comes_back(bea: Person) -> None:
+    """One value for each; an element without the key, or a document without the list, stays as it is."""
+    before = application_dump()
+    receipt = bea.disguise("papers.each")
+    odd, plain, *_ = of(bea)
+    assert odd["tags"] == ["'Bea'", "[]", "12345678901234567890123"]
+    assert plain["tags"] == ["'Bea'", "1"]
+    assert odd["by"] == [{"name": DELETED, "n": 1}, {"n": 2}, {"name": DELETED}]
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_list_that_others_made_longer_is_held_and_what_is_not_of_it_stays(bea: Person) -> None:
+    receipt = bea.disguise("papers.each")
+    paper = Paper.objects.filter(author=bea.user.pk).order_by("pk")[0]
+    paper.meta["by"].append({"name": "carl"})
+    paper.save()
+    held = bea.reveal(receipt).held
+    assert [(each.reason, each.field) for each in held] == [(Reason.CHANGED, "meta__by__*__name")]
+    paper.meta["by"].pop()
+    paper.save()
+    assert bea.reveal(receipt).complete
+
+
+@pytest.mark.once
+def test_one_element_and_each_of_them_come_back_in_any_order(bea: Person) -> None:
+    """The one that lies below waits for the other one."""
+    before = application_dump()
+    for names in permutations(("papers.each", "papers.mail")):
+        for order in permutations(range(2)):
+            receipts = [bea.disguise(name) for name in names]
+            for number in (*order, *order):
+                if edna.history(bea.unlock()):
+                    bea.reveal(receipts[number])
+            assert edna.history(bea.unlock()) == []
+            assert application_dump() == before
 
 
 def test_what_others_write_beside_the_key_stays(bea: Person) -> None:

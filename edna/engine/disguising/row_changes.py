@@ -188,7 +188,8 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People,
         placeholder = step.transformation.placeholders[name]
         own = [people[target] for target in step.targets] if placeholder.person else None
         if json_keys.is_key(name):
-            columns.append(_values_of_key(column, placeholder, [row[width + position] for row in step.rows], own))
+            make = _values_of_each if json_keys.is_of_each(name) else _values_of_key
+            columns.append(make(column, placeholder, [row[width + position] for row in step.rows], own))
             continue
         originals: list[Any] = [
             raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
@@ -221,6 +222,20 @@ def _values_of_key(
         original = (original, people[place]) if people else original
         drawn.append(json.dumps(placeholder.make(column, original), cls=column.encoder))
     return drawn
+
+
+def _values_of_each(
+    column: Field[Any, Any],
+    placeholder: Placeholder,
+    texts: Sequence[str | None],
+    people: Sequence[Mapping[str, Any]] | None,
+) -> list[str | None]:
+    """As `_values_of_key`, for what stands in each element of a list: one value each."""
+    lists = [json_keys.elements(text) for text in texts]
+    whose = [own for own, there in zip(people, lists, strict=True) for _ in there] if people else None
+    drawn = iter(_values_of_key(column, placeholder, [each for there in lists for each in there], whose))
+    made = [[str(next(drawn)) for _ in there] for there in lists]
+    return [None if text is None else json_keys.joined(each) for text, each in zip(texts, made, strict=True)]
 
 
 def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:

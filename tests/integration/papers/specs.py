@@ -26,6 +26,22 @@ class Mail(Disguise):
     ]
 
 
+class Each(Disguise):
+    """Every element of two lists, and what stands under a key in each of one."""
+
+    name = "papers.each"
+    transformations = [
+        Modify(Paper, owner="author", set={"meta__tags__*": placeholders.derived(repr), "meta__by__*__name": DELETED}),
+    ]
+
+
+class EachAuthor(Disguise):
+    """What is around the names."""
+
+    name = "papers.each-author"
+    transformations = [Modify(Paper, owner="author", set={"meta__by__*": {"name": "nobody"}})]
+
+
 class Initials(Disguise):
     name = "papers.initials"
     transformations = [
@@ -74,4 +90,4 @@ class LastWriter(Disguise):
     ]
 
 
-ALL = (Name, NameAgain, Mail, Initials, Author, Whole, Leave, LastWriter)
+ALL = (Name, NameAgain, Mail, Each, EachAuthor, Initials, Author, Whole, Leave, LastWriter)
