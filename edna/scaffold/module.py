@@ -161,8 +161,7 @@ def _disguise(draft: Draft, class_name: str) -> str:
             lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)
     if guests := without_account(draft):
         lines += _comment(
-            "Decide: these rows may have no account, and still name somebody. If whoever has that in their account is meant, add "
-            "(Q is of django.db.models):"
+            "Decide: these rows may have no account, and still name somebody. If whoever has that in their account is meant, add:"
         )
         lines += [line for each in guests for line in _pasted(each)]
     if unowned := by_name_alone(draft) if _removes_account(draft) else []:
@@ -180,9 +179,17 @@ def _pasted(named: Named) -> list[str]:
     """What a table says, and the step with the line that imports its model, to paste."""
     lines = _comment(f"{named.model._meta.label} ({', '.join(named.columns)})", hanging=2)
     if named.step is not None:
-        code = [written_import(named.model), *_exploded(written_step(named.step), indent=_PASTED)]
+        step = written_step(named.step)
+        code = [written_import(named.model), *_imports_of(step), *_exploded(step, indent=_PASTED)]
         lines += [f"    #       {line.removeprefix(' ' * _PASTED)}" for line in code]
     return lines
+
+
+def _imports_of(step: str) -> list[str]:
+    """What a step needs that may not be imported by the draft."""
+    words = [word for word in ("Modify", "placeholders") if re.search(rf"\b{word}\b", step)]
+    found = [f"from edna import {', '.join(words)}"] if words else []
+    return [*found, "from django.db.models import Q"] if "where=Q(" in step else found
 
 
 def _removes_account(draft: Draft) -> bool:
