@@ -35,7 +35,7 @@ PICTURES = {
     "still-mine": "lobsters/45-disguised-list",
     "recovery-code": "websubmit/71-recovery-code",
     "pages-home": "pages/01-home",
-    "pages-leaving": "pages/10-leave-phone",
+    "pages-leaving": "pages/10-leave",
     "pages-done": "pages/04-done",
     "pages-hidden": "pages/06-hidden-list",
     "pages-taken": "pages/13-taken",

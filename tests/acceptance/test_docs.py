@@ -39,6 +39,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/tutorial.md",
         "docs/howto-add-edna.md",
         "docs/howto-write-a-disguise.md",
+        "docs/howto-pages.md",
         "docs/howto-values.md",
         "docs/howto-rest-framework.md",
         "docs/howto-allauth.md",

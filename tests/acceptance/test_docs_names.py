@@ -54,7 +54,8 @@ EXAMPLES = {"edna.export"}
 
 
 def there_is_file(name: str) -> bool:
-    inside = [ROOT / name, ROOT / "edna" / name]
+    # Templates and static files are called as Django finds them.
+    inside = [folder / name for folder in (ROOT, *(ROOT / "edna" / part for part in ("", "templates", "static")))]
     return any(path.exists() or path.with_name(f"{path.name}.py").exists() for path in inside)
 
 
