@@ -36,8 +36,8 @@ def _title(text: str) -> list[str]:
     return ["", text, "=" * len(text), ""]
 
 
-def _wrapped(text: str, *, indent: int = 0) -> list[str]:
-    start = " " * (indent + len(text) - len(text.lstrip()))
+def _wrapped(text: str) -> list[str]:
+    start = " " * (len(text) - len(text.lstrip()))
     return textwrap.wrap(text.strip(), _WIDTH, initial_indent=start, subsequent_indent=start + "    ") or [""]
 
 

@@ -266,8 +266,8 @@ def add_bags(bags: Sequence[tuple[bytes, bytes]], *, expires_on: datetime.date |
     rows.insert(_BAGS, ("id", "index", "sealed", "expires_on"), sorted(new), using=using)
 
 
-def bags_by_index(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> dict[bytes, bytes]:
-    return {index: bag.sealed for index, bag in stored_bags(indexes, using=using, lock=lock).items()}
+def bags_by_index(indexes: Iterable[bytes], *, using: str) -> dict[bytes, bytes]:
+    return {index: bag.sealed for index, bag in stored_bags(indexes, using=using).items()}
 
 
 @dataclass(frozen=True, slots=True)

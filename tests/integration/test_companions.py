@@ -302,7 +302,7 @@ def test_keys_of_every_mode(mode: str, bea: Person, settings: Any) -> None:
 @pytest.mark.once
 def test_each_table_takes_one_statement_however_many_there_are() -> None:
     def made(people: int) -> list[str]:
-        sent = statements(lambda: factory.make(Nobody, Member, people, using="default"))
+        sent = statements(lambda: factory.make(Nobody, Member, [(people, None)], using="default"))
         return [sql for sql in sent if "INSERT INTO" in sql]
 
     assert len(made(2)) == len(made(40)) == 4

@@ -80,9 +80,9 @@ def test_nothing_is_left_of_the_row_that_the_counter_is_shown() -> None:
 
 
 def test_the_counter_costs_no_statement_for_each_of_them() -> None:
-    factory.make(Anonymous, User, 1, using="default")
+    factory.make(Anonymous, User, [(1, None)], using="default")
 
     def taken(count: int) -> int:
-        return len(statements(lambda: factory.make(Anonymous, User, count, using="default")))
+        return len(statements(lambda: factory.make(Anonymous, User, [(count, None)], using="default")))
 
     assert taken(1) == taken(30)

@@ -311,7 +311,7 @@ class Session:
     def _make(self) -> Any:
         """One pseudoprincipal that stands for the principal; its raw primary key."""
         generator = registry.pseudoprincipal_for(self._disguise, self._model)
-        [made] = factory.make(generator, self._model, 1, using=self._using)
+        [[made]] = factory.make(generator, self._model, [(1, None)], using=self._using)
         voice = SpeaksFor(made.key, made.secret_key.public_key, made.secret_key, self._own_key())
         self._done.records.speaks_for.append(voice)
         self._done.made[reference_of(self._model, made.key)] = made.key

@@ -246,7 +246,7 @@ def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -
     groups = [list(dict.fromkeys(group for step in each for group in step.numbered_groups())) for each in sets]
     wanted = [(len(found), each[0].refers_to if each else None) for found, each in zip(groups, sets, strict=True)]
     generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
-    made = factory.make_for_all(generator, plan.principal_model, wanted, using=using)
+    made = factory.make(generator, plan.principal_model, wanted, using=using)
     by_step: dict[int, list[Made]] = {}
     for each, found, them in zip(sets, groups, made, strict=True):
         whose = dict(zip(found, them, strict=True))

@@ -123,11 +123,9 @@ def values_along(
     return [(row.get(name) in there, there.get(row.get(name))) for row in rows]
 
 
-def people(
-    references: Collection[str], *, model: type[Model], using: str, lock: bool = False
-) -> tuple[dict[str, Entry], set[str]]:
+def people(references: Collection[str], *, model: type[Model], using: str) -> tuple[dict[str, Entry], set[str]]:
     """Entries by reference, and those of the references that nobody has."""
-    entries = store.entries_by_reference(model._meta.label_lower, references, using=using, lock=lock)
+    entries = store.entries_by_reference(model._meta.label_lower, references, using=using)
     known = {str(entry.reference): entry for entry in entries}
     unknown = sorted(set(references) - known.keys())
     return known, set(without_row(model, unknown, using=using)) if unknown else set()

@@ -33,23 +33,15 @@ class Made(NamedTuple):
 
 
 def make(
-    generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str, refers_to: str | None = None
-) -> list[Made]:
-    """``count`` new pseudoprincipals, rows and entries inserted in one statement each.
+    generator: type[Pseudoprincipal], model: type[Model], wanted: Sequence[tuple[int, str | None]], *, using: str
+) -> list[list[Made]]:
+    """New pseudoprincipals for each of several (count, refers_to), rows and entries inserted in one statement each for all of them.
 
     ``refers_to`` names the column that a foreign key refers to, if it is not the primary key; it is read back.
 
     Raises:
         SpecError: the generator does not say how to fill a column, or the primary key cannot be random.
     """
-    (made,) = make_for_all(generator, model, [(count, refers_to)], using=using)
-    return made
-
-
-def make_for_all(
-    generator: type[Pseudoprincipal], model: type[Model], wanted: Sequence[tuple[int, str | None]], *, using: str
-) -> list[list[Made]]:
-    """As `make` does it, for each of several (count, refers_to), in as few statements as for one."""
     total = sum(count for count, _ in wanted)
     if not total:
         return [[] for _ in wanted]

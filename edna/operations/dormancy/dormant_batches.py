@@ -24,9 +24,7 @@ from edna.operations.store.dormancy import Told
 from edna.schedules import Notice
 
 
-def still_dormant(
-    schedule_name: str, references: Iterable[str], using: str, *, day: datetime.date | None = None
-) -> set[str]:
+def still_dormant(schedule_name: str, references: Iterable[str], using: str) -> set[str]:
     """Which of ``references`` the schedule's disguise is for now. Inside the batch's transaction: who is not locked out returns first.
 
     Nobody, if the project no longer has the schedule.
@@ -42,7 +40,7 @@ def still_dormant(
     dormant = set()
     for reference, absence in found.items():
         step = absences.next_step(schedule, absence)
-        if step is not None and not step.days and step.due_on <= (day or utc_day()):
+        if step is not None and not step.days and step.due_on <= utc_day():
             dormant.add(reference)
     return dormant
 

@@ -28,7 +28,6 @@ from edna.store import residue, serverkeys
 
 _AT_ONCE: Final = 500
 
-Progress = Callable[[str, int], None]
 #: What a page is of: its number, and more.
 Each = TypeVar("Each", bound=tuple[Any, ...])
 #: A number, and what it stands for: the key of a session.
@@ -59,8 +58,8 @@ class Swept:
         return sum(self.as_dict().values()) - self.forged
 
 
-def sweep(*, made_by_hand: bool = False, progress: Progress | None = None, operator: str = "") -> Swept:
-    """Sweep everything, and note that in the trail if there is an ``operator``. ``progress(what, count)`` is called after each page.
+def sweep(*, made_by_hand: bool = False, operator: str = "") -> Swept:
+    """Sweep everything, and note that in the trail if there is an ``operator``.
 
     In a project with `edna.on_reveal` functions pseudoprincipals are swept only if ``made_by_hand`` says that sessions make none which
     the application names in other ways than by foreign keys.
@@ -75,13 +74,13 @@ def sweep(*, made_by_hand: bool = False, progress: Progress | None = None, opera
     for model in registry.principal_models():
         label = model._meta.label_lower
         entries = partial(residue.attached, label, most=_AT_ONCE, using=using)
-        done.detached += _each(entries, partial(_detach, model, forged, using=using), progress, "detached")
+        done.detached += _each(entries, partial(_detach, model, forged, using=using))
         if orphans.may_be_swept(model, made_by_hand=made_by_hand, using=using):
             entries = partial(residue.unlisted_pseudoprincipals, label, most=_AT_ONCE, using=using)
             let_go = partial(_let_go, model, forged, using=using)
-            done.pseudoprincipals += _each(entries, let_go, progress, "pseudoprincipals")
+            done.pseudoprincipals += _each(entries, let_go)
     links = partial(residue.session_links, most=_AT_ONCE, using=using)
-    done.session_links = _each(links, partial(_unlink, using=using), progress, "session_links")
+    done.session_links = _each(links, partial(_unlink, using=using))
     while count := transactions.run(lambda: of_jobs.delete_without_job(most=_AT_ONCE, using=using), using=using):
         done.job_rows += count
     done.job_rows += jobs.tidy()
@@ -108,19 +107,12 @@ def orphaned(model: type[Model]) -> Iterator[int]:
         yield from _orphans_of(model, [each for each in page if each[2]], using=using)
 
 
-def _each(
-    read: Callable[..., Sequence[Each]],
-    settle: Callable[[Sequence[Each]], int],
-    progress: Progress | None,
-    what: str,
-) -> int:
+def _each(read: Callable[..., Sequence[Each]], settle: Callable[[Sequence[Each]], int]) -> int:
     """``settle`` each page that ``read`` returns, from the first key to the last; how many were settled."""
     after = count = 0
     while page := read(after=after):
         after = page[-1][0]
         count += settle(page)
-        if progress is not None:
-            progress(what, count)
     return count
 
 
