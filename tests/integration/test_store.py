@@ -172,7 +172,7 @@ def test_key_slots_are_found_by_any_candidate_and_replaced_by_tag() -> None:
     assert store.find_slots([THREE, ONE], using=USING) == [(ONE, TWO, b"wrapped" + BINARY)]
     assert store.find_slots([THREE], using=USING) == []
     store.add_slots([(ONE, THREE, b"other")], using=USING)
-    store.delete_slots_by_tag(TWO, using=USING)
+    store.delete_slots_by_tag([TWO], using=USING)
     assert store.find_slots([ONE], using=USING) == [(ONE, THREE, b"other")]
 
 
@@ -218,7 +218,7 @@ def test_statements_do_not_depend_on_the_number_of_rows() -> None:
                 lambda: store.entries_by_reference("shop.user", [key.hex() for key in keys], using=USING),
                 lambda: store.save_entries([replace(entry, locators=b"x" * 80) for entry in found], using=USING),
                 lambda: store.add_bags([(key, b"sealed") for key in keys], expires_on=None, using=USING),
-                lambda: store.bags_by_index(keys, using=USING, lock=True),
+                lambda: store.stored_bags(keys, using=USING, lock=True),
                 lambda: store.delete_bags(keys, using=USING),
                 lambda: store.delete_entries(found, using=USING),
             )
