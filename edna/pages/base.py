@@ -89,6 +89,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "nonce": format_html(' nonce="{}"', nonce) if nonce else "",
                 "login_address": _login_address(),
                 "logged_in": self.request.user.is_authenticated,
+                "username": self.request.user.get_username(),
                 **kwargs,
             }
         )

@@ -47,6 +47,13 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
         "What is kept for you does not pass its check, so it was not used. Nothing was changed, and nothing is lost. Please tell those who "
         "run this site, and mention this word: %(name)s."
     ),
+    errors.ReceiptsIncomplete: gettext_lazy(
+        "Something of yours may be left that only a receipt leads to, and it would be lost. Please give all your receipts. "
+        "Nothing was changed."
+    ),
+    errors.ErasureRefused: gettext_lazy(
+        "The law makes those who run this site keep this for now, locked. Nothing was changed; please ask them for how long."
+    ),
     errors.DatabaseBusy: gettext_lazy("The site is very busy. Nothing was changed; please try again in a minute."),
     errors.ServerKeyUnknown: gettext_lazy(
         "This site was started with a wrong setting, and cannot hide or bring back anything. There is nothing wrong with what you "

@@ -31,5 +31,5 @@ def test_the_pages(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 def test_the_pages_in_a_browser(tmp_path: Path) -> None:
-    """The story that tests/pages/bare/test_browser.py tells; it leaves pictures of the pages in build/screenshots/pages."""
+    """The stories that tests/pages/bare tells; they leave pictures of the pages in build/screenshots/pages."""
     run("browser", tmp_path)
