@@ -19,6 +19,7 @@ from edna.models import KeySlot
 from edna.testing import Person
 from tests.pages.bare.conftest import PASSWORD
 from tests.pages.bare.forms import send
+from tests.pages.bare.visitor import Visitor
 
 CODE = re.compile(r'id="edna-code">([0-9A-Z-]{34})<')
 NEW = "a longer walk home, bea"
@@ -60,50 +61,52 @@ def test_a_key_is_made_and_its_code_shown_once(dora: Client) -> None:
     assert code not in str([session.get_decoded() for session in Session.objects.all()])
 
 
-def test_a_code_is_kept_when_its_end_is_typed(browser: Client, bea: Person) -> None:
+def test_a_code_is_kept_when_its_end_is_typed(visitor: Visitor, bea: Person) -> None:
     """It goes along in the forms of its page, so that no step loses it; typed wrongly, it can be seen again."""
-    code = CODE.search(send(browser, "/privacy/key/code/", password=PASSWORD).content.decode())[1]
+    code = CODE.search(send(visitor.client, "/privacy/key/code/", password=PASSWORD).content.decode())[1]
     assert not opens(recovery_code=bea.recovery_code)
     address = "/privacy/key/code/"
-    checked = send(browser, address, step="check", code=code)
+    checked = send(visitor.client, address, step="check", code=code)
     assert f">{code}<" not in checked.text_of_page
-    wrong = send(browser, address, step="confirm", code=code, typed="0000" if code[-4:] != "0000" else "1111")
+    wrong = send(visitor.client, address, step="confirm", code=code, typed="0000" if code[-4:] != "0000" else "1111")
     assert wrong.text_of_page.count("Your recovery code ends otherwise.") == 1
-    assert f">{code}<" in send(browser, address, step="show", code=code).text_of_page
-    kept = send(browser, address, step="confirm", code=code, typed=f" {code[-4:].lower()} ")
+    assert f">{code}<" in send(visitor.client, address, step="show", code=code).text_of_page
+    kept = send(visitor.client, address, step="confirm", code=code, typed=f" {code[-4:].lower()} ")
     assert "Good. Keep it" in kept.text_of_page
-    saved = send(browser, address, step="download", code=code)
+    saved = send(visitor.client, address, step="download", code=code)
     assert saved.headers["Content-Disposition"] == 'attachment; filename="recovery-code.txt"'
     assert code in saved.content.decode()
     assert "no-store" in saved.headers["Cache-Control"]
-    stale = send(browser, address, step="confirm", code=str(bea.recovery_code), typed=str(bea.recovery_code)[-4:])
+    stale = send(
+        visitor.client, address, step="confirm", code=str(bea.recovery_code), typed=str(bea.recovery_code)[-4:]
+    )
     assert "This code opens nothing any more" in stale.text_of_page
-    assert send(browser, address, step="show", code="nonsense").url == address
+    assert send(visitor.client, address, step="show", code="nonsense").url == address
 
 
-def test_a_key_is_replaced_with_password_and_code(browser: Client, bea: Person) -> None:
+def test_a_key_is_replaced_with_password_and_code(visitor: Visitor, bea: Person) -> None:
     """What was hidden comes back with the new one; the old password, code and key open nothing. One stays logged in."""
     receipt = edna.disguise("club.disown-remarks", bea.user)
-    refused = send(browser, "/privacy/key/new/", password="wrong", new_password=NEW, again=NEW)
+    refused = send(visitor.client, "/privacy/key/new/", password="wrong", new_password=NEW, again=NEW)
     assert "This does not open your key." in refused.text_of_page
-    answer = send(browser, "/privacy/key/new/", password=PASSWORD, new_password=NEW, again=NEW)
+    answer = send(visitor.client, "/privacy/key/new/", password=PASSWORD, new_password=NEW, again=NEW)
     code = CODE.search(answer.content.decode())[1]
     assert not opens(identifier="bea", password=PASSWORD)
     assert not opens(recovery_code=bea.recovery_code)
     assert User.objects.get(username="bea").check_password(NEW)
-    assert browser.get("/privacy/").status_code == 200
+    assert visitor.client.get("/privacy/").status_code == 200
     with edna.unlock(identifier="bea", password=NEW) as unlocked:
         assert edna.reveal(receipt, unlocked).complete
     assert opens(recovery_code=code)
 
 
-def test_a_new_password_keeps_the_key(settings: Any, browser: Client, bea: Person) -> None:
+def test_a_new_password_keeps_the_key(settings: Any, visitor: Visitor, bea: Person) -> None:
     settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
-    changed = send(browser, "/password/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW)
+    changed = send(visitor.client, "/password/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW)
     assert changed.url == "/settings/"
     assert opens(identifier="bea", password=NEW)
     assert not opens(identifier="bea", password=PASSWORD)
-    assert browser.get("/privacy/").status_code == 200
+    assert visitor.client.get("/privacy/").status_code == 200
 
 
 def test_after_a_reset_by_mail_the_code_brings_the_key_along(settings: Any, bea: Person, client: Client) -> None:
@@ -152,11 +155,11 @@ def test_a_login_goes_on_where_no_key_can_be_made(settings: Any, dora: Client, c
 
 
 def test_the_fragment_says_what_one_can_do(
-    settings: Any, browser: Client, dora: Client, client: Client, django_assert_num_queries: Any
+    settings: Any, visitor: Visitor, dora: Client, client: Client, django_assert_num_queries: Any
 ) -> None:
     """In a page of the site's own; for who is not logged in it is nothing, and costs no statement."""
     settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
-    assert "/privacy/take-along/" in browser.get("/settings/").content.decode()
+    assert "/privacy/take-along/" in visitor.client.get("/settings/").content.decode()
     assert "/privacy/key/" in dora.get("/settings/").content.decode()
     assert "/privacy/take-along/" not in dora.get("/settings/").content.decode()
     with django_assert_num_queries(0):
