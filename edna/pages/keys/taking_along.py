@@ -11,14 +11,12 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
-from django.http.response import HttpResponseBase
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from edna import api
 from edna.pages.base import KeyPage
 from edna.pages.keys.forms import ReceiptsForm
-from edna.pages.keys.own import require_own
 
 READABLE, LOCKED = "readable", "locked"
 
@@ -55,15 +53,14 @@ class TakeAlong(KeyPage):
     form_class = TakeAlongForm
     login_required = False
 
-    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
-        require_own(unlocked, self.request.user)
+    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         if form.cleaned_data["kind"] == LOCKED:
             code = form.cleaned_data["recovery_code"].strip() or None
             return _file("my-locked-data.json", api.export_sealed(unlocked, recovery_code=code))
         return _file("my-data.json", json.dumps(api.export(unlocked), ensure_ascii=False, indent=2))
 
 
-def _file(name: str, text: str) -> HttpResponseBase:
+def _file(name: str, text: str) -> HttpResponse:
     return HttpResponse(
         text,
         content_type="application/json",
