@@ -14,6 +14,10 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 
+from edna import api, registry
+from edna.errors import ReceiptMalformed
+from edna.pages import words
+
 _LONGEST = 1000
 
 
@@ -95,6 +99,32 @@ class KeyForm(forms.Form):
                 return {name: data[name].strip()}
         given = {"password": data["password"]}
         return {**given, "identifier": data["identifier"]} if "identifier" in self.fields else given
+
+
+class ReceiptsForm(KeyForm):
+    """Asks for the receipts, too, where the site keeps nothing else that leads to what they stand for."""
+
+    receipts = forms.CharField(
+        required=False,
+        label=gettext_lazy("Your receipts, one a line"),
+        help_text=gettext_lazy("All that you have: what none of them leads to is not found."),
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not registry.any_unlisted():
+            del self.fields["receipts"]
+
+    def clean_receipts(self) -> list[api.Receipt]:
+        lines = self.cleaned_data["receipts"].splitlines()
+        try:
+            return [api.Receipt.parse(line) for line in lines if line.strip()]
+        except ReceiptMalformed as error:
+            raise ValidationError(words.explain(error)) from None
+
+    def credentials(self) -> dict[str, Any]:
+        return {**super().credentials(), "receipts": self.cleaned_data.get("receipts", [])}
 
 
 def _name_of_identifier() -> str:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from edna import api
 from edna.pages import words
 from edna.pages.base import KeyPage
-from edna.pages.keys.forms import ReceiptsForm
+from edna.pages.forms import ReceiptsForm
 from edna.reports import looks_secret
 
 #: Rows that a page lists one by one. Below the number of form fields that Django accepts at once.

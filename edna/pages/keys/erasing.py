@@ -20,7 +20,8 @@ from edna import api, registry
 from edna.errors import EdnaError, ReceiptMalformed, SpecError
 from edna.pages import words
 from edna.pages.base import KeyPage
-from edna.pages.keys.forms import PhraseForm, ReceiptsForm
+from edna.pages.forms import ReceiptsForm
+from edna.pages.keys.forms import PhraseForm
 from edna.pages.offers import Offer, offers_for
 from edna.spec import Disguise
 

@@ -12,10 +12,8 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, registry
-from edna.errors import ReceiptMalformed
-from edna.pages import words
-from edna.pages.forms import KeyForm, password_field, secret_field
+from edna import api
+from edna.pages.forms import ReceiptsForm, password_field, secret_field
 
 #: Characters of a recovery code that are alike, as those who read one may write them.
 _ALIKE = str.maketrans({"O": "0", "I": "1", "L": "1"})
@@ -74,32 +72,6 @@ class ForgottenForm(NewPasswordForm):
 
     def credentials(self) -> dict[str, Any]:
         return {"recovery_code": self.cleaned_data["recovery_code"].strip()}
-
-
-class ReceiptsForm(KeyForm):
-    """Asks for the receipts, too, where the site keeps nothing else that leads to what they stand for."""
-
-    receipts = forms.CharField(
-        required=False,
-        label=gettext_lazy("Your receipts, one a line"),
-        help_text=gettext_lazy("All that you have: what none of them leads to is not found."),
-        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
-    )
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if not registry.any_unlisted():
-            del self.fields["receipts"]
-
-    def clean_receipts(self) -> list[api.Receipt]:
-        lines = self.cleaned_data["receipts"].splitlines()
-        try:
-            return [api.Receipt.parse(line) for line in lines if line.strip()]
-        except ReceiptMalformed as error:
-            raise ValidationError(words.explain(error)) from None
-
-    def credentials(self) -> dict[str, Any]:
-        return {**super().credentials(), "receipts": self.cleaned_data.get("receipts", [])}
 
 
 class ReplaceKeyForm(ReceiptsForm, NewPasswordForm):

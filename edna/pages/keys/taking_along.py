@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api
 from edna.pages.base import KeyPage
-from edna.pages.keys.forms import ReceiptsForm
+from edna.pages.forms import ReceiptsForm
 
 READABLE, LOCKED = "readable", "locked"
 
