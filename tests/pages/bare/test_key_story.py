@@ -50,7 +50,7 @@ def test_by_the_keyboard_alone(settings: Any, live_server: Any, page: Any) -> No
     keys.press("Enter")
     code = page.wait_for_selector("#edna-code").text_content()
     press("Copy")
-    page.wait_for_function("document.querySelector('[data-edna-tools] [role=status]').textContent")
+    page.locator("[data-edna-tools] [role=status]:not(:empty)").wait_for()
     press("I have kept it")
     page.wait_for_selector("[name=typed]")
     assert code not in page.text_content("main")
