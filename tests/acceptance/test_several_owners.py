@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import edna
 from edna import Disguise
+from edna.api import sealed_values
 from edna.testing import Person, application_dump, cheap_keys
 from tests.installed import installed, registered
 from tests.office import models as office
@@ -45,7 +47,11 @@ def people(desk_tables: None, db: None) -> Iterator[list[Person]]:
 
 def hides(disguise: type[Disguise], table: str, names: Sequence[str], away: set[str]) -> bool:
     """Whether a row that these own has to be out of sight while some are away."""
-    about = disguise.name.removeprefix("office.").partition("-")[0]
+    about = disguise.name.removeprefix("office.").removeprefix("shared-").partition("-")[0]
+    if "shared" in disguise.name:
+        # The first one's text goes with the first, or with each; the row with the last.
+        meant = names if "of-both" in disguise.name else names[:1]
+        return about.startswith(table) and (not away.isdisjoint(meant) or away.issuperset(names))
     # Of a message, the first is the sender, whose text goes where the specification says so.
     first = names[:1] if table != "message" or "texts" in disguise.name else ()
     meant = {*first, *names[1:]}
@@ -97,6 +103,62 @@ def test_two_people_go_and_come_back(
 @pytest.mark.parametrize("disguise", specs.OF_THREE, ids=lambda each: each.name.removeprefix("office."))
 def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disguise], back: Sequence[int]) -> None:
     goes_and_comes(disguise, people, range(3), back)
+
+
+@pytest.mark.parametrize(("out", "back"), ORDERS)
+@pytest.mark.parametrize("disguise", specs.SHARED, ids=lambda each: each.name.removeprefix("office.shared-"))
+def test_a_shared_row_comes_back_without_what_is_anothers(
+    people: list[Person], disguise: type[Disguise], out: Sequence[int], back: Sequence[int]
+) -> None:
+    """Who leaves last takes their own out of the row, too, and brings it back."""
+    goes_and_comes(disguise, people, out, back)
+
+
+@pytest.mark.parametrize("back", list(permutations(range(3))))
+@pytest.mark.parametrize("disguise", specs.SHARED_BY_THREE, ids=lambda each: each.name.removeprefix("office.shared-"))
+def test_a_row_of_three_comes_back_without_what_is_anothers(
+    people: list[Person], disguise: type[Disguise], back: Sequence[int]
+) -> None:
+    goes_and_comes(disguise, people, (1, 2, 0), back)
+
+
+@pytest.mark.parametrize("erased", [False, True], ids=["no-way-back", "erased"])
+def test_what_was_taken_out_of_a_shared_row_for_good_is_nowhere(people: list[Person], erased: bool) -> None:
+    """Neither in the row that somebody else brings back, nor in what stays sealed."""
+    ann, bob, _ = people
+    theirs = office.Message.objects.get(sender=ann.user, recipient=bob.user)
+    text, name = theirs.text, specs.SHARED[0].name
+    receipt = bob.disguise(name)
+    if erased:
+        mine = ann.disguise(name)
+        with ann.unlock() as unlocked:
+            edna.erase(mine, unlocked)
+    else:
+        edna.disguise(name, ann.user, keep_no_way_back=True)
+    with bob.unlock() as unlocked:
+        assert text not in [value for _, _, value in sealed_values(unlocked).values]
+    assert bob.reveal(receipt).complete
+    row = office.Message.objects.get(pk=theirs.pk)
+    assert (row.text, row.recipient_id) == ("[gone]", bob.user.pk)
+    assert row.sender_id != theirs.sender_id
+
+
+@pytest.mark.parametrize("back", list(permutations(range(2))))
+def test_a_shared_row_names_nobody_who_is_away_in_any_column(people: list[Person], back: Sequence[int]) -> None:
+    """A column that makes nobody an owner of what is removed, too."""
+    ann, bob, cat = (each.user for each in people)
+    cat.delete()
+    both = office.Paper.objects.create(first=ann, second=bob, third=ann, text="")
+    before = application_dump()
+    receipts = {number: people[number].disguise(specs.NAMED_TWICE.name) for number in (1, 0)}
+    for number in back:
+        assert people[number].reveal(receipts[number]).complete
+        named = office.Paper.objects.values_list("first", "second", "third").get(pk=both.pk)
+        assert (ann.pk in named, bob.pk in named) == (
+            number == 0 or number == back[1],
+            number == 1 or number == back[1],
+        )
+    assert application_dump() == before
 
 
 def shown(disguise: type[Disguise], away: set[str]) -> bool:

@@ -275,3 +275,29 @@ def test_an_export_leaves_out_whom_else_a_row_names_by_value() -> None:
     )
     assert [row["left_out"] for row in (theirs, own)] == [["submitter_email"], []]
     assert own["columns"]["submitter_email"] == "carl@example.org"
+
+
+@pytest.mark.parametrize("how", ["back", "no way back", "erased"])
+def test_who_leaves_last_takes_their_address_out_of_a_shared_row(how: str) -> None:
+    """By value nobody stands for them: the row that comes back has what the disguise put there, until they come back."""
+    agent, bea = (Person.registered(Customer.objects.create(email=f"{name}@example.org")) for name in ("agent", "bea"))
+    ticket = Ticket.objects.create(submitter_email=bea.user.email, assigned_to=agent.user, text="of bea")
+    before = application_dump()
+    steps = [
+        Remove(Ticket, owner=[BY_EMAIL, "assigned_to"]),
+        Remove(Answer, owner=[f"ticket__{BY_EMAIL}", "ticket__assigned_to"]),
+        Modify(Ticket, owner=BY_EMAIL, set={"submitter_email": "", "text": "[gone]"}),
+    ]
+    with registering(disguise(*steps)):
+        receipt = agent.disguise("counter.sample")
+        theirs = edna.disguise("counter.sample", bea.user, keep_no_way_back=how == "no way back")
+        assert not Ticket.objects.exists()
+        if how == "erased":
+            with bea.unlock() as unlocked:
+                edna.erase(theirs, unlocked)
+        assert agent.reveal(receipt).complete
+        ticket.refresh_from_db()
+        assert (ticket.submitter_email, ticket.text, ticket.assigned_to) == ("", "[gone]", agent.user)
+        if how == "back":
+            assert bea.reveal(theirs).complete
+            assert application_dump() == before

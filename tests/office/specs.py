@@ -109,4 +109,45 @@ AGAIN = staying(
     _REST[Note],
 )
 CLEARED = staying("notes-cleared", Remove(Note, owner=["order__customer", "author"]))
-ALL = (Anonymous, AGAIN, CLEARED, *TWO, *OF_THREE, *WHEN_ALL_LEFT, EACH_THEIR_OWN)
+#: A row goes with the last of its owners, and something of it is one's own.
+_MESSAGES = Remove(Message, owner=["sender", "recipient"])
+SHARED = (
+    leaving("shared-messages", _MESSAGES, Modify(Message, owner="sender", set={"text": CONSTANT}), about=Message),
+    leaving(
+        "shared-messages-at-random", _MESSAGES, Modify(Message, owner="sender", set={"text": RANDOM}), about=Message
+    ),
+    staying("shared-messages-alone", _MESSAGES, Modify(Message, owner="sender", set={"text": CONSTANT})),
+    leaving(
+        "shared-messages-of-both",
+        Modify(Message, owner=["sender", "recipient"], set={"text": RANDOM}),
+        _MESSAGES,
+        about=Message,
+    ),
+    leaving(
+        "shared-messages-of-both-in-two-steps",
+        Modify(Message, owner="sender", set={"text": CONSTANT}),
+        _MESSAGES,
+        Modify(Message, owner="recipient", set={"text": RANDOM}),
+        about=Message,
+    ),
+)
+SHARED_BY_THREE = (
+    leaving(
+        "shared-papers", Remove(Paper, owner=THREE), Modify(Paper, owner="first", set={"text": CONSTANT}), about=Paper
+    ),
+)
+NAMED_TWICE = leaving(
+    "papers-of-two", Remove(Paper, owner=["first", "second"]), Decorrelate(Paper, owner="third"), about=Paper
+)
+ALL = (
+    Anonymous,
+    AGAIN,
+    CLEARED,
+    NAMED_TWICE,
+    *SHARED,
+    *SHARED_BY_THREE,
+    *TWO,
+    *OF_THREE,
+    *WHEN_ALL_LEFT,
+    EACH_THEIR_OWN,
+)

@@ -109,7 +109,8 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None, lo
     elsewhere = [opened for opened in elsewhere if opened.head.database != vendor]
     damaged = everything.damaged | {opened.holder.public_key for opened in elsewhere if opened.holder}
     others = [opened for opened in everything.opened if opened is not current and opened not in elsewhere]
-    others.sort(key=lambda opened: opened.head.applied_at)
+    # What one disguise took out of a row lies below the row, which others have as well.
+    others.sort(key=lambda opened: (opened.head.applied_at, opened.shared))
     if chunk is None:
         return Journal(current, others, everything.holders, damaged)
     after = [chunk.first.chunk(number) for number in chunks_of(chunk.first, items) if number > chunk.number]

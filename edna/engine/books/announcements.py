@@ -132,7 +132,11 @@ def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, who
     has changed, by the former one."""
     news = News()
     if any(signal.receivers for signal in _TOLD):
+        gone = {step.table: set(_former_keys(step, moved)) for step in plan.removals}
         for step in plan.steps:
+            # What others may bring back was changed before it went.
+            if step.operation is not Removed and gone.get(step.table):
+                step = step.only(lambda key, gone=gone[step.table]: key not in gone)  # type: ignore[misc]  # mypy cannot type a default of a lambda
             if step.operation in _KINDS and step.rows and not step.on_paper:
                 _note(news, step, moved.get(step.table.model, {}))
     news.send(plan.disguise.name, using=using)
@@ -144,13 +148,17 @@ def disguised(plan: Plan, moved: Mapping[type[Model], Mapping[Row, Row]], *, who
 def _note(news: News, step: PlannedStep, moved: Mapping[Row, Row]) -> None:
     table, keys = step.table, step.primary_keys()
     if step.operation is Removed:
-        # Their records may name them by a key that they have on paper only.
-        former = {new: old for old, new in moved.items()}
-        news.note(signals.rows_removed, table, table.key_names, [former.get(key, key) for key in keys])
+        news.note(signals.rows_removed, table, table.key_names, _former_keys(step, {table.model: moved}))
         news.note_parents(table, step.columns, step.rows)
         return
     news.note(signals.rows_changed, table, table.key_names, [moved.get(key, key) for key in keys])
     news.note(signals.rows_removed, table, table.key_names, [key for key in keys if key in moved])
+
+
+def _former_keys(removal: PlannedStep, moved: Mapping[type[Model], Mapping[Row, Row]]) -> list[Row]:
+    """Records may name removed rows by a key that they have on paper only."""
+    former = {new: old for old, new in moved.get(removal.table.model, {}).items()}
+    return [former.get(key, key) for key in removal.primary_keys()]
 
 
 def revealed(news: News, name: str, label: str, whose: Callable[[], Entry], *, whole: bool, using: str) -> None:

@@ -167,8 +167,32 @@ def modify(
             shared.extend(share(plan, own.only(together.__contains__), records))
             own = own.only(lambda key: key not in together)
         record(own, names, own.rows, records)
+        if plan is not None:
+            _change_in_removal(plan, step, names, by_key, using=using)
 
     return put_on_record
+
+
+def _change_in_removal(
+    plan: Plan, step: PlannedStep, names: Sequence[str], now: Mapping[Row, Row], *, using: str
+) -> None:
+    """Rows that go, and that others may bring back, go as the step has left them: what it took out comes back with its person alone."""
+    removal = next((each for each in plan.removals if each.table is step.table), None)
+    keys = [key for key in step.primary_keys() if key in removal.shares] if removal is not None else []
+    if removal is None or not keys:
+        return
+    columns = tuple(dict.fromkeys(map(json_keys.column, names)))
+    if columns != tuple(names):
+        width = len(step.table.key)
+        documents = raw.read(step.table, (*step.table.key_names, *columns), keys, lock=False, using=using)
+        now = {row[:width]: row[width:] for row in documents}
+    places, going = [removal.columns.index(name) for name in columns], set(keys)
+    for number, key in enumerate(removal.primary_keys()):
+        if key in going:
+            row = list(removal.rows[number])
+            for place, value in zip(places, now[key], strict=True):
+                row[place] = value
+            removal.rows[number] = tuple(row)
 
 
 def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People, *, using: str) -> list[Row]:

@@ -22,13 +22,13 @@ from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.division import divide
 from edna.engine.planning.mentions import mentioned_by
 from edna.engine.planning.owners import note_owners
-from edna.engine.planning.removals import emptied, removed_by, without_removed
+from edna.engine.planning.removals import changes_beside, emptied, removed_by
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.search import Finding
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import Compiled, CompiledStep, among, compiled_disguise, owner_keys
 from edna.engine.planning.steps import Finished, Part, Plan, PlannedStep, Target
-from edna.records.diff import Modified, Removed
+from edna.records.diff import Modified
 from edna.spec import Disguise
 from edna.store import Entry
 
@@ -172,8 +172,7 @@ def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, fin
     """One plan of what several steps have found, in which each row is removed or changed in one way."""
     removed = removed_by(steps, scope)
     nulled = [emptied(relation, removed, lock=scope.lock, using=scope.using) for relation in prepared.emptied]
-    changes = [without_removed(step, removed) for step in steps if step.operation is not Removed]
-    changed = (*nulled, *(_unfinished(step, finished) for step in changes))
+    changed = (*nulled, *(_unfinished(step, finished) for step in changes_beside(steps, removed)))
     removals = tuple(removed[model] for model in deletion_order(list(removed)))
     mentioned: Mapping[tuple[str, Any], Entry] = {}
     if not scope.everyone:

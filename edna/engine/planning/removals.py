@@ -1,12 +1,13 @@
 """What comes with the rows that a disguise removes: each row once, the other parts of the same objects, references that are emptied.
 
-Invariant: a row that is removed is not modified as well, and a pseudoprincipal that others may need stays. Reads what hangs on removed
-rows; writes nothing.
+Invariant: a row that is removed is not modified as well, unless somebody else can bring it back; a pseudoprincipal that others may need
+stays. Reads what hangs on removed rows; writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from django.db.models import Model
 
@@ -18,7 +19,7 @@ from edna.engine.graph import families
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import PlannedStep
-from edna.records.diff import Modified, Removed
+from edna.records.diff import Decorrelated, Modified, Removed
 
 #: By table, the step that removes its rows.
 Removals = dict[type[Model], PlannedStep]
@@ -102,6 +103,53 @@ def without_removed(step: PlannedStep, removed: Mapping[type[Model], PlannedStep
         return step
     gone = set(going.primary_keys())
     return step.only(lambda key: key not in gone)
+
+
+def changes_beside(steps: Sequence[PlannedStep], removed: Removals) -> Iterator[PlannedStep]:
+    """The changes among ``steps``, in rows that stay, and in rows that go and that somebody else can bring back: without what is taken
+    out of them, and with pseudoprincipals in place of whom they name."""
+    changes = [step for step in steps if step.operation is not Removed]
+    renamed: dict[type[Model], set[str]] = {}
+    for step in changes:
+        if step.on_paper:
+            renamed.setdefault(step.table.model, set()).add(step.columns[-1])
+    for step in changes:
+        going = removed.get(step.table.model)
+        if going is None or not going.shares or step.on_paper or step.transformation is None:
+            yield without_removed(step, removed)
+        elif step.operation is Decorrelated:
+            yield without_removed(step, removed)
+            on_paper = _renamed_on_paper(step, going)
+            if on_paper.rows and step.columns[-1] not in renamed.get(step.table.model, ()):
+                yield on_paper
+        else:
+            yield from _changed_before_it_goes(step, going, renamed.get(step.table.model, ()))
+
+
+def _renamed_on_paper(step: PlannedStep, going: PlannedStep) -> PlannedStep:
+    """Of rows that go: whoever owns them brings them back, and only they; so it is for one of them."""
+    targets = dict(zip(step.primary_keys(), step.targets, strict=True))
+    own = {key for key, share in going.shares.items() if targets.get(key) in share.targets}
+    return replace(step.only(own.__contains__), on_paper=True)
+
+
+def _changed_before_it_goes(step: PlannedStep, going: PlannedStep, renamed: Collection[str]) -> Iterator[PlannedStep]:
+    """``renamed`` are columns in which the rows that go name pseudoprincipals already."""
+    gone, width = set(going.primary_keys()), len(step.table.key)
+    shared = {key for key, share in going.shares.items() if not (key in step.shares and step.shares[key].same(share))}
+    names = [name for name in step.columns[width:] if name not in renamed]
+    if len(names) == len(step.columns) - width:
+        yield step.only(lambda key: key not in gone or key in shared)
+        return
+    yield step.only(lambda key: key not in gone)
+    if names:
+        part = step.only(shared.__contains__)
+        places = [*range(width), *map(part.columns.index, names)]
+        yield replace(
+            part,
+            columns=(*part.columns[:width], *names),
+            rows=[tuple(row[place] for place in places) for row in part.rows],
+        )
 
 
 def emptied(

@@ -37,6 +37,10 @@ class Share:
         """Whose bags the row belongs into, each once."""
         return tuple(dict.fromkeys(target for _, target in self.own))
 
+    def same(self, other: Share) -> bool:
+        """Whether the same people have it."""
+        return set(self.targets) == set(other.targets) and set(self.others) == set(other.others)
+
     @property
     def alone(self) -> bool:
         """Nobody else has anything of this row: it is removed like any other."""
