@@ -346,18 +346,33 @@ class Oracle:
             if isinstance(step, Remove):
                 continue
             for row, target, holders in self.matched(step, params, who):
-                if row in removals:
+                going = removals.get(row)
+                if going and not (isinstance(step, Modify) and (going.shared or len(going.targets) > 1)):
                     continue
                 if isinstance(step, Modify):
                     named = {name: row.model._meta.get_field(name).attname for name in step.set}
                     columns = {named[name]: as_placeholder(value) for name, value in step.set.items()}
                     told = frozenset(map(self.person_of, holders))
-                    natural = told & {*holders}
-                    changes.append(Effect("modify", row, target, columns, told=told, natural=natural))
+                    natural = (told & {*holders}) | self.removers(disguise, row)
+                    # Others can bring back a row that goes, and see no more of it than if it had stayed.
+                    changes.append(
+                        Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
+                    )
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))
         policies = {label.lower(): policy for label, policy in disguise.references.items()}
         return [replace(each, policies=policies) for each in (*changes, *removals.values())]
+
+    def removers(self, disguise: type[Disguise], row: Row) -> frozenset[Any]:
+        """Whom the row names, by their own name, of those with whom the disguise would remove it."""
+        owners = [
+            owner
+            for step in disguise.steps()
+            if isinstance(step, Remove) and step.model is row.model
+            for owner in step.owners
+        ]
+        named = {row.value(row.model._meta.get_field(owner).attname) for owner in owners if "__" not in owner}
+        return frozenset(key for key in named if self.person_of(key) == key)
 
     def add_families(self, removals: dict[Row, Effect]) -> None:
         """Rows of several tables that are one object go together."""
@@ -454,6 +469,9 @@ class Oracle:
                 continue
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
+                if placeholder is not None and effect.on_paper:
+                    assert placeholder.name == "constant"  # nobody sees it yet
+                    layer.value = placeholder.make(effect.row.model._meta.get_field(name), None)
                 layer.told, layer.others = effect.told, effect.natural - {person}
                 field = effect.row.model._meta.get_field(name).name
                 layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")

@@ -16,7 +16,7 @@ class AnonymousVillager(edna.Pseudoprincipal):
 
 
 class Leave(Disguise):
-    """Everything of a villager, the account included."""
+    """Everything of a villager, the account included; the text of a letter goes with its sender, the letter with the last of both."""
 
     name = "zoo.hamlet-leave"
     applies_to = "staff"
@@ -24,6 +24,7 @@ class Leave(Disguise):
         Remove(Villager),
         Remove(Diary, owner="villager"),
         Remove(Letter, owner=["sender", "recipient"]),
+        Modify(Letter, owner="sender", set={"text": "[left]"}),
         Remove(Stamp, owner=["letter__sender", "letter__recipient"]),
         Remove(Hearth, owner="villager"),
     ]
