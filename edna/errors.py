@@ -170,6 +170,14 @@ class RecoveryCodeMalformed(CustodyError):
     """
 
 
+class SlotRefused(CustodyError):
+    """Cause: a key slot that was made in a browser has not the form of one, or two came that are of the same kind or open with the same
+    secret. Nothing was changed.
+
+    Remedy: make it again; the modules in `edna/static/edna/js` do.
+    """
+
+
 class KeyNotProved(CustodyError):
     """Cause: a request that acts for a key, made in a browser, does not prove that its sender has the secret key; or it was proved some
     time ago, in another browser, or before a log-in. Nothing was changed.

@@ -7,18 +7,20 @@ may come in here. Knows nothing of the domain: what the functions do is in `engi
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey
-from edna.engine import applying, key_proofs
+from edna.engine import applying, browser_slots, key_proofs, registration
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import noted, sessions
+from edna.engine.browser_slots import BrowserSlot as BrowserSlot
+from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
 from edna.engine.history import SealedValues
 
@@ -126,3 +128,40 @@ def proved_key(token: bytes, *, bound_to: bytes) -> PublicKey:
         KeyNotProved: the token is no such one, or too old.
     """
     return key_proofs.proved(token, bound_to=bound_to)
+
+
+def stretchings(identifier: str) -> list[Stretching]:
+    """How a browser turns the password that goes with an identifier into what opens a slot: the one of today first. Reads nothing."""
+    throttle.admit()
+    return browser_slots.stretchings(identifier)
+
+
+def find_slots(lookups: Sequence[bytes]) -> list[list[Found]]:
+    """For each lookup, and each of the server's keys, its part in that slot and what is wrapped there, if anything is.
+
+    Raises:
+        ServerKeyUnknown: the server's keys are not this site's.
+    """
+    throttle.admit()
+    return browser_slots.find(lookups, using=registry.database())
+
+
+def register_elsewhere(principal: Model, *, public_key: PublicKey, slots: Sequence[BrowserSlot]) -> None:
+    """Give a user a key pair and slots that were made in their browser; the caller knows that they have the secret key.
+
+    Raises:
+        PrincipalAlreadyRegistered, PrincipalError, SlotRefused, ServerKeyUnknown
+    """
+    throttle.admit()
+    registration.register_elsewhere(principal, public_key=public_key, slots=slots)
+
+
+def replace_slots(public_key: PublicKey, slots: Sequence[BrowserSlot]) -> None:
+    """Put slots that were made in a browser in the place of those of their kinds; the caller knows that it has the secret key.
+
+    Raises:
+        PrincipalNotRegistered: nobody is registered with this key.
+        SlotRefused, ServerKeyUnknown
+    """
+    throttle.admit()
+    browser_slots.replace(public_key, slots, using=registry.database())

@@ -2,9 +2,13 @@
 
 from django.urls import path
 
-from edna.api_http import keys
+from edna.api_http import keys, registrations, slots
 
 urlpatterns = [
     path("keys/challenge", keys.challenge, name="keys-challenge"),
     path("keys/session", keys.session, name="keys-session"),
+    path("keys/register", registrations.register, name="keys-register"),
+    path("slots/salt", slots.salt, name="slots-salt"),
+    path("slots/open", slots.open_slots, name="slots-open"),
+    path("slots/replace", slots.replace, name="slots-replace"),
 ]

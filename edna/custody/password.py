@@ -44,6 +44,14 @@ def derive(password: str, *, identifier: str, opslimit: int, memlimit_bytes: int
     return slot_secret
 
 
+def salt(identifier: str, *, pepper: bytes | None) -> bytes:
+    """Return the 16 bytes that Argon2id takes beside the password of that identifier."""
+    name = normalised_identifier(identifier).encode("utf-8", "surrogatepass")
+    if pepper is None:
+        return fingerprint(name, purpose=b"edna.slot.salt", size=_SALT_BYTES)
+    return keyed(pepper_key(pepper), purpose=SALT.encode(), data=name, size=_SALT_BYTES)
+
+
 def normalised_identifier(identifier: str) -> str:
     """Return the one spelling of an identifier: NFKC, case folded, NFKC again (folding can undo it), stripped."""
     folded = unicodedata.normalize("NFKC", identifier).casefold()
@@ -56,13 +64,9 @@ def _derived(
     """Return the secret or None; never raises, because PyNaCl's frames hold the password."""
     # surrogatepass: otherwise the UnicodeEncodeError of a lone surrogate carries the whole password.
     secret = unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
-    name = normalised_identifier(identifier).encode("utf-8", "surrogatepass")
-    if pepper is None:
-        salt = fingerprint(name, purpose=b"edna.slot.salt", size=_SALT_BYTES)
-    else:
-        salt = keyed(pepper_key(pepper), purpose=SALT.encode(), data=name, size=_SALT_BYTES)
+    salted = salt(identifier, pepper=pepper)
     try:
-        raw = crypto_pwhash_alg(KEY_BYTES, secret, salt, opslimit, memlimit_bytes, crypto_pwhash_ALG_ARGON2ID13)
+        raw = crypto_pwhash_alg(KEY_BYTES, secret, salted, opslimit, memlimit_bytes, crypto_pwhash_ALG_ARGON2ID13)
     except CryptoError:
         return None
     return SlotSecret(raw)

@@ -7,7 +7,7 @@ disguises.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from django.db.models import Model
 
@@ -16,9 +16,10 @@ from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
 from edna.custody.base import Slot
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
-from edna.engine import key_slots
+from edna.engine import browser_slots, key_slots
 from edna.engine.bags import rotation
 from edna.engine.bags.capability import Unlocked
+from edna.engine.browser_slots import BrowserSlot
 from edna.engine.graph.references import without_row
 from edna.engine.principals import identity
 from edna.errors import PrincipalAlreadyRegistered, PrincipalError, ReceiptsIncomplete
@@ -58,6 +59,24 @@ def register(
 
     transactions.run(work, using=using)
     return made
+
+
+def register_elsewhere(principal: Model, *, public_key: PublicKey, slots: Sequence[BrowserSlot]) -> Registration:
+    """Give a principal a key pair that was made elsewhere, with slots that were, too.
+
+    Raises:
+        PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown, SlotRefused
+    """
+    model, reference, using = identity(principal)
+    serverkeys.require(using=using)
+    made = browser_slots.to_keep(slots, using=using)
+
+    def work() -> None:
+        _add(model, {reference: public_key}, using=using)
+        key_slots.add(made, using=using)
+
+    transactions.run(work, using=using)
+    return Registration(public_key)
 
 
 def register_many(principals: Iterable[Model]) -> list[Registration]:

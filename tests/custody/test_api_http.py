@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 from typing import Any
 
@@ -15,19 +13,12 @@ from edna.crypto.sealing import open_small, seal_small
 from edna.engine import key_proofs
 from edna.errors import KeyNotProved
 from edna.testing.search import finds
+from tests.custody.browser import Browser, decoded, encoded, refused_as
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 KEY = SecretKey(b"K" * 32)
 PUBLIC = bytes(KEY.public_key)
-
-
-def encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def decoded(text: str) -> bytes:
-    return base64.b64decode(text)
 
 
 @pytest.fixture(autouse=True)
@@ -36,35 +27,10 @@ def browser_custody(settings: Any) -> None:
     settings.ROOT_URLCONF = "edna.urls"
 
 
-class Browser(Client):
-    """Asks as the modules do."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(enforce_csrf_checks=True, **options)
-        self.cookies["csrftoken"] = "t" * 32
-
-    def ask(self, path: str, content: Any, **headers: str) -> Any:
-        """The response; its `.json()` is what was answered."""
-        text = content if isinstance(content, str | bytes) else json.dumps(content)
-        sent = {"X-CSRFToken": self.cookies["csrftoken"].value, "Sec-Fetch-Site": "same-origin", **headers}
-        return self.post(f"/api/1/{path}", text, content_type="application/json", headers=sent)
-
-    def prove(self, key: SecretKey) -> bytes:
-        """The token of a proved key."""
-        public = encoded(bytes(key.public_key))
-        sealed = decoded(self.ask("keys/challenge", {"public_key": public}).json()["challenge"])
-        opened = open_small(sealed, secret_key=key)
-        return decoded(self.ask("keys/session", {"public_key": public, "opened": encoded(opened)}).json()["token"])
-
-
-def refused_as(response: Any) -> tuple[int, str]:
-    return response.status_code, response.json()["error"]["code"]
-
-
 def test_whoever_has_the_key_gets_a_token_that_says_so() -> None:
     """Kept by no cache, and by nothing on the server."""
     browser = Browser()
-    token = browser.prove(KEY)
+    token = decoded(browser.prove(KEY))
     assert inner_door.proved_key(token, bound_to=b"t" * 32) == KEY.public_key
     answer = browser.ask("keys/challenge", {"public_key": encoded(PUBLIC)})
     assert "no-store" in answer["Cache-Control"]

@@ -1,0 +1,127 @@
+"""Key slots that are made and opened in browsers: the server's part in them, keeping them, and having them replaced.
+
+Invariant: nothing that comes here opens a slot: neither password nor slot secret, nor the key inside. Whoever asks for a salt or a slot
+gets the same answer, by the same statements, whether there is such a person or not; that something opens, only its owner sees. A slot
+is kept with a new key, or in exchange for whoever has proved that they have the key. What is in it is not looked at: who puts something
+else there has locked out themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from edna import conf, store
+from edna.crypto.keys import PublicKey
+from edna.custody import base
+from edna.custody import password as password_slots
+from edna.db import transactions
+from edna.errors import PrincipalNotRegistered, SlotRefused
+from edna.store import serverkeys
+
+#: A password, a recovery code, a passkey.
+MOST_SLOTS = len(base.KINDS)
+_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSlot:
+    """A slot as its maker sends it. What is stored as id and tag is made from ``lookup`` and ``tag`` (32 bytes each); ``wrapped`` is stored
+    as it is. ``former_tag`` is that of a slot of version 1, which goes as well."""
+
+    lookup: bytes = field(repr=False)
+    tag: bytes = field(repr=False)
+    wrapped: bytes = field(repr=False)
+    former_tag: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretching:
+    """How a browser turns a password into a slot secret: by Argon2id, with this salt and cost."""
+
+    salt: bytes = field(repr=False)
+    opslimit: int
+    memlimit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The server's part in the slot of a lookup, for one of the server's keys, and what is wrapped there."""
+
+    slot_id: bytes = field(repr=False)
+    share: bytes = field(repr=False)
+    wrapped: tuple[bytes, ...] = field(repr=False)
+
+
+def stretchings(identifier: str) -> list[Stretching]:
+    """The one for slots that are made now first, then those that older ones may have been made with. Everybody has them, known or not."""
+    return [
+        Stretching(password_slots.salt(identifier, pepper=pepper), opslimit, memlimit_bytes)
+        for opslimit, memlimit_bytes in conf.argon2_costs()
+        for pepper in conf.mac_keys()
+    ]
+
+
+def find(lookups: Sequence[bytes], *, using: str) -> list[list[Found]]:
+    """For each lookup, one for each of the server's keys: that of slots that are made now first. In one statement.
+
+    Raises:
+        ServerKeyUnknown: the database knows none of the server's keys.
+    """
+    serverkeys.require_any(using=using)
+    parts = [[base.part(lookup, pepper=pepper) for pepper in conf.mac_keys()] for lookup in lookups]
+    there: dict[bytes, list[bytes]] = {}
+    for slot_id, _, wrapped in store.find_slots([part.slot_id for each in parts for part in each], using=using):
+        there.setdefault(slot_id, []).append(wrapped)
+    return [[Found(part.slot_id, part.share, tuple(there.get(part.slot_id, ()))) for part in each] for each in parts]
+
+
+def to_keep(slots: Sequence[BrowserSlot], *, using: str) -> list[base.Slot]:
+    """As they are stored.
+
+    Raises:
+        SlotRefused: one of them has not the form of a slot, or two are of the same kind or open with the same secret.
+        ServerKeyUnknown: the database does not know the key of the server.
+    """
+    if not all(_is_one(slot) for slot in slots):
+        raise SlotRefused(
+            "A key slot has not the form that docs/format.md gives it. Nothing was changed; make it again."
+        )
+    if len(slots) > MOST_SLOTS or any(len(set(given)) < len(slots) for given in _lookups_and_tags(slots)):
+        raise SlotRefused("There is one slot for each kind, with a secret of its own. Nothing was changed.")
+    pepper = serverkeys.signing_key(using=using)
+    return [
+        base.Slot(base.part(slot.lookup, pepper=pepper).slot_id, base.stored_tag(slot.tag, pepper=pepper), slot.wrapped)
+        for slot in slots
+    ]
+
+
+def replace(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) -> None:
+    """Put each in the place of that key's slot of its kind. The caller knows that whoever asks has the key.
+
+    Raises:
+        PrincipalNotRegistered: nobody is registered with that key, or not any more.
+        SlotRefused, ServerKeyUnknown: as `to_keep`.
+    """
+    made, keys = to_keep(slots, using=using), conf.mac_keys()
+    gone = [base.stored_tag(slot.tag, pepper=pepper) for slot in slots for pepper in keys]
+    gone += [slot.former_tag for slot in slots]
+
+    def work() -> None:
+        # Locked: a key that is rotated meanwhile gets no slot.
+        entries = store.entries_by_public_key([bytes(public_key)], using=using, lock=True)
+        if not any(entry.natural or not entry.attached for entry in entries):
+            raise PrincipalNotRegistered("Nobody is registered with this key. Nothing was changed; unlock again.")
+        store.delete_slots_by_tag(gone, using=using)
+        store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in made], using=using)
+
+    transactions.run(work, using=using)
+
+
+def _is_one(slot: BrowserSlot) -> bool:
+    sizes = {len(slot.lookup), len(slot.tag), len(slot.former_tag)}
+    return sizes == {_BYTES} and len(slot.wrapped) == base.WRAPPED_BYTES and slot.wrapped[0] == base.VERSION
+
+
+def _lookups_and_tags(slots: Sequence[BrowserSlot]) -> tuple[list[bytes], list[bytes]]:
+    return [slot.lookup for slot in slots], [slot.tag for slot in slots]
