@@ -85,6 +85,12 @@ class ReplaceKeyForm(ReceiptsForm, NewPasswordForm):
         if not user.has_usable_password():
             del self.fields["new_password"], self.fields["again"]
 
+    def clean_new_password(self) -> str:
+        password: str = self.cleaned_data["new_password"]
+        if self.user.check_password(password):
+            raise ValidationError(gettext("This is the password that you have. Choose another one."))
+        return password
+
 
 class LastCharactersForm(forms.Form):
     """How the recovery code ends: whoever knows that has kept it."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -31,12 +30,13 @@ class MakeKey(ShowsCode, FormPage):
     button = gettext_lazy("Make my key")
     form_class = PasswordForm
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        user: Any = request.user
-        # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
-        if user.is_authenticated and has_key(user):
-            return redirect("edna:recovery-code")
-        return super().dispatch(request, *args, **kwargs)
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # A code that was made cannot be shown again, and there a new one is made.
+        return redirect("edna:recovery-code") if has_key(request.user) else super().get(request, *args, **kwargs)
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
+        # Sent twice, or reloaded.
+        return redirect("edna:recovery-code") if has_key(request.user) else super().post(request, *args, **kwargs)
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}

@@ -11,7 +11,6 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
@@ -70,6 +69,5 @@ class ShowsCode(Page):
             code=code,
             whose=request.user.get_username() if request.user.is_authenticated else "",
             site=request.get_host(),
-            return_address=request.build_absolute_uri(reverse("edna:return")),
-            **{"is_replaced": False, "continue_to": "", **context},
+            **{"is_replaced": False, **context},
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import get_user_model, update_session_auth_hash
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api
-from edna.errors import EdnaError, WrongCredentials
+from edna.errors import EdnaError, NotYours, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage
 from edna.pages.keys.forms import ForgottenForm
@@ -56,7 +56,9 @@ class KeepsKey(_ChangeView):
         identifier = identifier_of(account)
         try:
             with api.unlock(identifier=identifier, password=old, principal=account) as unlocked:
-                require_own(unlocked, account)
+                # The same name and password may open what somebody has left who had the name before.
+                if api.principal(unlocked) != account:
+                    return False
                 api.change_password(unlocked, identifier=identifier, password=new)
         except WrongCredentials:
             return False
@@ -93,6 +95,8 @@ class Forgotten(FormPage):
             form.add_error(None, gettext("Your account is not here at the moment. Bring it back first."))
             return self.form_invalid(form)
         require_own(unlocked, self.request.user)
+        if not isinstance(account, get_user_model()):
+            raise NotYours("This key belongs to somebody who does not log in as the users of this site do.")
         password = form.cleaned_data["new_password"]
         try:
             with together(account):

@@ -89,6 +89,8 @@ def test_a_key_is_replaced_with_password_and_code(visitor: Visitor, bea: Person)
     receipt = edna.disguise("club.disown-remarks", bea.user)
     refused = send(visitor.client, "/privacy/key/new/", password="wrong", new_password=NEW, again=NEW)
     assert "This does not open your key." in refused.text_of_page
+    same = send(visitor.client, "/privacy/key/new/", password=PASSWORD, new_password=PASSWORD, again=PASSWORD)
+    assert same.text_of_page.count("This is the password that you have.") == 1
     answer = send(visitor.client, "/privacy/key/new/", password=PASSWORD, new_password=NEW, again=NEW)
     code = CODE.search(answer.content.decode())[1]
     assert not opens(identifier="bea", password=PASSWORD)
@@ -107,6 +109,18 @@ def test_a_new_password_keeps_the_key(settings: Any, visitor: Visitor, bea: Pers
     assert opens(identifier="bea", password=NEW)
     assert not opens(identifier="bea", password=PASSWORD)
     assert visitor.client.get("/privacy/").status_code == 200
+
+
+def test_a_new_password_leaves_what_a_namesake_has_left(settings: Any, bea: Person) -> None:
+    """Somebody else has the name by now, happens to have the same password, and a key that it does not open."""
+    settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
+    receipt = edna.disguise("club.leave", bea.user)
+    edna.register_principal(User.objects.create_user("bea", password=PASSWORD))
+    changed = send(logged_in("bea"), "/password/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW)
+    assert changed.url == "/privacy/forgotten/"
+    assert User.objects.get(username="bea").check_password(NEW)
+    with edna.unlock(identifier="bea", password=PASSWORD) as unlocked:
+        assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
 
 
 def test_after_a_reset_by_mail_the_code_brings_the_key_along(settings: Any, bea: Person, client: Client) -> None:
