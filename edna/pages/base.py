@@ -17,7 +17,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
-from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
@@ -80,13 +79,12 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         return self.response_class(self.request, [template_name], self.get_context_data(**{"form": None, **context}))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        nonce = _nonce(self.request)
         return super().get_context_data(
             **{
                 "title": self.title,
                 "problem": "",
                 "form": None,
-                "nonce": format_html(' nonce="{}"', nonce) if nonce else "",
+                "address": self.request.path,
                 "login_address": _login_address(),
                 "logged_in": self.request.user.is_authenticated,
                 "username": self.request.user.get_username(),
@@ -159,8 +157,3 @@ def _login_address() -> str:
         return resolve_url(settings.LOGIN_URL)
     except Exception:  # a name that this site has no page for
         return ""
-
-
-def _nonce(request: HttpRequest) -> str:
-    """What a Content-Security-Policy with nonces lets styles and scripts through by: Django's own (6.0), or django-csp's."""
-    return str(getattr(request, "csp_nonce", "") or getattr(request, "_csp_nonce", "") or "")

@@ -79,7 +79,9 @@ class DeleteForGood(KeyPage):
         return self.deleted(is_account_gone=erasure.forgets)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context = super().get_context_data(**{"choices": [], "everything": None, "chosen": "", **kwargs})
+        context = super().get_context_data(
+            **{"choices": [], "everything": None, "chosen": "", "is_nothing_there": False, **kwargs}
+        )
         form = context["form"]
         if isinstance(form, ChooseForm):
             context.update(button=gettext("Delete for good"), is_grave=True)

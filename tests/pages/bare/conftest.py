@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -44,3 +47,12 @@ def browser(bea: Person) -> Client:
 def visitor(browser: Client) -> Visitor:
     """Bea, logged in."""
     return Visitor(browser)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_missing(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Django's log of a variable that a template misses prints all the others: none may be missed."""
+    with caplog.at_level(logging.DEBUG, logger="django.template"):
+        yield
+    said = [record.getMessage() for record in caplog.get_records("call") if record.name == "django.template"]
+    assert [message for message in said if "'django/" not in message] == []  # those know of one widget only

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.test import Client
+from django.template import RequestContext, Template
+from django.test import Client, RequestFactory
 
 import edna
 from edna.testing import Person
@@ -27,3 +28,11 @@ def test_it_offers_what_says_so_with_numbers_that_are_true(visitor: Visitor, bea
 
 def test_it_is_for_those_who_are_logged_in(client: Client) -> None:
     assert client.get("/privacy/").url == "/login/?next=/privacy/"
+
+
+def test_styles_and_scripts_have_the_nonce_of_a_policy_that_has_one(rf: RequestFactory) -> None:
+    request = rf.get("/")
+    page = Template("{% include 'edna/_assets.html' %}")
+    assert "nonce" not in page.render(RequestContext(request))
+    request.csp_nonce = "a word of this answer"  # type: ignore[attr-defined]
+    assert page.render(RequestContext(request)).count(' nonce="a word of this answer"') == 2
