@@ -45,7 +45,7 @@ def locust(host: str, app: str, *options: str) -> tuple[int, str]:
             "--spawn-rate",
             "10",
             "--run-time",
-            "8s",
+            "6s",
             "--accounts",
             "2",
             "--pair-interval",

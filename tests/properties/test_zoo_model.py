@@ -467,7 +467,7 @@ HABITATS = (Town, Court, Lending, Studio, Shop, Guests, Quarrels, Moving, Galler
 def profile() -> Profile:
     """As many examples as there is time for: more on SQLite than on servers, many in `make test-deep`, which draws new ones each
     time. The others are the same each time."""
-    usual = 150 if connection.vendor == "sqlite" else 8
+    usual = 60 if connection.vendor == "sqlite" else 8
     return Profile(
         max_examples=int(os.environ.get("EDNA_ZOO_EXAMPLES") or usual),
         stateful_step_count=int(os.environ.get("EDNA_ZOO_STEPS") or 14),

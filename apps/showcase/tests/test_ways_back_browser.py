@@ -110,6 +110,7 @@ def test_a_code_survives_a_reload_until_it_is_kept(walker: Walker, bea: Bea, tmp
     assert walker.errors == []
 
 
+@pytest.mark.parametrize("bea", ["websubmit"], indirect=True)  # one script for all three
 def test_a_code_does_not_survive_a_logout(walker: Walker, bea: Bea) -> None:
     """Whoever uses the same tab next finds nothing. Nor does a second code bring back the first."""
     log_in(walker, bea)
@@ -187,6 +188,7 @@ def test_a_reload_of_the_good_bye_sends_nothing_again(walker: Walker, bea: Bea) 
     assert walker.errors == []
 
 
+@pytest.mark.parametrize("bea", ["lobsters"], indirect=True)  # one script for all three
 def test_it_works_without_javascript(chromium: Any, live_server: Any, bea: Bea) -> None:
     """A reload then cannot show the code, but says so, and the page makes another one."""
     context = chromium.new_context(java_script_enabled=False)
@@ -211,6 +213,7 @@ def test_it_works_without_javascript(chromium: Any, live_server: Any, bea: Bea) 
     context.close()
 
 
+@pytest.mark.parametrize("bea", ["websubmit"], indirect=True)  # test_ways_back.py asks all three
 def test_away_by_password(walker: Walker, bea: Bea) -> None:
     bea.leave()
     walker.go("return")
