@@ -66,7 +66,11 @@ def json_view(*, most_bytes: int = MOST_BYTES) -> Callable[[Route], Callable[[Ht
             # Without `EdnaMiddleware` nobody has said which request is being answered.
             outer = throttle.current.set(throttle.current.get() or throttle.Asking())
             try:
+                # First: CSRF protection reads the whole of a form that is sent.
+                _require_json(request, most_bytes=most_bytes)
                 return cast(HttpResponse, protected(request))
+            except RequestRefused as error:
+                return refusal(error)
             finally:
                 throttle.current.reset(outer)
 
@@ -75,10 +79,11 @@ def json_view(*, most_bytes: int = MOST_BYTES) -> Callable[[Route], Callable[[Ht
     return decorate
 
 
-def _body(request: HttpRequest, *, most_bytes: int) -> Body:
-    """
+def _require_json(request: HttpRequest, *, most_bytes: int) -> None:
+    """By what the headers say; reads nothing of the body.
+
     Raises:
-        RequestRefused: it is none.
+        RequestRefused: it is none, too long, or of another site.
     """
     if request.method != "POST":
         raise RequestRefused("This address takes POST alone.", status=HTTPStatus.METHOD_NOT_ALLOWED)
@@ -92,9 +97,16 @@ def _body(request: HttpRequest, *, most_bytes: int) -> Body:
         raise RequestRefused("Send application/json, in UTF-8.", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     length = request.META.get("CONTENT_LENGTH") or "0"
     if not length.isdecimal() or int(length) > most_bytes:
-        raise RequestRefused(
-            f"The request is longer than {most_bytes} bytes.", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-        )
+        raise _too_long(most_bytes)
+
+
+def _body(request: HttpRequest, *, most_bytes: int) -> Body:
+    """
+    Raises:
+        RequestRefused: it is no JSON object, or longer than its headers said.
+    """
+    if len(request.body) > most_bytes:
+        raise _too_long(most_bytes)
     try:
         content = json.loads(request.body.decode())
     except (ValueError, RecursionError):
@@ -102,3 +114,7 @@ def _body(request: HttpRequest, *, most_bytes: int) -> Body:
     if not isinstance(content, dict):
         raise RequestRefused("The request is no JSON object.", status=HTTPStatus.BAD_REQUEST)
     return Body(content)
+
+
+def _too_long(most_bytes: int) -> RequestRefused:
+    return RequestRefused(f"The request is longer than {most_bytes} bytes.", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)

@@ -86,6 +86,16 @@ const OPERATIONS = {
     const file = readFile(given.text);
     return accountOf(openFile(sodium, file, keyOf(sodium, file, given.typed)));
   },
+  make_slot: (sodium, given) => {
+    const [secretKey, secret, pepper] = [given.secret_key, given.secret, given.pepper].map(fromHex);
+    const part = slots.serverPart(sodium, slots.lookup(sodium, secret), pepper);
+    const wrapped = slots.lockSlot(sodium, secretKey, { secret, ...part });
+    const again = slots.openWithShare(sodium, { id: part.id, wrapped }, secret, part.share);
+    if (!equal(again, secretKey)) throw new Error("the slot does not open");
+    const tag = slots.storedTag(sodium, slots.ownerTag(sodium, secretKey, given.kind), pepper);
+    return { slot_id: toHex(part.id), tag: toHex(tag), wrapped: toHex(wrapped) };
+  },
+  recovery_code_text: (sodium, given) => slots.recoveryCodeText(sodium, fromHex(given)),
   normalised_identifier: (_, given) => given.map(slots.normalisedIdentifier),
 };
 

@@ -26,7 +26,7 @@ COMMITS = {
     "format-1.2": "bd62aa9",  # the erasure ledger, files of exports
     "format-1.3": "59d4a2c",  # salts of password slots that depend on the server's key, tags, known keys of the server
     "format-1.4": "758bbc1",  # records of who else owns a row, and of what is listed for them
-    "format-1.5": "",  # key slots of version 2
+    "format-1.5": "49b94e9",  # key slots of version 2
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {

@@ -9,6 +9,11 @@ export class EdnaError extends Error {
 
 export class KeyMalformed extends EdnaError {}
 export class WrongCredentials extends EdnaError {}
+export class KeyNotProved extends EdnaError {}
+/** The browser, the device or the person gave no passkey, or one that opens no slot. */
+export class PasskeyRefused extends EdnaError {}
+/** The server refused, by whichever of its errors: `code` has its name, `status` the status. */
+export class ServerRefused extends EdnaError {}
 export class RecoveryCodeMalformed extends EdnaError {}
 export class ReceiptMalformed extends EdnaError {}
 /** A file to read is none of edna's, or of a version that this opener does not know. */

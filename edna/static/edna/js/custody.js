@@ -1,0 +1,165 @@
+/**
+ * A person's key, made and used in their browser: registered, opened by password, recovery code or its text, and its slots replaced.
+ *
+ * Keeps: the server is told public keys, lookups, tags and sealed bytes. Password, secret key, recovery code and slot secret leave this module
+ * through its return values alone. Knows no page: whoever calls shows the recovery code, and asks for the password.
+ */
+
+import { ascii, equal } from "./base/bytes.js";
+import { KeyNotProved, WrongCredentials } from "./base/errors.js";
+import { publicKey as checkedPublicKey, parseSecretKey, secretKeyText } from "./keys.js";
+import * as slots from "./slots.js";
+import { inWorker } from "./stretch.js";
+
+const CHALLENGE_PREFIX = ascii("edna key proof 1");
+const CHALLENGE_BYTES = 72;
+/** A token counts for fifteen minutes; it is asked for anew before. */
+const TOKEN_LASTS_MS = 12 * 60 * 1000;
+
+/** A key that is open in this page. */
+export class OpenKey {
+  #sodium;
+  #server;
+  #token = null;
+  #provedAt = 0;
+
+  constructor(sodium, server, secretKey) {
+    this.#sodium = sodium;
+    this.#server = server;
+    this.pair = { secretKey, publicKey: sodium.publicKey(secretKey) };
+  }
+
+  get publicKey() {
+    return this.pair.publicKey;
+  }
+
+  /** For its owner to keep: who has it needs nothing else. */
+  text() {
+    return secretKeyText(this.#sodium, this.pair.secretKey);
+  }
+
+  /** What goes into the header of requests that act for this key; kept in memory for some minutes. */
+  async token() {
+    if (this.#token === null || Date.now() - this.#provedAt > TOKEN_LASTS_MS) {
+      const sealed = await this.#server.challenge(this.publicKey);
+      const opened = this.#sodium.openSealedBox(sealed, this.publicKey, this.pair.secretKey);
+      // The server could have us open a box of a bag, and would be told its key.
+      const isOne = opened?.length === CHALLENGE_BYTES && equal(opened.subarray(0, CHALLENGE_PREFIX.length), CHALLENGE_PREFIX);
+      if (!isOne) throw new KeyNotProved("The server sent something else than a challenge; nothing was sent back.");
+      this.#token = await this.#server.session(this.publicKey, opened);
+      this.#provedAt = Date.now();
+    }
+    return this.#token;
+  }
+
+  /** After a log-in or a log-out, which end the session of the key. */
+  forgetToken() {
+    this.#token = null;
+  }
+
+  /** Put a slot of a new password in the place of the present one. */
+  async changePassword({ identifier, password, stretch = inWorker }) {
+    const made = await this.#passwordSlot({ identifier, password, stretch });
+    await this.#server.replace([made], await this.token());
+  }
+
+  /** The text of a new recovery code; the former one opens nothing any more. */
+  async newRecoveryCode() {
+    const { made, text } = await this.#codeSlot();
+    await this.#server.replace([made], await this.token());
+    return text;
+  }
+
+  /** Put a slot in the place of the present one of that kind: of a passkey, say. */
+  async replaceSlot(kind, secret) {
+    await this.#server.replace([await this.#slot(kind, secret)], await this.token());
+  }
+
+  /** Register this key for whoever is logged in; returns the recovery code's text. Without a password there is no slot of one. */
+  async register({ identifier = null, password = null, stretch = inWorker } = {}) {
+    const { made, text } = await this.#codeSlot();
+    const all = [made];
+    if (password !== null) all.push(await this.#passwordSlot({ identifier, password, stretch }));
+    await this.#server.register(all, await this.token());
+    return text;
+  }
+
+  async #passwordSlot({ identifier, password, stretch }) {
+    const [first] = await this.#server.stretchings(identifier);
+    return this.#slot("password", await stretch(password, first));
+  }
+
+  async #codeSlot() {
+    const code = this.#sodium.random(16);
+    const made = await this.#slot("recovery", slots.recoverySecret(this.#sodium, code));
+    return { made, text: slots.recoveryCodeText(this.#sodium, code) };
+  }
+
+  async #slot(kind, secret) {
+    const lookup = slots.lookup(this.#sodium, secret);
+    const [[{ id, share }]] = await this.#server.find([lookup]);
+    return {
+      lookup,
+      tag: slots.ownerTag(this.#sodium, this.pair.secretKey, kind),
+      formerTag: slots.formerTag(this.#sodium, this.pair.secretKey, kind),
+      wrapped: slots.lockSlot(this.#sodium, this.pair.secretKey, { secret, id, share }),
+    };
+  }
+}
+
+/** A new key. It exists nowhere else until it is registered. */
+export function makeKey(sodium, server) {
+  const key = new OpenKey(sodium, server, sodium.random(32));
+  checkedPublicKey(key.publicKey);
+  return key;
+}
+
+/** Throws KeyMalformed. */
+export function openByText(sodium, server, text) {
+  return new OpenKey(sodium, server, parseSecretKey(sodium, text));
+}
+
+/** Throws RecoveryCodeMalformed, WrongCredentials. */
+export async function openByCode(sodium, server, text) {
+  const code = slots.parseRecoveryCode(sodium, text);
+  return openBySecret(sodium, server, slots.recoverySecret(sodium, code));
+}
+
+/**
+ * Throws WrongCredentials: for whoever is unknown, too. Where two people chose the same, `publicKey` says whose is meant.
+ * Slots of version 1, which an earlier release made, open on the server alone; once they did, they open here.
+ */
+export async function openByPassword(sodium, server, { identifier, password, stretch = inWorker, publicKey = null }) {
+  for (const each of await server.stretchings(identifier)) {
+    const found = await opened(sodium, server, await stretch(password, each));
+    if (found.length) return chosen(sodium, server, found, publicKey);
+  }
+  throw new WrongCredentials("These credentials open nothing here; check both parts and try again.");
+}
+
+/** By 32 bytes that a slot was made with: those of a passkey, say. Throws WrongCredentials. */
+export async function openBySecret(sodium, server, secret) {
+  const found = await opened(sodium, server, secret);
+  if (!found.length) throw new WrongCredentials("These credentials open nothing here; check both parts and try again.");
+  return chosen(sodium, server, found, null);
+}
+
+function chosen(sodium, server, secretKeys, publicKey) {
+  const keys = secretKeys.map((secretKey) => new OpenKey(sodium, server, secretKey));
+  return keys.find((key) => publicKey !== null && equal(key.publicKey, publicKey)) ?? keys[0];
+}
+
+async function opened(sodium, server, secret) {
+  const [keys] = await server.find([slots.lookup(sodium, secret)]);
+  const found = [];
+  for (const { id, share, wrapped } of keys) {
+    for (const each of wrapped) {
+      try {
+        found.push(slots.openWithShare(sodium, { id, wrapped: each }, secret, share));
+      } catch (error) {
+        if (!(error instanceof WrongCredentials)) throw error; // changed by somebody; others of the same id may open
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,90 @@
+/** edna's HTTP interface, `api/1/`, as functions. Knows its addresses and errors; sends what it is given, and keeps nothing. */
+
+import { fromBase64, toBase64 } from "./base/bytes.js";
+import * as errors from "./base/errors.js";
+
+export class Server {
+  #base;
+  #csrfToken;
+
+  /** `base`: where `edna.urls` is included, "/privacy/" for example. `csrfToken`: Django's `{{ csrf_token }}`, or a function that returns it. */
+  constructor({ base, csrfToken }) {
+    this.#base = base;
+    this.#csrfToken = csrfToken;
+  }
+
+  /** How to stretch a password: as it is done now first, then as it may have been done before. */
+  async stretchings(identifier) {
+    const { stretchings } = await this.post("slots/salt", { identifier });
+    return stretchings.map((each) => ({
+      salt: fromBase64(each.salt),
+      opslimit: each.opslimit,
+      memlimitBytes: each.memlimit_bytes,
+    }));
+  }
+
+  /** For each lookup, a list of `{id, share, wrapped: [...]}`, one for each of the server's keys. */
+  async find(lookups) {
+    const { slots } = await this.post("slots/open", { lookups: lookups.map(toBase64) });
+    return slots.map((keys) =>
+      keys.map((one) => ({
+        id: fromBase64(one.id),
+        share: fromBase64(one.share),
+        wrapped: one.wrapped.map(fromBase64),
+      })),
+    );
+  }
+
+  async challenge(publicKey) {
+    return fromBase64((await this.post("keys/challenge", { public_key: toBase64(publicKey) })).challenge);
+  }
+
+  /** A token, as a header has it. */
+  async session(publicKey, opened) {
+    return (await this.post("keys/session", { public_key: toBase64(publicKey), opened: toBase64(opened) })).token;
+  }
+
+  /** For whoever is logged in. */
+  async register(slots, token) {
+    await this.post("keys/register", { slots: slots.map(sent) }, token);
+  }
+
+  async replace(slots, token) {
+    await this.post("slots/replace", { slots: slots.map(sent) }, token);
+  }
+
+  /** What an address answers. Throws the error that it names; with `.status`, and `.retryAfterSeconds` where the server says so. */
+  async post(address, content, token = null) {
+    const csrfToken = typeof this.#csrfToken === "function" ? this.#csrfToken() : this.#csrfToken;
+    const response = await fetch(`${this.#base}api/1/${address}`, {
+      method: "POST",
+      credentials: "same-origin",
+      cache: "no-store",
+      redirect: "error",
+      headers: {
+        "Content-Type": "application/json",
+        "X-CSRFToken": csrfToken,
+        ...(token === null ? {} : { "X-Edna-Key-Session": token }),
+      },
+      body: JSON.stringify(content),
+    });
+    const answer = await response.json().catch(() => null);
+    if (response.ok && answer !== null) return answer;
+    const { code, message } = answer?.error ?? {};
+    const kind = Object.hasOwn(errors, code ?? "") ? errors[code] : errors.ServerRefused;
+    const error = new kind(message ?? `The server answered with status ${response.status}; nothing more is known.`);
+    error.code = code ?? null;
+    error.status = response.status;
+    error.retryAfterSeconds = Number(response.headers.get("Retry-After")) || null;
+    throw error;
+  }
+}
+
+function sent({ lookup, tag, formerTag, wrapped }) {
+  return {
+    lookup: toBase64(lookup),
+    tag: toBase64(tag),
+    former_tag: toBase64(formerTag),
+    wrapped: toBase64(wrapped),
+  };
+}
