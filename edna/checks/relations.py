@@ -1,4 +1,7 @@
-"""Checks of what points at removed rows: nothing may dangle, and no copy may stay behind unsaid."""
+"""Checks of what points at removed rows: nothing may dangle, and no copy may stay behind unsaid.
+
+A little long: keys, generic keys, the admin's history and tables of copies are one question, and share how a hint names the steps.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from edna.personal import Looks
 from edna.remedies import Step, is_of_principals
 from edna.scaffold.draft import Draft, rights_of_others
 from edna.scaffold.kinds import NEVER_BACK, Kind, kind_of, on_delete_of
-from edna.spec import NOTHING, Decorrelate, Keep, Modify, Remove
+from edna.spec import ANY_LEFT, NOTHING, Decorrelate, Keep, Modify, Remove
 from edna.value_owners import is_by_value
 
 #: What a row that stays may tell, beside what is replaced.
@@ -57,7 +57,9 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
     if any(map(is_by_value, step.owners)):
         if rights_of_others(draft, step.model):
             return ["Generic: rights of others, about the account."]
-        return [f"{'Log' if kind is Kind.LOG else 'Generic'}: it is about the account, by content type and number."]
+        text = f"{'Log' if kind is Kind.LOG else 'Generic'}: it is about the account, by content type and number."
+        first = " It goes with whoever leaves first: who made it, or whom it is about." if step.when is ANY_LEFT else ""
+        return [text + first]
     direct = [owner for owner in step.owners if "__" not in owner]
     paragraphs: list[str] = []
     if kind is Kind.RIGHTS and rights_of_others(draft, step.model):

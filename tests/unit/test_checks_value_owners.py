@@ -94,6 +94,10 @@ def test_the_admins_history_of_people_is_covered_by_what_its_hint_says() -> None
     try:
         assert "Add Remove(LogEntry, owner=edna.about(Customer))" in found(Remove(Customer))["edna.W206"]
         assert "edna.W206" not in found(Remove(Customer), Remove(LogEntry, owner=edna.about(Customer)))
+        # Beside a step for other owners, it says what W126 would ask.
+        other = Remove(LogEntry, owner=edna.by_value("object_repr", "email", principal=Customer))
+        about = "Remove(LogEntry, owner=edna.about(Customer), when=edna.ANY_LEFT)"
+        assert about in found(Remove(Customer), other)["edna.W206"]
     finally:
         site.unregister(Customer)
 
