@@ -52,7 +52,7 @@ export class OpenKey {
     return this.#token;
   }
 
-  /** After a log-in or a log-out, which end the session of the key. */
+  /** After a log-in, which ends the session of the key. */
   forgetToken() {
     this.#token = null;
   }
