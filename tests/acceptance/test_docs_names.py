@@ -46,7 +46,7 @@ INNER = "engine|store|operations|records|crypto|custody|checks|management"  # de
 FILE = re.compile(rf"(?<![\w/.-])((?:{ROOMS}|{INNER})/[\w./-]*\w)")
 DOTTED = re.compile(r"(?<![\w/.@-])(edna(?:\.\w+)+)\b(?![-:…])")
 WORD = re.compile(r"\b((?:edna|websubmit|lobsters|hotcrp)_[a-z]\w*)\b")
-MODULE = re.compile(rf"`(?:edna\.)?((?:{INNER}|db)\.\w+(?:\.\w+)*)`")
+MODULE = re.compile(rf"`(?:edna\.)?((?:{INNER}|db)\.(?!js`)\w+(?:\.\w+)*)`")
 SETTING = re.compile(r'EDNA\["(\w+)"\]')
 TARGET = re.compile(r"\bmake ([a-z][a-z-]*)\b(?=`|\s+#|\s*$|\s+[A-Z]+=)", re.MULTILINE)
 #: Files of the reader's.
