@@ -21,6 +21,8 @@ EACH: Final = "*"
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 #: Tells where a value ends. Numbers are left as they are: they may be longer than Python reads.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+#: What tells where an object or a list ends, however deep it is: databases take more depth than Python reads.
+_BRACKET_OR_TEXT: Final = re.compile(r'[][{}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 def is_key(name: str) -> bool:
@@ -124,7 +126,7 @@ def same_value(name: str, one: Any, other: Any) -> bool:
         return False
     try:
         return json.dumps(json.loads(one), sort_keys=True) == json.dumps(json.loads(other), sort_keys=True)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return False
 
 
@@ -186,6 +188,12 @@ def _item(document: str, start: int, number: int) -> int | None:
 
 
 def _end(document: str, start: int) -> int:
+    if document[start] in "[{":
+        depth = 0
+        for found in _BRACKET_OR_TEXT.finditer(document, start):
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+            if not depth:
+                return found.end()
     _, end = _DECODER.raw_decode(document, start)
     return end
 

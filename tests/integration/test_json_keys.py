@@ -261,6 +261,16 @@ def test_a_document_of_any_kind_is_read_as_json_reads_it() -> None:
 
 
 @pytest.mark.once
+def test_a_document_may_be_deeper_than_python_reads() -> None:
+    """Beside the key, under it, and where values are compared."""
+    deep = "[" * 5_000 + "]" * 5_000
+    document = f'{{"a": {deep}, "b": {{"c": {deep}}}, "d": "x"}}'
+    assert json_keys.read(document, "x__b__c") == json_keys.read(document, "x__a") == deep
+    assert json_keys.written(document, "x__d", '"y"') == document.replace('"x"', '"y"')
+    assert json_keys.same_value("x__a", deep, deep.replace("[]", "[ ]")) is False
+
+
+@pytest.mark.once
 def test_by_hand_a_key_is_a_column_too(bea: Person) -> None:
     before = application_dump()
     paper = Paper.objects.filter(author=bea.user.pk).order_by("pk")[1]

@@ -17,6 +17,7 @@ from edna import Decorrelate, Disguise, Held, Modify, Param, Reason, Remove, pla
 from edna.errors import RevealRefused
 from edna.records.locator import BagKind
 from edna.testing import application_dump
+from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -716,4 +717,21 @@ def test_the_later_of_two_disguises_clears_away_the_first_ones_pseudoprincipals(
         bea.reveal_everything()
     finally:
         edna.unregister(Scrambled)
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_row_of_which_one_column_waits_is_deferred(bea: Student) -> None:
+    """The other column is back; the row is whole when the later disguise is taken back."""
+    before, [first, *_] = application_dump(), answers_of(bea)
+    everything = {"text": "[gone]", "submitted_at": placeholders.constant(first.submitted_at.replace(year=2000))}
+    changes = [{"transformations": [Modify(Answer, owner="author", set=each)]} for each in (everything, {"text": "-"})]
+    disguises = [type(f"D{n}", (Disguise,), each | {"name": f"sample.d{n}"}) for n, each in enumerate(changes)]
+    with registering(*disguises):
+        receipts = [bea.disguise(each.name) for each in disguises]
+        outcome = bea.reveal(receipts[0])
+        assert (outcome.held, outcome.restored) == ([], {})
+        assert outcome.deferred == {ANSWER: len(answers_of(bea))}
+        assert [each.submitted_at for each in answers_of(bea)][0] == first.submitted_at
+        assert bea.reveal(receipts[1]).restored == outcome.deferred
     assert application_dump() == before

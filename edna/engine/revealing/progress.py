@@ -82,8 +82,9 @@ class Progress:
         if not self.folding:
             return [batch]
         left = self.folding.take(batch, at_any_time=at_any_time)
-        if sum(len(part.rows) for part in left) < len(batch.rows):
-            stays = {key for part in left for key in part.primary_keys()}
+        whole = [part for part in left if len(part.columns) == len(batch.columns)]
+        if sum(len(part.rows) for part in whole) < len(batch.rows):
+            stays = {key for part in whole for key in part.primary_keys()}
             folded = [key for key in batch.primary_keys() if key not in stays]
             self.outcome.waiting.add(batch.model, self.former(batch.model, folded))
         return left
