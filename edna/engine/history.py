@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.graph.tally import Recorded
 from edna.records.bag import BagKind
-from edna.records.diff import Listed, Modified, Removed, RowBatch
+from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, Receipt
 
 
@@ -50,6 +50,7 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
     chunked = {locator.chunk(number): locator for locator in listed for number in chunks_of(locator, listed.keys())[1:]}
     entries_by_first: dict[Locator, HistoryEntry] = {}
     tried: set[Locator] = set()
+    pointers: dict[Locator, list[Locator]] = {}
     for locator, bag in unlocked.disguises():
         first = chunked.get(locator, locator)
         known = entries_by_first.get(first)
@@ -61,6 +62,9 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
                 Receipt(bag.disguise, first), bag.disguise, bag.applied_at, {}, dict(bag.params), recorded
             )
         entries_by_first[first]._recorded.add(batch for batch in bag.batches if isinstance(batch, RowBatch))
+        leading = (pointer for batch in bag.batches if isinstance(batch, Shares) for pointer in batch.locators())
+        pointers.setdefault(first, []).extend(map(Locator, leading))
+    _name_shared(entries_by_first.values(), pointers, unlocked)
     for entry in entries_by_first.values():
         entry.counts.update(entry._recorded.counts())
     damaged = {chunked.get(locator, locator) for locator in listed if unlocked.is_damaged(locator)}
@@ -70,6 +74,21 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
         if first not in damaged
     ]
     return sorted(entries, key=lambda entry: entry.applied_at, reverse=True)
+
+
+def _name_shared(
+    entries: Iterable[HistoryEntry], pointers: Mapping[Locator, Sequence[Locator]], unlocked: Unlocked
+) -> None:
+    """Count rows of shared bags by their keys where a number does not do. Everything is opened then; mostly nothing is."""
+    unclear = [entry for entry in entries if entry._recorded.needs_shared]
+    if not unclear:
+        return
+    graph = unlocked.key_graph()
+    bags = dict(graph.follow(tuple(BagKind), start=unlocked.locators))
+    for entry in unclear:
+        for locator in pointers[entry.receipt.locator]:
+            for segment in bags.get(locator, ()):
+                entry._recorded.name_shared(batch for batch in segment.bag.batches if isinstance(batch, RowBatch))
 
 
 @dataclasses.dataclass(frozen=True)

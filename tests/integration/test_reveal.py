@@ -732,6 +732,6 @@ def test_a_row_of_which_one_column_waits_is_deferred(bea: Student) -> None:
         outcome = bea.reveal(receipts[0])
         assert (outcome.held, outcome.restored) == ([], {})
         assert outcome.deferred == {ANSWER: len(answers_of(bea))}
-        assert [each.submitted_at for each in answers_of(bea)][0] == first.submitted_at
+        assert answers_of(bea)[0].submitted_at == first.submitted_at
         assert bea.reveal(receipts[1]).restored == outcome.deferred
     assert application_dump() == before

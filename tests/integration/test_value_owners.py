@@ -292,8 +292,10 @@ def test_who_leaves_last_takes_their_address_out_of_a_shared_row(how: str) -> No
         receipt = agent.disguise("counter.sample")
         theirs = edna.disguise("counter.sample", bea.user, keep_no_way_back=how == "no way back")
         assert not Ticket.objects.exists()
-        if how == "erased":
-            with bea.unlock() as unlocked:
+        with bea.unlock() as unlocked:
+            assert [each.counts for each in edna.history(unlocked)] == [{"counter.ticket": 1}] * (theirs is not None)
+            if how == "erased":
+                assert edna.plan_erasure(theirs, unlocked).rows == {"counter.ticket": 1}
                 edna.erase(theirs, unlocked)
         assert agent.reveal(receipt).complete
         ticket.refresh_from_db()

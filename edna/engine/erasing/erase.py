@@ -90,7 +90,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
 
 def _destroy(receipt: Receipt, unlocked: Unlocked, counting: Counting) -> None:
     for journal, chunk in _journals(receipt, unlocked):
-        counting.add(journal.current)
+        counting.add(journal.current, journal.others)
         _require_erasable(journal, lock=True, using=unlocked.using)
         _erase(Reveal(journal, unlocked, {}, True, chunk))
 
@@ -102,7 +102,7 @@ def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fals
         counting = Counting()
         but: set[Locator] = set()
         for journal, _ in _journals(receipt, unlocked):
-            counting.add(journal.current)
+            counting.add(journal.current, journal.others)
             _require_erasable(journal, lock=False, using=unlocked.using)
             but.add(journal.current.locator)
         return counting.result(forgets=not _is_needed(unlocked, but=but, receipts_complete=receipts_complete))

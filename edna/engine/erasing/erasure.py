@@ -6,6 +6,7 @@ Counts only, so a page may show it before and after. Knows records; reads and wr
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,9 +43,14 @@ class Counting:
         self._pseudoprincipals = 0
         self._files = 0
 
-    def add(self, opened: Opened) -> None:
+    def add(self, opened: Opened, others: Iterable[Opened]) -> None:
+        """``others``: among them, the shared bags at which it points."""
         recorded = Recorded(opened.head.principal_model, opened.head.principal)
         recorded.add(opened.diffs)
+        pointers = set(opened.pointers) if recorded.needs_shared else ()
+        for shared in others:
+            if shared.locator in pointers:
+                recorded.name_shared(shared.diffs)
         self._recorded.append((opened.head.applied_at, recorded))
         self._pseudoprincipals += len(opened.speaks_for)
         self._files += sum(1 for _ in pointers_in(opened.diffs))

@@ -13,7 +13,7 @@ from django.apps import apps
 
 from edna.db.rows import Row
 from edna.engine.graph.references import reference_of
-from edna.records.diff import Blobs, Changed, Decorrelated, Removed, RowBatch, Shares
+from edna.records.diff import Blobs, Changed, Decorrelated, Modified, Removed, RowBatch, Shares
 
 
 class Tally:
@@ -62,6 +62,7 @@ class Recorded:
         #: For rows of which a change has changed the key: the key that they had before the disguise, by the later one.
         self.before: dict[str, dict[Row, Row]] = {}
         self._changed = Tally()
+        self._modified = Tally()
         self._shared: dict[str, int] = {}
 
     def add(self, batches: Iterable[RowBatch]) -> None:
@@ -73,8 +74,24 @@ class Recorded:
             elif isinstance(batch, Removed | Changed):
                 keys = self._keys(batch)
                 self.rows.add(batch.model, keys)
-                if isinstance(batch, Decorrelated):
-                    self._changed.add(batch.model, keys)
+                if isinstance(batch, Changed):
+                    (self._changed if isinstance(batch, Decorrelated) else self._modified).add(batch.model, keys)
+
+    @property
+    def needs_shared(self) -> bool:
+        """Whether a number alone does not tell which rows of shared bags the own records name, too: owners by value have no column that
+        was re-pointed."""
+        return any(
+            shared and not set(self._modified.of(model)) <= set(self._changed.of(model))
+            for model, shared in self._shared.items()
+        )
+
+    def name_shared(self, batches: Iterable[RowBatch]) -> None:
+        """The rows of a shared bag at which a record points."""
+        for batch in batches:
+            if isinstance(batch, Removed | Modified) and batch.model in self._shared:
+                self.rows.add(batch.model, former(self.before, batch.model, batch.primary_keys()))
+                self._shared[batch.model] -= len(batch.rows)
 
     def include(self, later: Recorded) -> None:
         """Add another disguise of the same person, or of one of their pseudoprincipals, that came after all of these."""
@@ -82,6 +99,8 @@ class Recorded:
             self.rows.add(model, former(self.before, model, list(keys)))
         for model, keys in later._changed.items():
             self._changed.add(model, former(self.before, model, list(keys)))
+        for model, keys in later._modified.items():
+            self._modified.add(model, former(self.before, model, list(keys)))
         for model, known in later.before.items():
             mine = self.before.setdefault(model, {})
             mine.update({now: mine.get(then, then) for now, then in known.items()})
