@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import edna
-from edna import Disguise
-from edna.api import sealed_values
+from edna import Disguise, inner_door
 from edna.testing import Person, application_dump, cheap_keys
 from tests.installed import installed, registered
 from tests.office import models as office
@@ -136,7 +135,7 @@ def test_what_was_taken_out_of_a_shared_row_for_good_is_nowhere(people: list[Per
     else:
         edna.disguise(name, ann.user, keep_no_way_back=True)
     with bob.unlock() as unlocked:
-        assert text not in [value for _, _, value in sealed_values(unlocked).values]
+        assert text not in [value for _, _, value in inner_door.sealed_values(unlocked).values]
     assert bob.reveal(receipt).complete
     row = office.Message.objects.get(pk=theirs.pk)
     assert (row.text, row.recipient_id) == ("[gone]", bob.user.pk)
