@@ -25,6 +25,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "edna").rglob("*.py")))
+SCRIPTS = "\n".join(path.read_text() for path in sorted((ROOT / "edna" / "static" / "edna" / "js").rglob("*.js")))
 
 MODELS = {
     model._meta.model_name: model
@@ -62,7 +63,7 @@ def there_is_file(name: str) -> bool:
 def there_is_name(name: str) -> bool:
     """Something that can be imported, or a name that the code gives: of a check, a task, a model, a logger, a personalisation."""
     last = name.removeprefix("edna.")
-    given = f'"{name}"' in SOURCE or f'area="{last}"' in SOURCE or last in CODENAMES or last in MODELS
+    given = f'"{name}"' in SOURCE + SCRIPTS or f'area="{last}"' in SOURCE or last in CODENAMES or last in MODELS
     return given or name in EXAMPLES or can_be_imported(name)
 
 
