@@ -179,6 +179,25 @@ def test_ones_data_is_taken_along(visitor: Visitor, bea: Person, client: Client)
     assert b"Deadlock" not in locked.content
 
 
+def test_where_only_receipts_lead_to_it_they_are_asked_for(settings: Any, bea: Person) -> None:
+    """Each step has them again; without them a new key is refused, for what they lead to would be lost."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    receipt = str(edna.disguise("club.disown-remarks", bea.user))
+    visitor = Visitor(a_browser())
+    visitor.client.force_login(bea.user)
+    visitor.open("/privacy/key/new/")
+    given = {"password": PASSWORD, "new_password": NEW, "again": NEW}
+    assert "Please give all your receipts." in visitor.press("Replace my key", **given)
+    visitor.press("Replace my key", **given, receipts=receipt)
+    visitor.open("/privacy/delete/")
+    assert "The receipt is incomplete" in visitor.press("Show what there is", password=NEW, receipts=f"{receipt}x")
+    visitor.press("Show what there is", password=NEW, receipts=receipt)
+    assert "It is done." in visitor.press(
+        "Delete for good", what=receipt, phrase=PHRASE, password=NEW, receipts=receipt
+    )
+    assert not Bag.objects.exists()
+
+
 @pytest.mark.parametrize("address", ["return", "delete", "take-along", "forgotten", "key", "key/code", "key/new"])
 def test_a_form_without_the_token_of_its_page_is_refused(visitor: Visitor, bea: Person, address: str) -> None:
     assert visitor.client.post(f"/privacy/{address}/", {"password": PASSWORD, "recovery_code": "x"}).status_code in (

@@ -61,6 +61,19 @@ def test_a_key_is_made_and_its_code_shown_once(dora: Client) -> None:
     assert code not in str([session.get_decoded() for session in Session.objects.all()])
 
 
+def test_who_has_no_password_gets_a_key_that_the_code_opens(dora: Client) -> None:
+    """Somebody who logs in elsewhere; a new key asks for no password either, and the account gets none."""
+    user = User.objects.get(username="dora")
+    user.set_unusable_password()
+    user.save()
+    dora.force_login(user)
+    assert 'type="password"' not in dora.get("/privacy/key/").content.decode()
+    code = CODE.search(send(dora, "/privacy/key/").content.decode())[1]
+    newer = CODE.search(send(dora, "/privacy/key/new/", recovery_code=code).content.decode())[1]
+    assert (opens(recovery_code=code), opens(recovery_code=newer)) == (False, True)
+    assert not User.objects.get(username="dora").has_usable_password()
+
+
 def test_a_code_is_kept_when_its_end_is_typed(visitor: Visitor, bea: Person) -> None:
     """It goes along in the forms of its page, so that no step loses it; typed wrongly, it can be seen again."""
     code = CODE.search(send(visitor.client, "/privacy/key/code/", password=PASSWORD).content.decode())[1]
