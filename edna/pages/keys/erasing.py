@@ -135,7 +135,7 @@ class DeleteForGood(KeyPage):
         if offer is not None:
             api.disguise(offer.name, account, params=offer.params, unlocked=unlocked, keep_no_way_back=True)
             logout(self.request)
-            return self.deleted(is_account_gone=True)
+            return self.deleted(is_account_gone=unlocked.closed)
         with transaction.atomic(using=registry.database()):
             for entry in api.history(unlocked):
                 api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
