@@ -187,16 +187,6 @@ def unlock_handed(handover: Handover, *, receipts: Sequence[Receipt | str] = ())
     return key_slots.unlock_handed(handover, locators=[Receipt.of(receipt).locator for receipt in receipts])
 
 
-def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
-    """By public key, the list of locators of everybody among them who is registered or a pseudoprincipal: items that only they can open."""
-    return sealed_file.lists_of(public_keys)
-
-
-def sealed_bags(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
-    """By index, those of the bags that are there, as they are stored. Who knows an index has had the locator."""
-    return sealed_file.bags_at(indexes)
-
-
 def principal(unlocked: Unlocked) -> Model | None:
     """The row of who is unlocked, read now, with whatever disguises have made of it; None while the account is removed."""
     return people.row_of(unlocked)

@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey
-from edna.engine import applying, browser_slots, key_proofs, registration
+from edna.engine import applying, browser_slots, key_proofs, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
@@ -22,6 +22,7 @@ from edna.engine.books import noted, sessions
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
+from edna.engine.graph import references
 from edna.engine.history import SealedValues
 
 # Schema changes, called from the checks
@@ -96,6 +97,21 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
 
 
 # Keys that are used in browsers, called from the HTTP interface
+
+
+def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    """By public key, the list of locators of everybody among them who is registered or a pseudoprincipal: items that only they can open."""
+    return sealed_file.lists_of(public_keys)
+
+
+def sealed_bags(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
+    """By index, those of the bags that are there, as they are stored. Who knows an index has had the locator."""
+    return sealed_file.bags_at(indexes)
+
+
+def columns_that_refer(labels: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Of these models, which columns refer to which column of which model: by label, names of fields."""
+    return {label: references.columns_that_refer(label) for label in set(labels)}
 
 
 def challenge_key(public_key: bytes, *, bound_to: bytes) -> bytes:

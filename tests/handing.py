@@ -21,6 +21,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
 from edna.engine.bags.openers import KeyOpener, items_of
+from edna.engine.graph.references import columns_that_refer
 from edna.records.bag import BagKind
 from edna.records.diff import Changed, Removed, RowBatch, Shares
 from edna.records.locator import Locator
@@ -46,14 +47,20 @@ class Browser:
         return self._handover(self.bags, kinds=[BagKind.SPEAKS_FOR])
 
     def for_reveal(self, receipt: edna.Receipt) -> Handover:
-        """The bags of the receipt, those that lie over or under them, and those that speak for their owners."""
+        """The bags of the receipt, those that lie over or under them, and those that speak for their owners.
+
+        Raises:
+            BagError: one of the receipt's does not open.
+        """
+        if refusal := self.graph.refused.get(receipt.locator):
+            raise refusal
         return self._handover(self.needed(receipt.locator), kinds=tuple(BagKind))
 
     def needed(self, locator: Locator) -> set[Locator]:
         own = self.graph.own.items
         wanted = {locator.chunk(number) for number in (chunks_of(locator, own) if locator in own else [0])}
         while True:
-            known = self.graph.seen.keys() - self.graph.refused.keys()
+            known = self.bags.keys() - self.graph.refused.keys()
             more = {each for each in known - wanted if self._belongs(each, wanted)}
             if not more:
                 return wanted
@@ -95,7 +102,13 @@ class Browser:
                 if segment.kind is not BagKind.SHARED
             },
             {bytes(public): SealedKey.of(secret, recipient=own) for _, public, secret, _ in rows},
+            {item for holder in holders for item in set(items_of(holder.entry)) - self._leading(holder)},
+            bool(self.graph.refused),
         )
+
+    def _leading(self, holder: Holder) -> set[bytes]:
+        """Items that lead to bags."""
+        return {item for locator, item in holder.items.items() if self.graph.seen[locator].segments}
 
 
 def _handed_items(holder: Holder, wanted: Collection[Locator]) -> dict[bytes, Locator | None]:
@@ -108,42 +121,47 @@ class Part:
 
     def __init__(self, segments: Iterable[Segment]) -> None:
         self.rows: set[Any] = set()
-        self.keys: set[Any] = set()
-        self.values: set[Any] = set()
+        #: Values of removed rows, and keys of pseudoprincipals, by model and column; what refers to such.
+        self.there: set[Any] = set()
+        self.named: set[Any] = set()
         self.pointers: set[bytes] = set()
         self.voices: set[bytes] = set()
         for bag in (segment.bag for segment in segments):
-            self.values.add(_plain(bag.principal))
+            self.named.add((*_own(bag.principal_model), bag.principal))
             for batch in bag.batches:
                 self._add(batch)
-        self.values.discard(None)
 
     def _add(self, batch: RowBatch | SpeaksForBatch) -> None:
         if isinstance(batch, SpeaksForBatch):
             self.voices |= {bytes(public) for _, public, _, _ in batch.rows}
-            self.keys |= {_plain(key) for key, *_ in batch.rows}
-            self.values |= {_plain(owner) for *_, owner in batch.rows}
+            self.there |= {(*_own(batch.model), key) for key, *_ in batch.rows}
+            self.named |= {(*_own(batch.model), owner) for *_, owner in batch.rows}
         elif isinstance(batch, Shares):
             self.pointers |= set(batch.locators())
-        else:
-            self.values |= {_plain(value) for row in batch.rows for value in row}
-            if isinstance(batch, Removed | Changed):
-                self.rows |= {(batch.model, key) for key in batch.primary_keys()}
-            if isinstance(batch, Removed):
-                self.keys |= {_plain(value) for key in batch.primary_keys() for value in key}
+        elif isinstance(batch, Removed | Changed):
+            self.rows |= {(batch.model, key) for key in batch.primary_keys()}
+            names = batch.columns if isinstance(batch, Removed) else (*batch.key, *batch.columns, *batch.columns)
+            for place, name in enumerate(names):
+                target = columns_that_refer(batch.model).get(name)
+                values = [row[place] for row in batch.rows if not isinstance(row[place], bool | list | dict | None)]
+                self.named |= {(*target, str(value) if target == ("", "") else value) for value in values if target}
+                if isinstance(batch, Removed):
+                    self.there |= {(batch.model, name, value) for value in values}
+                    self.there |= {("", "", str(value)) for value in values if name in batch.key}
 
     def meets(self, other: Part) -> bool:
         pairs = (
             (self.rows, other.rows),
-            (self.keys, other.values),
-            (self.values, other.keys),
+            (self.there, other.named),
+            (self.named, other.there),
             (self.pointers, other.pointers),
         )
         return any(not one.isdisjoint(two) for one, two in pairs)
 
 
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, bool | list | dict) else value
+def _own(label: str) -> tuple[str, str]:
+    """A model, and the column of its key."""
+    return columns_that_refer(label).get("", ("", label))
 
 
 @contextmanager

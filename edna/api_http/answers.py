@@ -12,6 +12,7 @@ from django.utils.cache import patch_cache_control
 from edna.errors import (
     ConfigurationError,
     EdnaError,
+    HandoverRefused,
     KeyNotProved,
     NotYours,
     PrincipalAlreadyRegistered,
@@ -27,6 +28,7 @@ _STATUS: Final[tuple[tuple[type[EdnaError], HTTPStatus], ...]] = (
     (WrongCredentials, HTTPStatus.FORBIDDEN),
     (NotYours, HTTPStatus.FORBIDDEN),
     (PrincipalAlreadyRegistered, HTTPStatus.CONFLICT),
+    (HandoverRefused, HTTPStatus.CONFLICT),
     (ConfigurationError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 

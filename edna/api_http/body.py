@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from edna.errors import RequestRefused
+
+_LABEL_CHARACTERS: Final = 200
 
 
 class Body:
@@ -51,20 +53,93 @@ class Body:
             raise _refused(f"Each of {name!r} must be {size} bytes, in base 64.")
         return sound
 
-    def objects(self, name: str, *, most: int) -> list[Body]:
+    def pieces(self, name: str, *, size: int) -> list[bytes]:
+        """Bytes, in base 64, as pieces of this size.
+
+        Raises:
+            RequestRefused: there are none such, or a part of one is over.
+        """
+        value = _from_base64(self._content.get(name))
+        if value is None or len(value) % size:
+            raise _refused(f"{name!r} must be pieces of {size} bytes, in base 64.")
+        return [value[start : start + size] for start in range(0, len(value), size)]
+
+    def optional_binaries(self, name: str, *, size: int, count: int) -> list[bytes | None]:
+        """So many, of which each may be null, None, or empty.
+
+        Raises:
+            RequestRefused: there are others.
+        """
+        value = self._content.get(name)
+        if not isinstance(value, list) or len(value) != count:
+            raise _refused(f"{name!r} must be a list of {count}.")
+        found = [None if each is None else _from_base64(each) for each in value]
+        if any(
+            each is not None and (raw is None or len(raw) not in (0, size))
+            for each, raw in zip(value, found, strict=True)
+        ):
+            raise _refused(f"Each of {name!r} must be null, or {size} bytes or none, in base 64.")
+        return found
+
+    def labels(self, name: str, *, most: int) -> list[str]:
         """
         Raises:
-            RequestRefused: it is no list of at least one and at most so many objects.
+            RequestRefused: it is no list of at least one and at most so many short texts.
         """
         found = self._list(name, most=most)
+        if not all(isinstance(value, str) and len(value) <= _LABEL_CHARACTERS for value in found):
+            raise _refused(f"Each of {name!r} must be a text of at most {_LABEL_CHARACTERS} characters.")
+        return list(found)
+
+    def truth(self, name: str) -> bool:
+        """
+        Raises:
+            RequestRefused: it is neither true nor false, nor left out.
+        """
+        value = self._content.get(name, False)
+        if not isinstance(value, bool):
+            raise _refused(f"{name!r} must be true or false.")
+        return value
+
+    def texts(self, name: str, *, most: int) -> dict[str, str]:
+        """An object of at most so many texts; none if it is left out.
+
+        Raises:
+            RequestRefused: it is something else.
+        """
+        value = self._content.get(name, {})
+        if (
+            not isinstance(value, dict)
+            or len(value) > most
+            or not all(isinstance(each, str) for each in value.values())
+        ):
+            raise _refused(f"{name!r} must be an object of at most {most} texts.")
+        return value
+
+    def part(self, name: str) -> Body:
+        """
+        Raises:
+            RequestRefused: it is no object.
+        """
+        value = self._content.get(name)
+        if not isinstance(value, dict):
+            raise _refused(f"{name!r} must be an object.")
+        return Body(value)
+
+    def objects(self, name: str, *, most: int, least: int = 1) -> list[Body]:
+        """
+        Raises:
+            RequestRefused: it is no list of so many objects, at least one unless told otherwise.
+        """
+        found = self._list(name, most=most, least=least)
         if not all(isinstance(value, dict) for value in found):
             raise _refused(f"Each of {name!r} must be an object.")
         return [Body(value) for value in found]
 
-    def _list(self, name: str, *, most: int) -> Sequence[Any]:
+    def _list(self, name: str, *, most: int, least: int = 1) -> Sequence[Any]:
         value = self._content.get(name)
-        if not isinstance(value, list) or not 0 < len(value) <= most:
-            raise _refused(f"{name!r} must be a list of 1 to {most}.")
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            raise _refused(f"{name!r} must be a list of {least} to {most}.")
         return value
 
 

@@ -2,9 +2,14 @@
 
 from django.urls import path
 
-from edna.api_http import keys, registrations, slots
+from edna.api_http import graph, keys, registrations, slots
 
 urlpatterns = [
+    path("graph/bags", graph.bags, name="graph-bags"),
+    path("graph/disguise", graph.disguise, name="graph-disguise"),
+    path("graph/entries", graph.entries, name="graph-entries"),
+    path("graph/references", graph.references, name="graph-references"),
+    path("graph/reveal", graph.reveal, name="graph-reveal"),
     path("keys/challenge", keys.challenge, name="keys-challenge"),
     path("keys/session", keys.session, name="keys-session"),
     path("keys/register", registrations.register, name="keys-register"),

@@ -33,6 +33,38 @@ class Handover:
     lists: Mapping[bytes, Mapping[bytes, Locator | None]]
     content_keys: dict[bytes, ContentKey] = field(default_factory=dict)
     voices: Mapping[bytes, SealedKey] = field(default_factory=dict)
+    #: Items that lead to no bag. Their locators stay where they are: whoever writes to a list may have put any box there to be opened.
+    nowhere: Collection[bytes] = frozenset()
+    #: Some of the person's bags do not open, whatever they say: nobody whom they may name is let go of.
+    damaged: bool = False
+
+    @classmethod
+    def of_bytes(
+        cls,
+        public_key: PublicKey,
+        *,
+        lists: Mapping[bytes, Mapping[bytes, bytes | None]],
+        content_keys: Mapping[bytes, bytes],
+        voices: Mapping[bytes, bytes],
+        nowhere: Collection[bytes],
+        damaged: bool,
+    ) -> Handover:
+        """As it was sent.
+
+        Raises:
+            KeyMalformed: a part of it has another size.
+        """
+        return cls(
+            public_key,
+            {
+                key: {item: None if locator is None else Locator(locator) for item, locator in items.items()}
+                for key, items in lists.items()
+            },
+            {index: ContentKey(key) for index, key in content_keys.items()},
+            {key: SealedKey(box) for key, box in voices.items()},
+            nowhere,
+            damaged,
+        )
 
     def anew(self) -> Handover:
         """As it was handed over: what an act does to it is forgotten if the act is tried again."""
@@ -76,7 +108,7 @@ class KeyOpener:
         return True
 
     def hides(self, entry: Entry) -> bool:
-        """Whether items of the list were not handed over."""
+        """Whether items of the list were not handed over, and lead to what may name anybody."""
         return False
 
     def require_holders(self, holders: Collection[bytes]) -> None:
@@ -100,7 +132,7 @@ class KeyOpener:
             secret_key=self.secret_key,
             mac_keys=conf.mac_keys(),
         )
-        return _with_voices(bag, self._opened)
+        return _with_voices(bag, self._opened) if _has_sealed_keys(bag) else bag
 
     def _opened(self, voice: SpeaksFor) -> SpeaksFor:
         if not isinstance(voice.secret_key, SealedKey):
@@ -147,7 +179,10 @@ class HandedOpener:
 
     def hides(self, entry: Entry) -> bool:
         own = entry.public_key == bytes(self.handover.public_key)
-        return not own and None in self.handover.lists[entry.public_key].values()
+        handed = self.handover.lists[entry.public_key]
+        if own:
+            return self.handover.damaged
+        return any(handed[item] is None for item in handed.keys() - set(self.handover.nowhere))
 
     def require_holders(self, holders: Collection[bytes]) -> None:
         if not set(self.handover.lists) <= set(holders):
@@ -214,6 +249,11 @@ def _opened_items(entry: Entry, secret_key: SecretKey) -> Iterator[tuple[Locator
             yield open_locator(item, secret_key=secret_key), item
         except WrongKey:
             continue
+
+
+def _has_sealed_keys(bag: Bag) -> bool:
+    voices = (batch for batch in bag.batches if isinstance(batch, SpeaksForBatch))
+    return any(isinstance(row[2], SealedKey) for batch in voices for row in batch.rows)
 
 
 def _with_voices(bag: Bag, exchanged: Callable[[SpeaksFor], SpeaksFor]) -> Bag:

@@ -1,4 +1,4 @@
-"""Names of principals: the raw primary key of a row, and the text form that entries and bags keep of it.
+"""Names of principals: the raw primary key of a row, and the text form that entries and bags keep of it; and which columns refer to rows.
 
 The text is the same on every database. Reads the principal model only; knows no disguises, entries or bags.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.apps import apps
 from django.db import connections
-from django.db.models import Model
+from django.db.models import ForeignKey, Model
 
+from edna.coverage import generic_keys
 from edna.db import rows as raw
 from edna.db.rows import table_of
 
@@ -25,6 +27,24 @@ def key_of(model: type[Model], reference: str, *, using: str) -> Any:
     pk = model._meta.pk
     # Prepared here: on MariaDB, Django refuses to prepare an automatic key of 0, and columns are full of references to it.
     return pk.get_db_prep_value(pk.get_prep_value(pk.to_python(reference)), connections[using], prepared=True)
+
+
+def columns_that_refer(label: str) -> dict[str, tuple[str, str]]:
+    """By the name of each column of a model that refers to rows, to which column of which model; ("", "") if that may be any row's key.
+
+    A browser is told this to see which bags lie over each other. Under "" is the model's own key; there is nothing of no model.
+    """
+    try:
+        model = apps.get_model(label)
+    except (LookupError, ValueError):
+        return {}
+    own = {"": (model._meta.label_lower, str(getattr(model._meta.pk, "name", "")))}
+    direct = {
+        field.name: (table_of(field.related_model).label, field.target_field.name)
+        for field in model._meta.concrete_fields
+        if isinstance(field, ForeignKey) and not isinstance(field.related_model, str)
+    }
+    return own | direct | {key.fk_field: ("", "") for key in generic_keys(model)}
 
 
 def without_row(model: type[Model], references: Sequence[str], *, using: str) -> list[str]:

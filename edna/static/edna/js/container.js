@@ -32,11 +32,9 @@ export function paddedLength(length) {
 }
 
 /** The content of a container that is sealed to this key. Throws a BagError. */
-export function openContainer(sodium, sealed, { secretKey, publicKey }) {
+export function openContainer(sodium, sealed, pair) {
   const { stanzas, body } = layout(sealed);
-  let fileKey = null;
-  for (const stanza of stanzas) fileKey ??= sodium.openSealedBox(stanza, publicKey, secretKey);
-  if (fileKey === null) throw new WrongKey("The bag is not sealed to this key.");
+  const fileKey = fileKeyOf(sodium, stanzas, pair);
   const padded =
     fileKey.length === 32
       ? sodium.decrypt(body.subarray(NONCE_BYTES), {
@@ -51,6 +49,18 @@ export function openContainer(sodium, sealed, { secretKey, publicKey }) {
     throw new BagCorrupt("The padding of the bag is wrong.");
   }
   return padded.subarray(LENGTH_BYTES, end);
+}
+
+/** What opens this one container, without the key that it is sealed to. Throws a BagError. */
+export function contentKey(sodium, sealed, pair) {
+  return fileKeyOf(sodium, layout(sealed).stanzas, pair);
+}
+
+function fileKeyOf(sodium, stanzas, { secretKey, publicKey }) {
+  let fileKey = null;
+  for (const stanza of stanzas) fileKey ??= sodium.openSealedBox(stanza, publicKey, secretKey);
+  if (fileKey === null) throw new WrongKey("The bag is not sealed to this key.");
+  return fileKey;
 }
 
 function layout(sealed) {

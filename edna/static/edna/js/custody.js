@@ -52,6 +52,11 @@ export class OpenKey {
     return this.#token;
   }
 
+  /** What the server answers to a request that acts for this key. */
+  async ask(address, content) {
+    return this.#server.post(address, content, await this.token());
+  }
+
   /** After a log-in, which ends the session of the key. */
   forgetToken() {
     this.#token = null;

@@ -1,6 +1,6 @@
 /** Locators, what follows from them, and receipts: docs/format.md, "Locator". */
 
-import { ascii, concat, equal, fromBase32, toUtf8, uint32 } from "./base/bytes.js";
+import { ascii, concat, equal, fromBase32, toBase32, toUtf8, uint32 } from "./base/bytes.js";
 import { ReceiptMalformed, WrongKey } from "./base/errors.js";
 import { KEY_BYTES, withoutWhiteSpace } from "./keys.js";
 
@@ -31,15 +31,21 @@ export function openItem(sodium, item, { secretKey, publicKey }) {
   return locator;
 }
 
+export function receiptText(sodium, { disguise, locator }) {
+  return `edna1:${disguise}:${toBase32(concat(locator, receiptChecksum(sodium, disguise, locator)))}`;
+}
+
+function receiptChecksum(sodium, disguise, locator) {
+  return sodium.blake2b(concat(toUtf8(disguise), ascii("\0"), locator), { person: "edna.receipt.1", size: 4 });
+}
+
 /** The name of the disguise, and the locator. Throws ReceiptMalformed. */
 export function parseReceipt(sodium, text) {
   const parts = /^edna1:([^:]+):([a-z2-7]+)$/i.exec(withoutWhiteSpace(text));
   const bytes = parts && fromBase32(parts[2].toLowerCase());
   if (bytes && bytes.length === KEY_BYTES + 4) {
     const locator = bytes.slice(0, KEY_BYTES);
-    const data = concat(toUtf8(parts[1]), ascii("\0"), locator);
-    const checksum = sodium.blake2b(data, { person: "edna.receipt.1", size: 4 });
-    if (equal(checksum, bytes.subarray(KEY_BYTES))) return { disguise: parts[1], locator };
+    if (equal(receiptChecksum(sodium, parts[1], locator), bytes.subarray(KEY_BYTES))) return { disguise: parts[1], locator };
   }
   throw new ReceiptMalformed("This is not a complete receipt; copy it again, from edna1: to its last character.");
 }

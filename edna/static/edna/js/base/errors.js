@@ -19,6 +19,8 @@ export class ReceiptMalformed extends EdnaError {}
 /** A file to read is none of edna's, or of a version that this opener does not know. */
 export class FileRefused extends EdnaError {}
 
+export class HandoverRefused extends EdnaError {}
+
 export class BagError extends EdnaError {}
 export class BagTruncated extends BagError {}
 export class BagTrailingBytes extends BagError {}

@@ -55,6 +55,13 @@ class Sodium {
     );
   }
 
+  /** A box that only this key opens; nobody can tell who sealed it. */
+  seal(message, publicKey) {
+    return this.#call(message.length + BOX_OVERHEAD_BYTES, [message, publicKey], (out, [input, publicAt]) =>
+      this.#library._crypto_box_seal(out, input, message.length, 0, publicAt),
+    );
+  }
+
   /** What XChaCha20-Poly1305-IETF encrypted; null if it does not authenticate. */
   decrypt(ciphertext, { key, nonce, associated }) {
     const size = ciphertext.length - TAG_BYTES;

@@ -1,0 +1,87 @@
+"""What a browser asks for that opens a person's bags itself, and what it hands over to act: lists, bags, a reveal, a disguise with voices.
+
+Keeps: nobody acts for a key that they have not proved; what is handed over is used for this one request. Of lists and bags everybody gets
+the sealed bytes who proved some key and knows where they are: a public key, an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+import edna
+from edna import api, inner_door, registry
+from edna.api_http.body import Body, to_base64
+from edna.api_http.handed import handover_of
+from edna.api_http.json_view import json_view
+from edna.api_http.keys import proved_key
+from edna.errors import PrincipalNotRegistered, RequestRefused
+
+#: As many as the modules ask for at once, each 32 bytes in base 64.
+_MOST_ASKED: Final = 500
+_MOST_BYTES: Final = 64 * 1024
+#: A handover of some ten thousand bags.
+_MOST_HANDED_BYTES: Final = 2 * 1024 * 1024
+_KEY_BYTES: Final = 32
+_RECEIPT_CHARACTERS: Final = 300
+
+
+@json_view(most_bytes=_MOST_BYTES)
+def entries(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """The lists of those of ``public_keys`` who have one."""
+    proved_key(request)
+    lists = inner_door.sealed_lists(body.binaries("public_keys", size=_KEY_BYTES, most=_MOST_ASKED))
+    return {"lists": [{"public_key": to_base64(key), "items": to_base64(items)} for key, items in lists.items()]}
+
+
+@json_view(most_bytes=_MOST_BYTES)
+def bags(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """What is stored at those of ``indexes`` at which something is."""
+    proved_key(request)
+    stored = inner_door.sealed_bags(body.binaries("indexes", size=_KEY_BYTES, most=_MOST_ASKED))
+    return {"bags": [{"index": to_base64(index), "sealed": to_base64(sealed)} for index, sealed in stored.items()]}
+
+
+@json_view(most_bytes=_MOST_BYTES)
+def references(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """Of ``models``, which somebody has found in their bags, the columns that refer to rows: to which column of which model."""
+    proved_key(request)
+    labels = body.labels("models", most=_MOST_ASKED)
+    return {"references": inner_door.columns_that_refer(labels)}
+
+
+@json_view(most_bytes=_MOST_HANDED_BYTES)
+def reveal(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """Takes back what ``receipt`` says, with what is ``handed``; what cannot come back is among what is ``held``."""
+    handover = handover_of(body.part("handed"), public_key=proved_key(request))
+    overrides, accept_all = body.texts("overrides", most=100), body.truth("accept_all")
+    receipt = edna.Receipt.parse(body.text("receipt", most=_RECEIPT_CHARACTERS))
+    with api.unlock_handed(handover) as unlocked:
+        accepted = edna.ALL if accept_all else ()
+        return api.reveal(receipt, unlocked, overrides=overrides, accept=accepted).as_dict()
+
+
+@json_view(most_bytes=_MOST_HANDED_BYTES)
+def disguise(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """Applies one of the disguises that people may apply to themselves, to all whose voices are ``handed``.
+
+    Raises:
+        PrincipalNotRegistered: the account is removed.
+        RequestRefused: the disguise is none of these.
+    """
+    handover = handover_of(body.part("handed"), public_key=proved_key(request))
+    name = body.text("disguise", most=200)
+    offered = registry.disguises().get(name)
+    if offered is None or not offered.is_offered():
+        raise RequestRefused(
+            "There is no such disguise that people may apply to themselves.", status=HTTPStatus.NOT_FOUND
+        )
+    params = offered.self_service if isinstance(offered.self_service, Mapping) else {}
+    with api.unlock_handed(handover) as unlocked:
+        principal = api.principal(unlocked)
+        if principal is None:
+            raise PrincipalNotRegistered("The account is removed. Take that back first.")
+        return {"receipt": str(api.disguise(name, principal, params=params, unlocked=unlocked))}

@@ -1,0 +1,41 @@
+"""What was handed over, as a request says it: docs/browser.md. Reads the request alone; whether it fits is for the engine to say."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from edna import api
+from edna.api_http.body import Body
+
+_KEY_BYTES: Final = 32
+_BOX_BYTES: Final = 80
+#: More than any person has; the size of the request is the real bound.
+_MOST: Final = 100_000
+
+
+def handover_of(body: Body, *, public_key: api.PublicKey) -> api.Handover:
+    """
+    Raises:
+        RequestRefused: a part is missing, or of another size.
+    """
+    lists: dict[bytes, dict[bytes, bytes | None]] = {}
+    nowhere: set[bytes] = set()
+    for each in body.objects("lists", most=_MOST, least=0):
+        items = each.pieces("items", size=_BOX_BYTES)
+        locators = each.optional_binaries("locators", size=_KEY_BYTES, count=len(items))
+        nowhere |= {item for item, locator in zip(items, locators, strict=True) if locator == b""}
+        listed = {item: locator or None for item, locator in zip(items, locators, strict=True)}
+        lists[each.binary("public_key", size=_KEY_BYTES)] = listed
+    return api.Handover.of_bytes(
+        public_key,
+        lists=lists,
+        content_keys=_pairs(body, "bags", "index", "content_key", size=_KEY_BYTES),
+        voices=_pairs(body, "voices", "public_key", "sealed_key", size=_BOX_BYTES),
+        nowhere=nowhere,
+        damaged=body.truth("damaged"),
+    )
+
+
+def _pairs(body: Body, name: str, key: str, value: str, *, size: int) -> dict[bytes, bytes]:
+    pairs = body.objects(name, most=_MOST, least=0)
+    return {each.binary(key, size=_KEY_BYTES): each.binary(value, size=size) for each in pairs}

@@ -1,0 +1,232 @@
+/**
+ * What a key leads to: from its list to bags, from the voices in these to further lists. Walked by depth, with two requests for each, however
+ * many bags and pseudoprincipals there are. Opens everything here; the site is told which lists and indexes are asked for, and nothing else.
+ */
+
+import { fromBase64, toBase64, toHex } from "./base/bytes.js";
+import { BagError, BagMissing, WrongKey } from "./base/errors.js";
+import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
+import { contentKey } from "./container.js";
+import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, chunk, index, openItem, receiptText, sharedKey } from "./locator.js";
+import { plain } from "./values/plain.js";
+
+const KINDS = [DIFF, SPEAKS_FOR, SHARED];
+const SEGMENTS_AT_ONCE = 4;
+const ASKED_AT_ONCE = 500;
+const MOST_DAMAGED_CHUNKS = 8;
+
+/** Walks from an `OpenKey`, and from the locators of receipts, if no list has them. Throws what the server refuses with. */
+export async function walk(sodium, key, { locators = [] } = {}) {
+  const graph = new Graph(sodium, key.pair);
+  await graph.follow(key, locators);
+  return graph;
+}
+
+export class Graph {
+  #sodium;
+  #listed = new Map();
+
+  constructor(sodium, pair) {
+    this.#sodium = sodium;
+    this.own = pair;
+    /** By public key: the pair, the list as it is stored, its items with their locators, and where the key lies. */
+    this.holders = new Map();
+    /** By locator: what opened (`parts`), why something did not (`refused`), and how many segments there should be. */
+    this.bags = new Map();
+  }
+
+  async follow(key, locators) {
+    let [people, wanted] = [[{ pair: this.own, under: null }], [...locators]];
+    while (people.length || wanted.length) {
+      if (people.length) wanted.push(...(await this.#list(key, people)));
+      people = [];
+      const found = wanted.length ? await this.#fetch(key, unique(wanted)) : [];
+      wanted = [];
+      for (const each of found) {
+        const led = this.#open(each);
+        people.push(...led.voices.filter(({ pair }) => !this.holders.has(toHex(pair.publicKey))));
+        wanted.push(...led.shared.filter((locator) => !this.bags.has(toHex(locator))));
+      }
+    }
+  }
+
+  /** Holders in whose list a locator is. */
+  holdersOf(locator) {
+    return this.#listed.get(toHex(locator)) ?? [];
+  }
+
+  /** The locators of all chunks of a disguise that are left, the first included. */
+  chunksOf(locator) {
+    const found = [locator];
+    for (let [number, last] = [1, 0]; number - last <= MOST_DAMAGED_CHUNKS; number++) {
+      const next = chunk(this.#sodium, locator, number);
+      if (!this.#listed.has(toHex(next))) continue;
+      found.push(next);
+      last = number;
+    }
+    return found;
+  }
+
+  /** What is disguised now, newest first: `{receipt, disguise, appliedAt, params, records}`; of chunks, one for all. */
+  history() {
+    const firsts = new Map();
+    const shown = [...this.bags.values()].filter(({ parts, refused }) => !refused && parts.some(({ kind }) => kind === DIFF));
+    for (const { locator } of shown) {
+      for (const later of this.chunksOf(locator).slice(1)) firsts.set(toHex(later), toHex(locator));
+    }
+    const entries = new Map();
+    for (const { locator, parts } of shown) {
+      const name = firsts.get(toHex(locator)) ?? toHex(locator);
+      for (const { payload } of parts.filter(({ kind }) => kind === DIFF)) {
+        const [, disguise, appliedAt, , , params] = payload.value;
+        const entry = entries.get(name) ?? { locator, disguise: disguise.value, appliedAt: appliedAt.value, params: plain(params), records: [] };
+        if (name === toHex(locator)) entry.locator = locator;
+        if (appliedAt.value < entry.appliedAt) entry.appliedAt = appliedAt.value;
+        entry.records.push(...recordsOf(payload));
+        entries.set(name, entry);
+      }
+    }
+    return [...entries.values()]
+      .map(({ locator, ...entry }) => ({ receipt: receiptText(this.#sodium, { disguise: entry.disguise, locator }), ...entry }))
+      .sort((one, other) => (one.appliedAt < other.appliedAt ? 1 : -1));
+  }
+
+  async #list(key, people) {
+    const byName = new Map(people.map((person) => [toHex(person.pair.publicKey), person]));
+    const locators = [];
+    for (const some of portions([...byName.values()])) {
+      const { lists } = await key.ask("graph/entries", { public_keys: some.map(({ pair }) => toBase64(pair.publicKey)) });
+      for (const list of lists) {
+        const person = byName.get(toHex(fromBase64(list.public_key)));
+        const stored = fromBase64(list.items);
+        const items = [];
+        for (let at = 0; at < stored.length; at += ITEM_BYTES) items.push(this.#item(stored.subarray(at, at + ITEM_BYTES), person.pair));
+        const holder = { ...person, stored, items };
+        this.holders.set(toHex(person.pair.publicKey), holder);
+        for (const { locator } of items.filter(({ locator: each }) => each !== null)) {
+          this.#listed.set(toHex(locator), [...this.holdersOf(locator), holder]);
+          if (!this.#isOpen(locator)) locators.push(locator);
+        }
+      }
+    }
+    return locators;
+  }
+
+  #item(item, pair) {
+    try {
+      return { locator: openItem(this.#sodium, item, pair) };
+    } catch (error) {
+      // Anybody may have put it there.
+      if (!(error instanceof WrongKey)) throw error;
+      return { locator: null };
+    }
+  }
+
+  #isOpen(locator) {
+    const seen = this.bags.get(toHex(locator));
+    return seen !== undefined && !seen.refused;
+  }
+
+  /** All stored segments under each locator: one request unless there are many. */
+  async #fetch(key, locators) {
+    const found = new Map(locators.map((locator) => [toHex(locator), { locator, stored: [] }]));
+    let more = locators;
+    for (let start = 0; more.length; start += SEGMENTS_AT_ONCE) {
+      const places = new Map();
+      for (const locator of more) {
+        for (const kind of KINDS) {
+          for (let sequence = start; sequence < start + SEGMENTS_AT_ONCE; sequence++) {
+            const place = index(this.#sodium, locator, kind, sequence);
+            places.set(toBase64(place), { locator, kind, sequence, place });
+          }
+        }
+      }
+      more = [];
+      for (const some of portions([...places.keys()])) {
+        const { bags } = await key.ask("graph/bags", { indexes: some });
+        for (const bag of bags) {
+          const { locator, ...place } = places.get(bag.index);
+          found.get(toHex(locator)).stored.push({ ...place, sealed: fromBase64(bag.sealed) });
+          if (place.sequence === start + SEGMENTS_AT_ONCE - 1) more.push(locator);
+        }
+      }
+    }
+    return [...found.values()];
+  }
+
+  #open({ locator, stored }) {
+    const seen = { locator, parts: [], refused: null, isEmpty: stored.length === 0, keysAreSealed: true };
+    this.bags.set(toHex(locator), seen);
+    const led = { shared: [], voices: [] };
+    const candidates = this.holdersOf(locator).map(({ pair }) => pair);
+    if (!candidates.length) candidates.push(this.own);
+    for (const part of stored.sort((one, other) => one.kind - other.kind || one.sequence - other.sequence)) {
+      const opened = this.#opened(locator, part, candidates);
+      if (opened.error) seen.refused ??= opened.error;
+      else seen.parts.push(opened);
+    }
+    const counts = seen.parts[0]?.payload.value[8].value.map((count) => Number(count.value));
+    if (counts && !isWhole(seen.parts, counts)) seen.refused ??= new BagMissing("A bag of a disguise is not there any more.");
+    if (!seen.refused) for (const part of seen.parts) this.#lead(seen, part, led);
+    return led;
+  }
+
+  #opened(locator, { kind, sequence, place, sealed }, candidates) {
+    const pairs = kind === SHARED ? [this.#sharedPair(locator)] : candidates;
+    let refusal = null;
+    for (const pair of pairs) {
+      try {
+        const payload = openBag(this.#sodium, sealed, { locator, kind, sequence, pair });
+        return { kind, sequence, place, payload, pair, contentKey: contentKey(this.#sodium, sealed, pair) };
+      } catch (error) {
+        if (!(error instanceof BagError)) throw error;
+        if (refusal === null || refusal instanceof WrongKey) refusal = error;
+      }
+    }
+    return { error: refusal };
+  }
+
+  #sharedPair(locator) {
+    const secretKey = sharedKey(this.#sodium, locator);
+    return { secretKey, publicKey: this.#sodium.publicKey(secretKey) };
+  }
+
+  #lead(seen, part, led) {
+    part.voices = [];
+    for (const { value: batch } of part.payload.value[9].value) {
+      if (part.kind === SPEAKS_FOR) {
+        for (const row of batch[1].value) {
+          const pair = voiceOf(this.#sodium, row, [part.pair, this.own]);
+          if (row.value[2].value.length !== SEALED_KEY_BYTES) seen.keysAreSealed = false;
+          if (pair === null) continue;
+          part.voices.push(pair);
+          led.voices.push({ pair, under: seen.locator });
+        }
+      } else if (OPERATIONS[Number(batch[0].value)] === "share") {
+        for (const { value: row } of batch[5].value) led.shared.push(row[0].value);
+      }
+    }
+  }
+}
+
+function isWhole(parts, counts) {
+  const there = [0, 0];
+  for (const { kind } of parts) there[kind === SPEAKS_FOR ? 1 : 0]++;
+  return there.every((count, at) => count === counts[at]);
+}
+
+function recordsOf(payload) {
+  return payload.value[9].value.map(({ value: [operation, model, , , , rows] }) => ({
+    operation: OPERATIONS[Number(operation.value)],
+    model: model.value,
+    rows: rows.value.length,
+  }));
+}
+
+function unique(locators) {
+  return [...new Map(locators.map((locator) => [toHex(locator), locator])).values()];
+}
+
+function* portions(all) {
+  for (let at = 0; at < all.length; at += ASKED_AT_ONCE) yield all.slice(at, at + ASKED_AT_ONCE);
+}

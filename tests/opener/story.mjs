@@ -1,0 +1,40 @@
+/** Does one thing as a page of the site would, with the modules and a real server: reads one JSON text, writes what came of it. */
+
+import { webcrypto } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+import { fromHex } from "../../edna/static/edna/js/base/bytes.js";
+import { EdnaError } from "../../edna/static/edna/js/base/errors.js";
+import { OpenKey } from "../../edna/static/edna/js/custody.js";
+import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
+import { walk } from "../../edna/static/edna/js/graph.js";
+import { disguise, reveal } from "../../edna/static/edna/js/reveal.js";
+import { Server } from "../../edna/static/edna/js/server.js";
+
+globalThis.crypto ??= webcrypto; // Node 18 has it there alone
+
+const TOKEN = "t".repeat(32);
+const given = JSON.parse(readFileSync(0, "utf8"));
+
+let requests = 0;
+const { fetch } = globalThis;
+globalThis.fetch = (address, options) => {
+  requests++;
+  return fetch(address, { ...options, headers: { ...options.headers, Cookie: `csrftoken=${TOKEN}` } });
+};
+
+async function act() {
+  const sodium = await loadSodium();
+  const key = new OpenKey(sodium, new Server({ base: given.base, csrfToken: TOKEN }), fromHex(given.secret_key));
+  if (given.act === "history") return (await walk(sodium, key)).history();
+  if (given.act === "disguise") return disguise(sodium, key, given.disguise);
+  return reveal(sodium, key, given.receipt);
+}
+
+let outcome = null;
+try {
+  outcome = { result: await act(), requests };
+} catch (error) {
+  outcome = error instanceof EdnaError ? { error: error.code ?? error.name, message: error.message } : { error: error.stack };
+}
+process.stdout.write(JSON.stringify(outcome));

@@ -1,0 +1,154 @@
+"""A person whose key never leaves their browser: walked, looked at and revealed by the modules in Node, against a real server.
+
+Every byte that reaches the server is recorded, and what it opens: neither a key is among them, nor anything of a disguise that stays.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.http import HttpRequest, HttpResponse
+from django.test import override_settings
+
+import edna
+from edna.crypto.sealing import content_key_of
+from edna.records import bag as bags
+from edna.testing.search import finds
+from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
+from tests.handing import Browser, without_keys
+from tests.lobsters.community import Community, Member, state
+from tests.lobsters.models import Message, User
+from tests.lobsters.specs import ANON, CLEAR_MESSAGES, HIDE_PROFILE, ClearMessages
+from tests.support import edna_dump
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+HERE = Path(__file__).resolve().parent
+RECEIVED: list[bytes] = []
+
+
+class Recorder:
+    """Middleware that keeps what reaches the server."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        RECEIVED.append(request.body + repr(request.META).encode())
+        RECEIVED.extend(_decoded(json.loads(request.body)))
+        return self.get_response(request)
+
+
+def _decoded(value: Any) -> Iterator[bytes]:
+    match value:
+        case dict():
+            yield from _decoded(list(value.values()))
+        case list():
+            for item in value:
+                yield from _decoded(item)
+        case str():
+            try:
+                yield b64decode(value, validate=True)
+            except ValueError:
+                yield value.encode()
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The content of every bag that the server opens with a key that was handed over."""
+    contents: list[bytes] = []
+    really = bags.open_with_content_key
+
+    def opening(sealed: bytes, **options: Any) -> bytes:
+        contents.append(really(sealed, **options))
+        return contents[-1]
+
+    monkeypatch.setattr(bags, "open_with_content_key", opening)
+    return contents
+
+
+@pytest.fixture
+def in_browser(live_server: Any) -> Iterator[Callable[..., Any]]:
+    """What somebody's browser does."""
+    RECEIVED.clear()
+
+    def act(member: Member, what: str, **given: str) -> Any:
+        asked = {"base": f"{live_server.url}/", "secret_key": member.secret_key.expose().hex(), "act": what, **given}
+        program = str(shutil.which("node") or shutil.which("nodejs"))
+        done = subprocess.run(
+            [program, str(HERE / "story.mjs")], input=json.dumps(asked), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(done.stdout)
+
+    configured = {**django_settings.EDNA, "CUSTODY": "browser"}
+    recorded = [*django_settings.MIDDLEWARE, f"{__name__}.Recorder"]
+    with override_settings(EDNA=configured, ROOT_URLCONF="edna.urls", MIDDLEWARE=recorded):
+        yield act
+
+
+def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_others(
+    small_community: Community,  # noqa: F811
+    in_browser: Callable[..., Any],
+    opened: list[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Removed, changed and given away; then the rest comes back, and everything is as it was."""
+    monkeypatch.setattr(ClearMessages, "self_service", True)
+    ann, before, tables = small_community.ann, state(), edna_dump()
+    User.objects.filter(pk=ann.pk).update(about="What nobody else is to read")
+    whole = state()
+    profile = edna.disguise(HIDE_PROFILE, User.objects.get(pk=ann.pk))
+    anon = small_community.everybody(ANON)
+    with without_keys():
+        cleared = edna.Receipt.parse(in_browser(ann, "disguise", disguise=CLEAR_MESSAGES)["result"])
+    assert not Message.objects.filter(author=ann.pk).exists()
+
+    walked = in_browser(ann, "history")
+    assert {entry["receipt"] for entry in walked["result"]} == {str(entry.receipt) for entry in ann.history()}
+    assert walked["requests"] <= 2 + 2 * 3
+
+    browser = Browser(ann.secret_key)
+    kept = list(browser.bags[profile.locator])
+    with without_keys():
+        outcome = in_browser(ann, "reveal", receipt=str(cleared))["result"]
+    assert outcome["complete"]
+    assert outcome["restored"]
+
+    secrets = {name.hex(): holder.opener.secret_key.expose() for name, holder in browser.graph.holders.items()}
+    contents = {
+        f"content {number}": content_key_of(segment.stored.sealed, secret_key=ann.secret_key).expose()
+        for number, segment in enumerate(kept)
+    }
+    assert kept
+    assert len(secrets) > 5
+    hidden = secrets | contents | {"text": b"What nobody else is to read", "profile": profile.locator.expose()}
+    for seen in [*RECEIVED, *opened]:
+        assert not finds(seen, hidden)
+
+    for receipt in (profile, *anon[ann.pk]):
+        assert in_browser(ann, "reveal", receipt=str(receipt))["result"]["complete"]
+    for member in (small_community.bob, small_community.cat):
+        member.takes_back(anon)
+    assert state() == whole
+    assert before.keys() == whole.keys()
+    assert edna_dump() == tables
+
+
+def test_who_has_proved_another_key_reveals_nothing(small_community: Community, in_browser: Callable[..., Any]) -> None:  # noqa: F811
+    """Nor does anybody who asks for what people cannot do by themselves."""
+    receipt = edna.disguise(CLEAR_MESSAGES, small_community.ann.user)
+    before = state()
+
+    eve = Member(small_community.bob.user, small_community.bob.secret_key)
+    assert in_browser(eve, "reveal", receipt=str(receipt))["error"] == "WrongKey"
+    assert in_browser(small_community.ann, "disguise", disguise=ANON)["error"] == "RequestRefused"
+    assert state() == before
