@@ -10,6 +10,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -55,6 +56,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    if processes > 1:
+        items[:] = _dealt_out(items, processes)
+
+
+def _dealt_out(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Each process begins with files that have slow tests, so that nobody waits at the end for one who has just begun a long one:
+    xdist hands out as many items to each, in this order, and whoever is done takes over the last of another's."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    # Not those with a browser: its event loop stays in the process, and whatever is asynchronous comes before.
+    long -= {item.path for item in items if item.get_closest_marker("browser")}
+    paths = [path for path in dict.fromkeys(item.path for item in items) if path in long]
+    quick = iter([item for item in items if item.path not in long])
+    dealt: list[pytest.Item] = []
+    for number in range(processes):
+        own = set(paths[number::processes])
+        share = [item for item in items if item.path in own]
+        dealt += share
+        dealt += islice(quick, max(0, len(items) // processes - len(share)))
+    return [*dealt, *quick]
 
 
 def pytest_report_header() -> str:

@@ -167,7 +167,7 @@ def test_what_is_in_nobodys_way_any_more_is_said_so(beas: dict[str, Bea]) -> Non
     question = Question.objects.get()
     come_back(bea, Client())
     question.lecture.save()
-    Question(pk=1, lecture=question.lecture, number=1, text="Why?").save()
+    Question(pk=question.pk, lecture=question.lecture, number=1, text="Why?").save()
     told = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
     assert "1 answer can come back by now." in text_of(told)
     listed = client.post(page(bea, "anonymised"), by_password(bea))
