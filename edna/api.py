@@ -27,7 +27,6 @@ from edna.engine import principals as people
 from edna.engine import waiting as what_waits
 from edna.engine.bags.capability import Unlocked as Unlocked
 from edna.engine.bags.capability import require_unlocked
-from edna.engine.bags.openers import Handover as Handover
 from edna.engine.books import beside
 from edna.engine.books.measurements import measured
 from edna.engine.by_hand.handmade import Session as Session
@@ -171,20 +170,6 @@ def unlock(
         locators=[Receipt.of(receipt).locator for receipt in receipts],
         principal=principal,
     )
-
-
-def unlock_handed(handover: Handover, *, receipts: Sequence[Receipt | str] = ()) -> Unlocked:
-    """An unlocked principal without their secret key: what their browser has opened, and hands over for one act.
-
-    Whoever calls this knows that the client has the secret key of ``handover.public_key``. Every function that takes what `unlock` returns
-    takes this, too, but for those that need the key itself. What was not handed over and is needed, and what does not fit what is stored,
-    is refused when it is met, before anything changes; look anew then.
-
-    Raises:
-        PrincipalNotRegistered, EntryForged, ServerKeyUnknown, ReceiptMalformed
-    """
-    throttle.admit()
-    return key_slots.unlock_handed(handover, locators=[Receipt.of(receipt).locator for receipt in receipts])
 
 
 def principal(unlocked: Unlocked) -> Model | None:

@@ -14,16 +14,18 @@ from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey
-from edna.engine import applying, browser_slots, key_proofs, registration, sealed_file
+from edna.engine import applying, browser_slots, key_proofs, key_slots, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.openers import Handover as Handover
 from edna.engine.books import noted, sessions
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
 from edna.engine.graph import references
 from edna.engine.history import SealedValues
+from edna.records.locator import Receipt
 
 # Schema changes, called from the checks
 
@@ -97,6 +99,20 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
 
 
 # Keys that are used in browsers, called from the HTTP interface
+
+
+def unlock_handed(handover: Handover, *, receipts: Sequence[Receipt | str] = ()) -> Unlocked:
+    """An unlocked principal without their secret key: what their browser has opened, and hands over for one act.
+
+    Whoever calls this knows that the client has the secret key of ``handover.public_key``. Every function that takes what `unlock` returns
+    takes this, too, but for those that need the key itself. What was not handed over and is needed, and what does not fit what is stored,
+    is refused when it is met, before anything changes; look anew then.
+
+    Raises:
+        PrincipalNotRegistered, EntryForged, ServerKeyUnknown, ReceiptMalformed
+    """
+    throttle.admit()
+    return key_slots.unlock_handed(handover, locators=[Receipt.of(receipt).locator for receipt in receipts])
 
 
 def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:

@@ -14,14 +14,14 @@ from django.conf import settings
 from django.test import override_settings
 
 import edna
-from edna import api
-from edna.api import Handover
+from edna import inner_door
 from edna.crypto.sealing import content_key_of
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
 from edna.engine.bags.openers import KeyOpener, items_of
 from edna.engine.graph.references import columns_that_refer
+from edna.inner_door import Handover
 from edna.records.bag import BagKind
 from edna.records.diff import Changed, Removed, RowBatch, Shares
 from edna.records.locator import Locator
@@ -179,13 +179,13 @@ def keys_in_browsers() -> Iterator[None]:
         if not with_key:
             return edna.disguise(name, self.user, params=params)
         handover = Browser(self.secret_key).for_disguise()
-        with without_keys(), api.unlock_handed(handover) as unlocked:
+        with without_keys(), inner_door.unlock_handed(handover) as unlocked:
             return edna.disguise(name, self.user, params=params, unlocked=unlocked)
 
     def reveal(self: Person, receipt: edna.Receipt | str, **kwargs: Any) -> edna.Outcome:
         receipt = edna.Receipt.parse(receipt) if isinstance(receipt, str) else receipt
         handover = Browser(self.secret_key, start=[receipt.locator]).for_reveal(receipt)
-        with without_keys(), api.unlock_handed(handover) as unlocked:
+        with without_keys(), inner_door.unlock_handed(handover) as unlocked:
             return edna.reveal(receipt, unlocked, **kwargs)
 
     configured = {**settings.EDNA, "CUSTODY": "browser"}

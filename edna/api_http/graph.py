@@ -59,7 +59,7 @@ def reveal(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     handover = handover_of(body.part("handed"), public_key=proved_key(request))
     overrides, accept_all = body.texts("overrides", most=100), body.truth("accept_all")
     receipt = edna.Receipt.parse(body.text("receipt", most=_RECEIPT_CHARACTERS))
-    with api.unlock_handed(handover) as unlocked:
+    with inner_door.unlock_handed(handover) as unlocked:
         accepted = edna.ALL if accept_all else ()
         return api.reveal(receipt, unlocked, overrides=overrides, accept=accepted).as_dict()
 
@@ -80,7 +80,7 @@ def disguise(request: HttpRequest, body: Body) -> Mapping[str, Any]:
             "There is no such disguise that people may apply to themselves.", status=HTTPStatus.NOT_FOUND
         )
     params = offered.self_service if isinstance(offered.self_service, Mapping) else {}
-    with api.unlock_handed(handover) as unlocked:
+    with inner_door.unlock_handed(handover) as unlocked:
         principal = api.principal(unlocked)
         if principal is None:
             raise PrincipalNotRegistered("The account is removed. Take that back first.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from edna import api
+from edna import api, inner_door
 from edna.api_http.body import Body
 
 _KEY_BYTES: Final = 32
@@ -13,7 +13,7 @@ _BOX_BYTES: Final = 80
 _MOST: Final = 100_000
 
 
-def handover_of(body: Body, *, public_key: api.PublicKey) -> api.Handover:
+def handover_of(body: Body, *, public_key: api.PublicKey) -> inner_door.Handover:
     """
     Raises:
         RequestRefused: a part is missing, or of another size.
@@ -26,7 +26,7 @@ def handover_of(body: Body, *, public_key: api.PublicKey) -> api.Handover:
         nowhere |= {item for item, locator in zip(items, locators, strict=True) if locator == b""}
         listed = {item: locator or None for item, locator in zip(items, locators, strict=True)}
         lists[each.binary("public_key", size=_KEY_BYTES)] = listed
-    return api.Handover.of_bytes(
+    return inner_door.Handover.of_bytes(
         public_key,
         lists=lists,
         content_keys=_pairs(body, "bags", "index", "content_key", size=_KEY_BYTES),

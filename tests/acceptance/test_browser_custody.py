@@ -14,11 +14,11 @@ from django.conf import settings
 from django.test import override_settings
 
 import edna
-from edna import api
-from edna.api import Handover
+from edna import inner_door
 from edna.crypto.keys import ContentKey, SecretKey
 from edna.crypto.sealing import open_with_content_key
 from edna.errors import HandoverRefused, SecretKeyNeeded
+from edna.inner_door import Handover
 from edna.models import Bag
 from edna.records.speaksfor import SealedKey
 from tests.acceptance import test_composition as composition
@@ -84,7 +84,7 @@ def ann(community: Community) -> Iterator[Member]:
 def refused(member: Member, receipt: edna.Receipt, handover: Handover) -> str:
     """Why; nothing is changed."""
     before = state(), edna_dump()
-    with api.unlock_handed(handover) as unlocked, pytest.raises(HandoverRefused) as raised:
+    with inner_door.unlock_handed(handover) as unlocked, pytest.raises(HandoverRefused) as raised:
         edna.reveal(receipt, unlocked)
     assert (state(), edna_dump()) == before
     return str(raised.value)
@@ -143,7 +143,7 @@ def test_somebody_elses_bag_is_refused(community: Community, ann: Member) -> Non
     before = state(), edna_dump()
 
     both = replace(handover, lists=lists, content_keys={**handover.content_keys, **stolen.content_keys})
-    with api.unlock_handed(both) as unlocked, pytest.raises(edna.errors.EdnaError):
+    with inner_door.unlock_handed(both) as unlocked, pytest.raises(edna.errors.EdnaError):
         edna.reveal(theirs, unlocked)
 
     assert (state(), edna_dump()) == before
@@ -152,7 +152,7 @@ def test_somebody_elses_bag_is_refused(community: Community, ann: Member) -> Non
 def test_what_needs_the_key_itself_says_so(ann: Member) -> None:
     _, handover = handed(ann)
     for act in (edna.rotate, lambda unlocked: edna.change_password(unlocked, identifier="ann", password="a new one")):
-        with api.unlock_handed(handover) as unlocked, pytest.raises(SecretKeyNeeded):
+        with inner_door.unlock_handed(handover) as unlocked, pytest.raises(SecretKeyNeeded):
             act(unlocked)
 
 
