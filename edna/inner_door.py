@@ -120,9 +120,12 @@ def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
     return sealed_file.lists_of(public_keys)
 
 
-def sealed_bags(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
-    """By index, those of the bags that are there, as they are stored. Who knows an index has had the locator."""
-    return sealed_file.bags_at(indexes)
+def sealed_bags(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, bytes], list[bytes]]:
+    """By index, those of the bags that are there, as they are stored: at least one, and no more bytes than this; and where the others lie.
+
+    Who knows an index has had the locator.
+    """
+    return sealed_file.bags_at(indexes, most_bytes=most_bytes)
 
 
 def columns_that_refer(labels: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:

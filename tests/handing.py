@@ -5,6 +5,7 @@ Works with the primitives of the library, and with its key graph to walk. `edna.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -192,3 +193,33 @@ def keys_in_browsers() -> Iterator[None]:
     doing = mock.patch.multiple(Person, disguise=disguise, reveal=reveal)
     with override_settings(EDNA=configured), doing:
         yield
+
+
+def as_sent(handover: Handover) -> dict[str, Any]:
+    """As the HTTP interface takes it."""
+    return {
+        "damaged": handover.damaged,
+        "lists": [
+            {
+                "public_key": _base64(public_key),
+                "items": _base64(b"".join(items)),
+                "locators": [
+                    "" if item in handover.nowhere else locator and _base64(locator.expose())
+                    for item, locator in items.items()
+                ],
+            }
+            for public_key, items in handover.lists.items()
+        ],
+        "bags": [
+            {"index": _base64(index), "content_key": _base64(key.expose())}
+            for index, key in handover.content_keys.items()
+        ],
+        "voices": [
+            {"public_key": _base64(public_key), "sealed_key": _base64(box.box)}
+            for public_key, box in handover.voices.items()
+        ],
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

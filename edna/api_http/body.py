@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -99,6 +99,31 @@ class Body:
         value = self._content.get(name, False)
         if not isinstance(value, bool):
             raise _refused(f"{name!r} must be true or false.")
+        return value
+
+    def has(self, name: str) -> bool:
+        return name in self._content
+
+    def key(self, name: str) -> str | int | tuple[str | int, ...]:
+        """A primary key, as JSON has it: several values are one of several columns.
+
+        Raises:
+            RequestRefused: it is none.
+        """
+        value = self._content.get(name)
+        values = value if isinstance(value, list) else [value]
+        if not values or not all(isinstance(each, str | int) and not isinstance(each, bool) for each in values):
+            raise _refused(f"{name!r} must be a text, a number, or a list of these.")
+        return tuple(values) if isinstance(value, list) else values[0]
+
+    def choice(self, name: str, among: Collection[str]) -> str:
+        """
+        Raises:
+            RequestRefused: it is none of them.
+        """
+        value = self._content.get(name)
+        if not isinstance(value, str) or value not in among:
+            raise _refused(f"{name!r} must be one of {', '.join(among)}.")
         return value
 
     def texts(self, name: str, *, most: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 import edna
 from edna import api, inner_door, registry
 from edna.api_http.body import Body, to_base64
-from edna.api_http.handed import handover_of
+from edna.api_http.handed import handover_of, held_in
 from edna.api_http.json_view import json_view
 from edna.api_http.keys import proved_key
 from edna.errors import PrincipalNotRegistered, RequestRefused
@@ -23,6 +23,8 @@ from edna.errors import PrincipalNotRegistered, RequestRefused
 #: As many as the modules ask for at once, each 32 bytes in base 64.
 _MOST_ASKED: Final = 500
 _MOST_BYTES: Final = 64 * 1024
+#: Of sealed bytes, unless one bag has more: what a server holds in memory for one request, several times over.
+_MOST_ANSWERED_BYTES: Final = 4 * 1024 * 1024
 #: A handover of some ten thousand bags.
 _MOST_HANDED_BYTES: Final = 2 * 1024 * 1024
 _KEY_BYTES: Final = 32
@@ -39,10 +41,15 @@ def entries(request: HttpRequest, body: Body) -> Mapping[str, Any]:
 
 @json_view(most_bytes=_MOST_BYTES)
 def bags(request: HttpRequest, body: Body) -> Mapping[str, Any]:
-    """What is stored at those of ``indexes`` at which something is."""
+    """What is stored at those of ``indexes`` at which something is: as much as fits into one answer. What is ``left`` has to be asked for
+    again."""
     proved_key(request)
-    stored = inner_door.sealed_bags(body.binaries("indexes", size=_KEY_BYTES, most=_MOST_ASKED))
-    return {"bags": [{"index": to_base64(index), "sealed": to_base64(sealed)} for index, sealed in stored.items()]}
+    indexes = body.binaries("indexes", size=_KEY_BYTES, most=_MOST_ASKED)
+    stored, left = inner_door.sealed_bags(indexes, most_bytes=_MOST_ANSWERED_BYTES)
+    return {
+        "bags": [{"index": to_base64(index), "sealed": to_base64(sealed)} for index, sealed in stored.items()],
+        "left": [*map(to_base64, left)],
+    }
 
 
 @json_view(most_bytes=_MOST_BYTES)
@@ -55,12 +62,13 @@ def references(request: HttpRequest, body: Body) -> Mapping[str, Any]:
 
 @json_view(most_bytes=_MOST_HANDED_BYTES)
 def reveal(request: HttpRequest, body: Body) -> Mapping[str, Any]:
-    """Takes back what ``receipt`` says, with what is ``handed``; what cannot come back is among what is ``held``."""
+    """Takes back what ``receipt`` says, with what is ``handed``; what cannot come back is among what is ``held``, unless it is among what
+    somebody may ``accept`` to lose: what an earlier answer held, or all with ``accept_all``."""
     handover = handover_of(body.part("handed"), public_key=proved_key(request))
     overrides, accept_all = body.texts("overrides", most=100), body.truth("accept_all")
     receipt = edna.Receipt.parse(body.text("receipt", most=_RECEIPT_CHARACTERS))
+    accepted = edna.ALL if accept_all else held_in(body, "accept")
     with inner_door.unlock_handed(handover) as unlocked:
-        accepted = edna.ALL if accept_all else ()
         return api.reveal(receipt, unlocked, overrides=overrides, accept=accepted).as_dict()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import edna
 from edna import api, inner_door
 from edna.api_http.body import Body
 
@@ -11,6 +12,7 @@ _KEY_BYTES: Final = 32
 _BOX_BYTES: Final = 80
 #: More than any person has; the size of the request is the real bound.
 _MOST: Final = 100_000
+_LABEL: Final = 200
 
 
 def handover_of(body: Body, *, public_key: api.PublicKey) -> inner_door.Handover:
@@ -34,6 +36,22 @@ def handover_of(body: Body, *, public_key: api.PublicKey) -> inner_door.Handover
         nowhere=nowhere,
         damaged=body.truth("damaged"),
     )
+
+
+def held_in(body: Body, name: str) -> list[edna.Held]:
+    """What an earlier answer held, as it said so; none if it is left out.
+
+    Raises:
+        RequestRefused: it is something else.
+    """
+    if not body.has(name):
+        return []
+    return [
+        edna.Held(
+            each.text("model", most=_LABEL), each.key("pk"), edna.Reason(each.choice("reason", list(edna.Reason)))
+        )
+        for each in body.objects(name, most=_MOST, least=0)
+    ]
 
 
 def _pairs(body: Body, name: str, key: str, value: str, *, size: int) -> dict[bytes, bytes]:

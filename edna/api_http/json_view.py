@@ -51,7 +51,7 @@ def json_view(*, most_bytes: int = MOST_BYTES) -> Callable[[Route], Callable[[Ht
             try:
                 return answer(route(request, _body(request, most_bytes=most_bytes)))
             except EdnaError as error:
-                reports.scrub(error, request)
+                # Its sentence holds nothing that was sent, by the promise of `edna.errors`, and goes to nobody but the sender.
                 return refusal(error)
             except Exception as error:
                 reports.scrub(error, request)

@@ -50,9 +50,18 @@ def lists_of(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
     return {entry.public_key: entry.locators for entry in entries}
 
 
-def bags_at(indexes: Iterable[bytes]) -> dict[bytes, bytes]:
-    """By index, those of the bags that are there, as they are stored."""
-    return {index: bag.sealed for index, bag in store.stored_bags(set(indexes), using=registry.database()).items()}
+def bags_at(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, bytes], list[bytes]]:
+    """By index, those of the bags that are there, as they are stored: at least one, and no more bytes than this. Where the others lie."""
+    using = registry.database()
+    sizes = store.sizes_of_bags(set(indexes), using=using)
+    wanted: list[bytes] = []
+    for index, size in sizes.items():
+        if wanted and size > most_bytes:
+            break
+        wanted.append(index)
+        most_bytes -= size
+    bags = store.stored_bags(wanted, using=using) if wanted else {}
+    return {index: bag.sealed for index, bag in bags.items()}, [*sizes][len(wanted) :]
 
 
 def _contents(segments: list[Segment]) -> Iterator[bytes]:

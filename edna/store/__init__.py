@@ -17,6 +17,7 @@ from typing import Final
 
 from django.db import IntegrityError, connections
 from django.db.models import Exists, Q, QuerySet
+from django.db.models.functions import Length
 
 from edna.db import rows
 from edna.db.rows import Row, table_of
@@ -285,6 +286,12 @@ def stored_bags(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> 
     names = ("index", "sealed", "expires_on")
     found = rows.read_where(_BAGS, names, "index", list(indexes), lock=lock, using=using)
     return {bytes(index): StoredBag(bytes(sealed), expires_on) for index, sealed, expires_on in found}
+
+
+def sizes_of_bags(indexes: Iterable[bytes], *, using: str) -> dict[bytes, int]:
+    """How many sealed bytes there are under each of these; of those that are there."""
+    found = Bag.objects.using(using).filter(index__in=list(indexes)).order_by("index")
+    return {bytes(index): size for index, size in found.values_list("index", Length("sealed"))}
 
 
 def indexes_there(indexes: Iterable[bytes], *, using: str) -> set[bytes]:

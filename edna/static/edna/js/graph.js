@@ -143,8 +143,7 @@ export class Graph {
       }
       more = [];
       for (const some of portions([...places.keys()])) {
-        const { bags } = await key.ask("graph/bags", { indexes: some });
-        for (const bag of bags) {
+        for await (const bag of stored(key, some)) {
           const { locator, ...place } = places.get(bag.index);
           found.get(toHex(locator)).stored.push({ ...place, sealed: fromBase64(bag.sealed) });
           if (place.sequence === start + SEGMENTS_AT_ONCE - 1) more.push(locator);
@@ -225,6 +224,15 @@ function recordsOf(payload) {
 
 function unique(locators) {
   return [...new Map(locators.map((locator) => [toHex(locator), locator])).values()];
+}
+
+/** What is there, asked for until nothing is left: an answer has only so many bytes. */
+async function* stored(key, indexes) {
+  while (indexes.length) {
+    const { bags, left } = await key.ask("graph/bags", { indexes });
+    yield* bags;
+    indexes = left;
+  }
 }
 
 function* portions(all) {

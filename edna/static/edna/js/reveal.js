@@ -15,7 +15,7 @@ const CHANGES = ["modify", "decorrelate"];
 const ANY = ["", ""];
 
 /** Takes back what the receipt says; the outcome as the site has it. Throws what the server refuses with, HandoverRefused, BagError. */
-export async function reveal(sodium, key, receipt, { graph = null, overrides = {}, acceptAll = false } = {}) {
+export async function reveal(sodium, key, receipt, { graph = null, overrides = {}, accept = [], acceptAll = false } = {}) {
   const { locator } = parseReceipt(sodium, receipt);
   const walked = graph ?? (await walk(sodium, key, { locators: [locator] }));
   for (const each of walked.chunksOf(locator)) {
@@ -23,7 +23,7 @@ export async function reveal(sodium, key, receipt, { graph = null, overrides = {
     if (refused) throw refused;
   }
   const handed = handedFor(sodium, walked, needed(walked, locator, await referencesOf(key, walked)));
-  return key.ask("graph/reveal", { receipt, handed, overrides, accept_all: acceptAll });
+  return key.ask("graph/reveal", { receipt, handed, overrides, accept, accept_all: acceptAll });
 }
 
 /** Disguises, with what was disowned earlier; the receipt. Throws what the server refuses with, HandoverRefused. */
