@@ -1,11 +1,13 @@
 """A person whose key never leaves their browser: walked, looked at and revealed by the modules in Node, against a real server.
 
-Every byte that reaches the server is recorded, and what it opens: neither a key is among them, nor anything of a disguise that stays.
+Every byte that reaches the server is recorded, what it opens, logs and stores: neither a key is among them, nor anything of a disguise
+that stays.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import subprocess
 from base64 import b64decode
@@ -15,13 +17,15 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.cache.backends import locmem
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 
 import edna
+from edna.api_http import graph
 from edna.crypto.sealing import content_key_of
 from edna.records import bag as bags
-from edna.testing.search import finds
+from edna.testing.search import finds, places
 from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
 from tests.handing import Browser, without_keys
 from tests.lobsters.community import Community, Member, state
@@ -100,8 +104,10 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     in_browser: Callable[..., Any],
     opened: list[bytes],
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Removed, changed and given away; then the rest comes back, and everything is as it was."""
+    caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(ClearMessages, "self_service", True)
     ann, before, tables = small_community.ann, state(), edna_dump()
     User.objects.filter(pk=ann.pk).update(about="What nobody else is to read")
@@ -115,9 +121,14 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     walked = in_browser(ann, "history")
     assert {entry["receipt"] for entry in walked["result"]} == {str(entry.receipt) for entry in ann.history()}
     assert walked["requests"] <= 2 + 2 * 3
+    with monkeypatch.context() as small:
+        small.setattr(graph, "_MOST_ANSWERED_BYTES", 1)
+        in_parts = in_browser(ann, "history")
+    assert in_parts["result"] == walked["result"]
+    assert in_parts["requests"] > walked["requests"]
 
     browser = Browser(ann.secret_key)
-    kept = list(browser.bags[profile.locator])
+    profiles = list(browser.bags[profile.locator])
     with without_keys():
         outcome = in_browser(ann, "reveal", receipt=str(cleared))["result"]
     assert outcome["complete"]
@@ -126,13 +137,17 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     secrets = {name.hex(): holder.opener.secret_key.expose() for name, holder in browser.graph.holders.items()}
     contents = {
         f"content {number}": content_key_of(segment.stored.sealed, secret_key=ann.secret_key).expose()
-        for number, segment in enumerate(kept)
+        for number, segment in enumerate(profiles)
     }
-    assert kept
+    assert profiles
     assert len(secrets) > 5
     hidden = secrets | contents | {"text": b"What nobody else is to read", "profile": profile.locator.expose()}
-    for seen in [*RECEIVED, *opened]:
+    logged = [str(record.__dict__).encode() for record in caplog.records]
+    cached = [value for kept in locmem._caches.values() for value in kept.values()]
+    assert logged
+    for seen in [*RECEIVED, *opened, *logged, *cached]:
         assert not finds(seen, hidden)
+    assert places(hidden) == []
 
     for receipt in (profile, *anon[ann.pk]):
         assert in_browser(ann, "reveal", receipt=str(receipt))["result"]["complete"]
