@@ -9,13 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from apps.showcase.tests.walker import WIDE, Walker
+from apps.showcase.tests.walker import Walker
+from tests.pages.bare.barriers import PHONE, WIDE, barriers
 from tests.pages.bare.club.models import Comment, Note
 from tests.pages.bare.conftest import PASSWORD, join
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-PHONE = 390
 
 
 class Member(Walker):
@@ -26,6 +25,10 @@ class Member(Walker):
         ("-phone", PHONE, "light"),
         ("-phone-dark", PHONE, "dark"),
     )
+
+    def picture(self, name: str) -> None:
+        super().picture(name)
+        assert barriers(self.page) == [], name
 
     def go(self, name: str, *args: Any) -> None:
         self.page.goto(self.site + reverse(f"edna:{name}", args=args))
@@ -41,7 +44,10 @@ class Member(Walker):
 
 
 def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> None:
-    """Each page fits and can be read; a reload sends no form again; what scripts do works, and nothing that the policy forbids is tried."""
+    """Each page fits, can be read, and shuts nobody out; a reload sends no form again; what scripts do works.
+
+    Nothing that the policy forbids is tried.
+    """
     anna, bea = join("anna"), join("bea")
     walker = Member(page, live_server.url)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=live_server.url)
@@ -49,6 +55,9 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     walker.go("home")
     walker.sees("Your data on this site", "Removed: 2 notes")
     walker.picture("01-home")
+    for name in ("replace-key", "take-along", "forgotten", "return"):
+        walker.go(name)
+        assert barriers(page) == [], name
 
     walker.go("apply", "club.disown-remarks")
     walker.picture("02-apply")
@@ -79,7 +88,7 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     walker.press("Show it")
     walker.sees("Disown remarks")
     walker.picture("06-hidden-list")
-    walker.press("Bring back: Disown remarks")
+    walker.press("Bring it back: Disown remarks")
     walker.picture("07-bring-back")
     walker.fill(password=PASSWORD)
     walker.press("Bring it back")
@@ -110,7 +119,7 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     walker.picture("12-hidden-of-a-stranger")
     walker.fill(identifier="bea", password=PASSWORD)
     walker.press("Show it")
-    walker.press("Bring back: Delete your account")
+    walker.press("Bring it back: Delete your account")
     walker.fill(identifier="bea", password=PASSWORD)
     walker.press("Bring it back")
     walker.sees("Somebody else has what was yours")

@@ -9,12 +9,14 @@ from django.contrib.auth.models import User
 
 import edna
 from edna.models import KeySlot, PrincipalEntry
+from tests.pages.bare.barriers import barriers
 from tests.pages.bare.conftest import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_by_the_keyboard_alone(settings: Any, live_server: Any, page: Any) -> None:
+    """No page on the way takes a mouse, and none shuts anybody out."""
     settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
     User.objects.create_user("dora", "dora@example.org", PASSWORD)
     said: list[str] = []
@@ -46,17 +48,21 @@ def test_by_the_keyboard_alone(settings: Any, live_server: Any, page: Any) -> No
     page.wait_for_url(f"{live_server.url}/settings/")
     press("A new recovery code")
     page.wait_for_url(f"{live_server.url}/privacy/key/code/")
+    assert barriers(page) == []
     fill("password", PASSWORD)
     keys.press("Enter")
     code = page.wait_for_selector("#edna-code").text_content()
+    assert barriers(page) == []
     press("Copy")
     page.locator("[data-edna-tools] [role=status]:not(:empty)").wait_for()
     press("I have kept it")
     page.wait_for_selector("[name=typed]")
+    assert barriers(page) == []
     assert code not in page.text_content("main")
     fill("typed", code[-4:])
     keys.press("Enter")
     page.get_by_text("Good. Keep it where you find it in years.").wait_for()
+    assert barriers(page) == []
     edna.unlock(recovery_code=code).close()
 
     # A reload asks for a page, and sends no form again: the code that was shown stays the good one.
@@ -68,12 +74,14 @@ def test_by_the_keyboard_alone(settings: Any, live_server: Any, page: Any) -> No
     fill("password", PASSWORD)
     keys.press("Enter")
     page.get_by_text("Everything, and my account").wait_for()
+    assert barriers(page) == []
     page.locator("[name=what]").last.focus()
     keys.press("Space")
     fill("phrase", "delete for good")
     fill("password", PASSWORD)
     keys.press("Enter")
     page.get_by_text("Nothing of your account is left").wait_for()
+    assert barriers(page) == []
     assert [model.objects.count() for model in (User, KeySlot, PrincipalEntry)] == [0, 0, 0]
     # Among it would be what the policy forbids, and what Chromium misses in forms with a password.
     assert [line for line in said if not line.endswith("favicon.ico")] == []
