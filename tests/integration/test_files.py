@@ -27,6 +27,7 @@ from edna.operations.retention import expiry
 from edna.testing import Person, application_dump
 from edna.testing.search import finds
 from tests.faults.steps import killed_at
+from tests.handing import keys_in_browsers
 from tests.support import edna_dump, loot, statements
 from tests.waiting import at_once
 
@@ -98,6 +99,21 @@ def test_the_file_of_a_removed_row_goes_and_comes_back(world: Any, files: Any, t
     outcome = ada.reveal(receipt)
     assert outcome.complete
     assert outcome.restored == {"world.document": 1, "world.person": 1}
+    assert state(files) == before
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["world.leave", "world.blacken"])
+def test_a_file_comes_back_by_what_a_browser_hands_over(world: Any, files: Any, name: str) -> None:
+    """Its pieces are opened by what stands in the record: no key of theirs is handed over."""
+    ada = person(world)
+    document(world, ada)
+    before = state(files)
+    with keys_in_browsers():
+        receipt = ada.disguise(name)
+        assert SECRET not in files().values()
+        assert ada.reveal(receipt).complete
+    edna.finish_files()
     assert state(files) == before
 
 

@@ -1,0 +1,75 @@
+"""Disguises by hand where the key stays in its owner's browser: blobs, pseudoprincipals, and whom one speaks as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import override_settings
+
+import edna
+from apps.websubmit.models import Answer
+from edna import inner_door
+from edna.errors import NotYours
+from edna.testing import application_dump
+from tests.handing import Browser, keys_in_browsers, without_keys
+from tests.support import ANONYMISE_ALL, edna_dump, enrol_in_course
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+NAME = "test.handed-over"
+
+
+@pytest.fixture
+def given() -> Iterator[list[tuple[bytes, ...]]]:
+    """The blobs that the application's function was given."""
+    calls: list[tuple[bytes, ...]] = []
+
+    def function(revealed: edna.Revealed) -> None:
+        calls.append(revealed.blobs)
+
+    edna.on_reveal(NAME)(function)
+    yield calls
+    edna.unregister(function)
+
+
+def test_blobs_and_rows_of_a_session_come_back(given: list[tuple[bytes, ...]]) -> None:
+    """Removed, changed, given away and saved by hand; and once more on top of what is pseudonymous already."""
+    bea = enrol_in_course("bea@example.org", "carl@example.org")
+    before, tables = application_dump(), edna_dump()
+    first, second, third, *_ = Answer.objects.filter(author=bea.user).order_by("pk")
+    with keys_in_browsers():
+        with edna.session(bea.user, NAME) as session:
+            session.remove(first)
+            session.modify(second, text="[gone]")
+            session.decorrelate(third, "author")
+            session.save(b"a blob")
+            session.save(bytes(range(256)))
+        anonymised = bea.disguise(ANONYMISE_ALL)
+        assert bea.reveal(session.receipt).complete
+        assert given == [(b"a blob", bytes(range(256)))]
+        assert bea.reveal(anonymised).complete
+
+    assert (application_dump(), edna_dump()) == (before, tables)
+
+
+def test_whose_bags_were_handed_over_speaks_as_their_pseudoprincipals() -> None:
+    """With what a disguise takes: for whom they speak, and no key; and as nobody else's."""
+    bea, carl = (enrol_in_course(f"{name}@example.org") for name in ("bea", "carl"))
+    with override_settings(EDNA={**django_settings.EDNA, "CUSTODY": "browser"}):
+        answers = {student.user.pk: Answer.objects.filter(author=student.user).first() for student in (bea, carl)}
+        for student in (bea, carl):
+            edna.disguise(ANONYMISE_ALL, student.user)
+        handover = Browser(bea.secret_key).for_disguise()
+
+        with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+            for pk, answer in answers.items():
+                assert answer is not None
+                answer.refresh_from_db()
+                if pk == bea.user.pk:
+                    assert edna.speak_as(unlocked, answer).pk == answer.author_id
+                    assert answer.author_id in edna.speaks_for(unlocked)
+                else:
+                    with pytest.raises(NotYours):
+                        edna.speak_as(unlocked, answer)
