@@ -27,6 +27,7 @@ COMMITS = {
     "format-1.3": "59d4a2c",  # salts of password slots that depend on the server's key, tags, known keys of the server
     "format-1.4": "758bbc1",  # records of who else owns a row, and of what is listed for them
     "format-1.5": "49b94e9",  # key slots of version 2
+    "format-1.6": "0c9a096",  # keys in records of pseudoprincipals that are sealed themselves, for browsers
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {
@@ -36,7 +37,7 @@ BEFORE_MIGRATING = {
 
 
 def run(
-    root: Path, scratch: Path, stage: str, document: Path, *, ledger: bool = False
+    root: Path, scratch: Path, stage: str, document: Path, *, ledger: bool = False, custody: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """One stage of the scene, by the code below ``root``."""
     environment = {
@@ -44,6 +45,7 @@ def run(
         "DJANGO_SETTINGS_MODULE": "tests.upgrades.settings",
         "UPGRADES_SCRATCH": str(scratch),
         "UPGRADES_LEDGER": "1" if ledger else "",
+        "UPGRADES_CUSTODY": custody,
     }
     return subprocess.run(
         [sys.executable, "-m", "tests.upgrades.scene", stage, str(document)],
@@ -70,7 +72,8 @@ def generate(name: str) -> None:
         else:
             root = ROOT
         ledger = name >= "format-1.2"
-        done = run(root, scratch, "write", document, ledger=ledger)
+        custody = "both" if name >= "format-1.6" else ""
+        done = run(root, scratch, "write", document, ledger=ledger, custody=custody)
         if done.returncode:
             raise SystemExit(f"{name} could not be written:\n{done.stderr}")
         written = json.loads(document.read_text())

@@ -26,5 +26,7 @@ EDNA = {
     "ARGON2_MEMLIMIT_BYTES": 8 * 1024 * 1024,
     "CHUNK_ROWS": 5,
 }
+if os.environ.get("UPGRADES_CUSTODY"):  # nor this one
+    EDNA["CUSTODY"] = os.environ["UPGRADES_CUSTODY"]
 if os.environ.get("UPGRADES_LEDGER"):  # releases before the ledger do not know the setting
     EDNA["LEDGER"] = True
