@@ -21,7 +21,7 @@ from edna import registry, throttle
 from edna.crypto.keys import PublicKey as PublicKey
 from edna.crypto.keys import SecretKey as SecretKey
 from edna.custody.recovery import RecoveryCode as RecoveryCode
-from edna.engine import applying, key_slots, own_data, registration, sealed_file
+from edna.engine import disguise_and_reveal, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
@@ -29,7 +29,7 @@ from edna.engine.bags.capability import Unlocked as Unlocked
 from edna.engine.bags.capability import require_unlocked
 from edna.engine.books import beside
 from edna.engine.books.measurements import measured
-from edna.engine.by_hand.handmade import Session as Session
+from edna.engine.by_hand.session import Session as Session
 from edna.engine.erasing import erase as erasing
 from edna.engine.erasing.erasure import Erasure as Erasure
 from edna.engine.files import file_tasks
@@ -184,12 +184,12 @@ def plan(
     name: str, principal: Model, *, params: Mapping[str, Any] | None = None, unlocked: Unlocked | None = None
 ) -> Plan:
     """What `disguise` would do, table by table, or what it would raise. Reads only, so the application may overtake it."""
-    return applying.plan(registry.get(name), principal, params=params, unlocked=unlocked)
+    return disguise_and_reveal.plan(registry.get(name), principal, params=params, unlocked=unlocked)
 
 
 def plan_all(name: str, *, params: Mapping[str, Any] | None = None, staff: bool = True) -> Plan:
     """What `disguise_all` would do, for everybody together. Reads only."""
-    return applying.plan_all(registry.get(name), params=params, staff=staff)
+    return disguise_and_reveal.plan_all(registry.get(name), params=params, staff=staff)
 
 
 @overload
@@ -252,9 +252,11 @@ def disguise(
     """
     throttle.admit()
     if keep_no_way_back:
-        applying.disguise_for_good(registry.get(name), principal, params=params, unlocked=unlocked, operator=operator)
+        disguise_and_reveal.disguise_for_good(
+            registry.get(name), principal, params=params, unlocked=unlocked, operator=operator
+        )
         return None
-    return applying.disguise(
+    return disguise_and_reveal.disguise(
         registry.get(name), principal, params=params, unlocked=unlocked, atomic=atomic, operator=operator
     )
 
@@ -277,7 +279,9 @@ def disguise_all(
         UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed.
     """
     throttle.admit()
-    return applying.disguise_all(registry.get(name), params=params, staff=staff, progress=progress, operator=operator)
+    return disguise_and_reveal.disguise_all(
+        registry.get(name), params=params, staff=staff, progress=progress, operator=operator
+    )
 
 
 @contextlib.contextmanager
@@ -291,7 +295,7 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
         UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused. Nothing was changed then.
     """
     throttle.admit()
-    with applying.by_hand(registry.by_hand(name), principal, unlocked=unlocked) as opened:
+    with disguise_and_reveal.by_hand(registry.by_hand(name), principal, unlocked=unlocked) as opened:
         yield opened
 
 
@@ -324,7 +328,7 @@ def reveal(
     """
     require_unlocked(unlocked, "A reveal")
     throttle.admit()
-    return applying.reveal(
+    return disguise_and_reveal.reveal(
         Receipt.of(receipt),
         unlocked,
         overrides=overrides or {},

@@ -14,12 +14,12 @@ from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey
-from edna.engine import applying, browser_slots, key_proofs, key_slots, registration, sealed_file
+from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover as Handover
-from edna.engine.books import noted, sessions
+from edna.engine.books import acts, sessions
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
@@ -82,12 +82,12 @@ def note_activity(principal: Model, *, today: datetime.date) -> None:
 
 def note_act(action: str, *, operator: str, disguise: str = "", **details: int | str) -> None:
     """Have the audit trail note what an operator did, in the caller's transaction: last in it. None is there without `edna.operations`."""
-    noted.act(action, operator=operator, disguise=disguise, **details)
+    acts.add(action, operator=operator, disguise=disguise, **details)
 
 
 def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None) -> int:
     """How many of those who run the site own a row that ``name`` means. Reads only."""
-    return applying.staff_among_everybody(registry.get(name), params=params)
+    return disguise_and_reveal.staff_among_everybody(registry.get(name), params=params)
 
 
 def sealed_values(unlocked: Unlocked) -> SealedValues:

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from edna import registry, vouching
 from edna.db import transactions
-from edna.engine.books import beside, noted, sessions
+from edna.engine.books import acts, beside, sessions
 from edna.engine.files import file_tasks
 from edna.engine.forwarding import replay_log
 from edna.engine.graph.references import reference_of
@@ -124,7 +124,7 @@ def _add(new: list[bytes], *, operator: str, using: str) -> list[bytes]:
     if new:
         store.add(new, added_on=timezone.now().date(), using=using)
         store.added(new, using=using)
-        noted.act("add server key", operator=operator, keys=", ".join(map(digits, new)))
+        acts.add("add server key", operator=operator, keys=", ".join(map(digits, new)))
     return new
 
 
@@ -165,7 +165,7 @@ def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
             )
         store.forget(meant, using=using)
         store.forgotten(meant, using=using)
-        noted.act("forget server key", operator=operator, keys=digits(meant[0]))
+        acts.add("forget server key", operator=operator, keys=digits(meant[0]))
         return digits(meant[0])
 
     return transactions.run(work, using=using)

@@ -13,7 +13,7 @@ from typing import Final
 
 from edna import registry
 from edna.db import transactions
-from edna.engine.books import beside, noted
+from edna.engine.books import acts, beside
 from edna.engine.files import file_tasks
 from edna.store import inspection, serverkeys
 from edna.store import vouching as store
@@ -73,7 +73,7 @@ def vouch(
     if done.tagged:
         counts: dict[str, int] = {kind: found.tagged for kind, found in done.found.items()}
         wrong = done.wrong if as_they_are else 0
-        noted.act("vouch", operator=operator, disguise="", **counts, wrong=wrong)
+        acts.add("vouch", operator=operator, disguise="", **counts, wrong=wrong)
     return done
 
 
@@ -108,7 +108,7 @@ def _tag_first(new: Collection[str], using: str) -> dict[str, int]:
             pages = store.pages(tagged, with_tag=False, using=using)
             counts[tagged.kind] = sum(store.tag(tagged, page, wrong_too=True, using=using).tagged for page in pages)
     if any(counts.values()):
-        noted.act("vouch", operator="", disguise="", **counts, wrong=sum(counts.values()), by="migrate")
+        acts.add("vouch", operator="", disguise="", **counts, wrong=sum(counts.values()), by="migrate")
     return counts
 
 

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 import edna
 from edna import api, inner_door, registry
 from edna.api_http.body import Body, to_base64
-from edna.api_http.handed import handover_of, held_in
+from edna.api_http.handover import handover_of, held_in
 from edna.api_http.json_view import json_view
 from edna.api_http.keys import proved_key
 from edna.errors import PrincipalNotRegistered, RequestRefused

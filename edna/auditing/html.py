@@ -6,9 +6,9 @@ from pathlib import Path
 
 from django.template import Context, Engine
 
+from edna.auditing.remaining_columns import Standing, grouped
 from edna.auditing.report import WHO_APPLIES, Report, personal_or_changed
 from edna.auditing.treatment import Becomes, Table
-from edna.auditing.uncovered import Standing, grouped
 
 
 def written(report: Report) -> str:

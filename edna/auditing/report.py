@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from edna.auditing import record, treatment
+from edna.auditing.remaining_columns import Remaining, Standing, remaining
 from edna.auditing.search import Findings
 from edna.auditing.treatment import Becomes, Column, Table, Treatment
-from edna.auditing.uncovered import Remaining, Standing, remaining
 
 #: Of the JSON document.
 VERSION: Final = 1

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from edna.auditing.remaining_columns import Remaining, Standing, grouped
 from edna.auditing.report import WHO_APPLIES, Report, personal_or_changed
 from edna.auditing.search import Findings, Place
 from edna.auditing.treatment import Becomes, Column, Table, Treatment
-from edna.auditing.uncovered import Remaining, Standing, grouped
-from edna.wording import count
+from edna.words import count
 
 _WIDTH: Final = 110
 

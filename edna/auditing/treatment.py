@@ -12,9 +12,9 @@ from typing import Any
 
 from django.db.models import Field, Model, Q
 
-from edna import conditions, coverage, json_keys, personal, registry, value_owners
+from edna import conditions, coverage, json_keys, personal_columns, registry, value_owners
 from edna.errors import SpecError
-from edna.personal import Looks
+from edna.personal_columns import Looks
 from edna.placeholders import Placeholder
 from edna.spec import ALL, NOTHING, Decorrelate, Disguise, Modify, Remove, Transformation
 
@@ -121,10 +121,11 @@ def of(disguise: type[Disguise]) -> Treatment:
         model: Table(
             model,
             columns={
-                column.name: Column(column, personal.looks(column)) for column in model._meta.local_concrete_fields
+                column.name: Column(column, personal_columns.looks(column))
+                for column in model._meta.local_concrete_fields
             },
         )
-        for model in sorted(personal.tables(), key=lambda model: model._meta.label)
+        for model in sorted(personal_columns.tables(), key=lambda model: model._meta.label)
     }
     for step in disguise.steps():
         for model in coverage.tables_of_object(step.model._meta.concrete_model or step.model):
@@ -251,7 +252,7 @@ def names_by_hand() -> Mapping[str, str]:
 
 def every_column(all_treatments: list[Treatment]) -> Iterator[tuple[type[Model], str, list[tuple[Treatment, Column]]]]:
     """Each column of each table that looks personal, with what every disguise does with it."""
-    for model in sorted(personal.tables(), key=lambda model: model._meta.label):
+    for model in sorted(personal_columns.tables(), key=lambda model: model._meta.label):
         for each in model._meta.local_concrete_fields:
-            if personal.looks(each):
+            if personal_columns.looks(each):
                 yield model, each.name, [(one, one.tables[model].columns[each.name]) for one in all_treatments]

@@ -15,7 +15,7 @@ from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CharField, Field, FileField, ForeignKey, GenericIPAddressField, JSONField, Model, TextField
 
-from edna import api, inner_door, json_keys, personal
+from edna import api, inner_door, json_keys, personal_columns
 from edna.auditing.matching import leaves, needle
 
 #: By the name of a table: its rows by their keys as text, each with the columns (or `meta__name`, a key of one) that are meant, or None
@@ -130,7 +130,7 @@ def of_sealed(unlocked: api.Unlocked) -> Values:
 def _add_who_they_are(values: Values, principal: Model, *, everywhere: bool) -> None:
     """What says who somebody is, in their own row. As long as the account stays, it is not looked for but in what was taken from it."""
     for column in principal._meta.concrete_fields:
-        if personal.says_who(column):
+        if personal_columns.says_who(column):
             raw = column.value_from_object(principal)
             values.add_cell(column.model, column.name, raw, label=principal._meta.label, only_in=not everywhere)
 

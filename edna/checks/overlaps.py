@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, FileField, Model, Q
 
-from edna import coverage, given_away, json_keys, value_owners
+from edna import coverage, decorrelated_rows, json_keys, value_owners
 from edna.checks.steps import column_of, name_of, usable_steps, written, written_owner
 from edna.coverage import same_table
 from edna.errors import SpecError
@@ -59,7 +59,7 @@ def when_all_have_left(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 id="edna.E125",
             )
             continue
-        stays = [] if isinstance(step, Remove) else given_away.names_left(disguise, step)
+        stays = [] if isinstance(step, Remove) else decorrelated_rows.names_left(disguise, step)
         if stays:
             yield Warning(
                 f"{what}: this disguise leaves {' and '.join(stays)} in the row, so whoever is named there never seems to have "
@@ -112,7 +112,7 @@ def given_away_before(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     # Whoever disguises others has no key to ask for; the plan says it.
     if disguise.asks_for_key is not None or disguise.applies_to != "self":
         return
-    given = given_away.by_others(disguise)
+    given = decorrelated_rows.by_others(disguise)
     if given:
         tables = ", ".join(model._meta.label for model in given)
         names = " and ".join(sorted({name for names in given.values() for name in names}))

@@ -14,7 +14,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
-from edna import coverage, histories, json_keys, personal, registry, remedies
+from edna import coverage, histories, json_keys, personal_columns, registry, remedies
 from edna.checks.settings import principal_models
 from edna.checks.steps import is_table, name_of, written
 from edna.checks.trees import check_trees
@@ -89,7 +89,7 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         telling = [
             field
             for field in model._meta.concrete_fields
-            if personal.says_who(field, link=link)
+            if personal_columns.says_who(field, link=link)
             and field.name not in replaced
             and not coverage.kept(disguise, model, field.name)
         ]

@@ -32,7 +32,7 @@ from django.db.models import Model
 from edna import conf, registry
 from edna.errors import EdnaError
 from edna.spec import parsed_params
-from edna.wording import count
+from edna.words import count
 
 REFUSED: Final = 1
 USAGE: Final = 2

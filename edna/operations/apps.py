@@ -11,9 +11,9 @@ class OperationsConfig(AppConfig):
 
     def ready(self) -> None:
         from edna.operations import audit, books, checks
-        from edna.operations.jobs import eager
+        from edna.operations.jobs import eager_runner
 
         audit.connect()
         books.connect()
         checks.connect()
-        eager.connect()
+        eager_runner.connect()

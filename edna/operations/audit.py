@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from edna import conf, logs, registry
 from edna.crypto.keys import derive, fingerprint
-from edna.engine.books import noted
+from edna.engine.books import acts
 from edna.operations.store import audit as store
 from edna.operations.store.audit import AuditRow, Counted
 from edna.records import values
@@ -71,7 +71,7 @@ def note(action: str, *, operator: str, disguise: str = "", **details: int | str
 
 def connect() -> None:
     """Note what operators do through `edna.api`, too. Calling it again changes nothing."""
-    noted.connect(note)
+    acts.connect(note)
 
 
 def entries(*, most: int = 100) -> list[Entry]:

@@ -22,7 +22,7 @@ from edna.errors import EdnaError
 from edna.pages import words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
-from edna.pages.hidden import named, still_waiting
+from edna.pages.hidden_data import named, still_waiting
 
 _INSTEAD: Final = "instead-"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from edna.pages import applying, hidden, home, receipts, returning
+from edna.pages import applying, hidden_data, home, receipts, returning
 
 urlpatterns = [
     path("", home.Home.as_view(), name="home"),
     path("do/<str:name>/", applying.Apply.as_view(), name="apply"),
-    path("hidden/", hidden.Hidden.as_view(), name="hidden"),
+    path("hidden/", hidden_data.Hidden.as_view(), name="hidden"),
     path("back/", returning.BringBack.as_view(), name="bring-back"),
     path("give-up/", returning.GiveUp.as_view(), name="give-up"),
     path("receipt/file/", receipts.ReceiptFile.as_view(), name="receipt-file"),

@@ -11,10 +11,10 @@ from typing import Any
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.db.models import Model
 
-from edna import coverage, histories, personal, registry, trees
+from edna import coverage, histories, personal_columns, registry, trees
 from edna.coverage import Relation, same_table, tables_of_object
 from edna.naming import written_model
-from edna.personal import Looks
+from edna.personal_columns import Looks
 from edna.remedies import Step, is_of_principals
 from edna.scaffold.draft import Draft, rights_of_others
 from edna.scaffold.kinds import NEVER_BACK, Kind, kind_of, on_delete_of
@@ -22,7 +22,7 @@ from edna.spec import ANY_LEFT, NOTHING, Decorrelate, Keep, Modify, Remove
 from edna.value_owners import is_by_value
 
 #: What a row that stays may tell, beside what is replaced.
-_MAY_TELL = personal.SAYS_WHO | {Looks.TEXT, Looks.FILE, Looks.DATA, Looks.PLACE, Looks.WEB, Looks.ABOUT}
+_MAY_TELL = personal_columns.SAYS_WHO | {Looks.TEXT, Looks.FILE, Looks.DATA, Looks.PLACE, Looks.WEB, Looks.ABOUT}
 
 
 def comments_on(draft: Draft, step: Step) -> list[str]:
@@ -195,7 +195,7 @@ def _telling(draft: Draft, model: type[Model], links: Collection[str] = ()) -> l
         for column in model._meta.local_concrete_fields
         if column.name not in replaced
         and not column.is_relation
-        and (personal.looks(column) in _MAY_TELL or any(column.name.startswith(f"{link}_") for link in links))
+        and (personal_columns.looks(column) in _MAY_TELL or any(column.name.startswith(f"{link}_") for link in links))
     ]
 
 

@@ -15,7 +15,7 @@ from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 
-from edna import coverage, histories, personal, trees
+from edna import coverage, histories, personal_columns, trees
 from edna.checks.relations import entries_covered
 from edna.checks.terms import cannot_stay_away, rights_of, without
 from edna.coverage import Relation, in_key, same_table, tables_of_object
@@ -243,7 +243,7 @@ def _said_of_those_who_left(draft: Draft) -> Iterator[Modify]:
         values: dict[tuple[str, ...], dict[str, Any]] = {}
         for column in () if is_of_principals(model, draft.principals) else model._meta.local_concrete_fields:
             value = emptying(column)
-            if value is not NOTHING and any(personal.says_who(column, link=name) for name in names):
+            if value is not NOTHING and any(personal_columns.says_who(column, link=name) for name in names):
                 # `sender_name` is about the sender; of what only the row has, nobody knows about whom it is.
                 about = tuple(name for name in names if column.name.startswith(name)) or tuple(dict.fromkeys(names))
                 values.setdefault(about, {})[column.name] = value
@@ -303,9 +303,9 @@ def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
             if not isinstance(column, ForeignKey) or not isinstance(column.related_model, type):
                 continue
             target = column.related_model
-            if target in touched or personal.way_to_a_person(target) is not None:
+            if target in touched or personal_columns.way_to_a_person(target) is not None:
                 continue
-            if told := [each.name for each in target._meta.concrete_fields if personal.says_who(each)]:
+            if told := [each.name for each in target._meta.concrete_fields if personal_columns.says_who(each)]:
                 found.setdefault(target, ([], told))[0].append(Relation(model, column, target).label)
     return found
 

@@ -19,7 +19,7 @@ from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
 from edna.scaffold.draft import Draft, behind
-from edna.scaffold.named import Named, by_name_alone, without_account
+from edna.scaffold.rows_by_value import Named, by_name_alone, without_account
 from edna.spec import Remove
 
 #: What most formatters break lines at.

@@ -18,7 +18,7 @@ from django.db.models import Model
 import edna
 from edna.testing.dumps import Dump, application_dump, differences
 from edna.testing.search import Needle, places
-from edna.wording import count
+from edna.words import count
 
 _SHORTEST: Final = 3
 

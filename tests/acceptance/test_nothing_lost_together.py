@@ -9,7 +9,7 @@ import pytest
 
 import edna
 from edna import Decorrelate, Disguise
-from edna.engine import applying
+from edna.engine import disguise_and_reveal
 from tests.installed import registering
 from tests.lobsters.community import Community, between
 from tests.lobsters.models import Message
@@ -49,7 +49,7 @@ def test_batches_of_a_global_disguise_keep_what_earlier_ones_listed(
 ) -> None:
     """A row of two pseudoprincipals goes with one's batch, and is listed for the other, whose batch comes later."""
     anonymous = community.everybody()
-    monkeypatch.setattr(applying, "_TARGETS_AT_ONCE", at_once)
+    monkeypatch.setattr(disguise_and_reveal, "_TARGETS_AT_ONCE", at_once)
     community.everybody(CLEAR_MESSAGES)
     for member in community.members[first:] + community.members[:first]:
         member.takes_back(anonymous)

@@ -17,7 +17,7 @@ from django.test.utils import override_settings
 import edna
 from apps.websubmit.models import User
 from edna.operations import jobs
-from edna.operations.jobs import JobReport, JobState, eager
+from edna.operations.jobs import JobReport, JobState, eager_runner
 from edna.operations.models import JobItem
 from edna.testing import Person
 from edna.testing.dumps import check_foreign_keys
@@ -258,10 +258,10 @@ def test_people_leave_by_themselves_while_a_job_is_at_it() -> None:
 def test_an_eager_thread_works_by_itself() -> None:
     from django.conf import settings
 
-    eager.connect()
+    eager_runner.connect()
     with override_settings(EDNA={**settings.EDNA, "JOB_RUNNER": "eager"}):
         attack = Attack(DELETE, number=5)
-        assert eager.wait(seconds=30)
+        assert eager_runner.wait(seconds=30)
     assert User.objects.count() == 0
     assert jobs.report(attack.job).state is JobState.FINISHED
     connections.close_all()

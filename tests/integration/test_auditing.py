@@ -21,9 +21,9 @@ import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Keep, Modify, Param, Remove, placeholders
 from edna.auditing import report, treatment, values
+from edna.auditing.remaining_columns import Standing, remaining
 from edna.auditing.search import Findings, search
 from edna.auditing.treatment import Becomes
-from edna.auditing.uncovered import Standing, remaining
 from edna.models import Bag
 from edna.testing import DisguiseAssertions, application_dump, assert_nothing_left_of, assert_report_is_current
 from tests.installed import registering

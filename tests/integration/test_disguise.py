@@ -15,7 +15,7 @@ from django.db.models.signals import post_delete, pre_delete
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Held, Reason, store
-from edna.engine import applying
+from edna.engine import disguise_and_reveal
 from edna.errors import EdnaError
 from edna.testing import application_dump
 from tests.support import (
@@ -569,7 +569,7 @@ def test_a_global_disguise_reports_its_progress() -> None:
 
 def test_batches_of_a_global_disguise_cover_everybody_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """More principals than are taken at once: each gets one receipt, and everybody can go back."""
-    monkeypatch.setattr(applying, "_TARGETS_AT_ONCE", 3)
+    monkeypatch.setattr(disguise_and_reveal, "_TARGETS_AT_ONCE", 3)
     make_course()
     students = enrol_many(8)
     answer_everything(*students)

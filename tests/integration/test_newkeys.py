@@ -11,7 +11,7 @@ import pytest
 from apps.websubmit.models import Lecture
 from edna.db import rows as raw
 from edna.db.rows import table_of
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.layers.new_keys import give_keys, without_keys
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Removed, RowBatch

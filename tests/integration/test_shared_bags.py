@@ -13,7 +13,7 @@ from django.db import connection
 import edna
 from edna import Remove, errors, store
 from edna.crypto.keys import PublicKey
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import read_all
 from edna.engine.bags.seal import seal_shared
 from edna.records.bag import Bag, BagKind

@@ -15,7 +15,7 @@ import pytest
 
 from apps.hotcrp_sim.models import ContactInfo, PaperReview
 from benchmarks.kit.driver import Driver
-from edna.operations.jobs import eager
+from edna.operations.jobs import eager_runner
 from loadtest import integrity, prepare_hotcrp, samples
 from loadtest.hotcrp_sight import Conference, form_fields, names_a_reviewer, papers
 from loadtest.people import People
@@ -97,9 +97,9 @@ def broken(settings: Any, live_server: Any) -> Iterator[str]:
 def worker(settings: Any) -> Iterator[None]:
     """Jobs are done, by a thread of the site."""
     settings.EDNA = {**settings.EDNA, "JOB_RUNNER": "eager"}
-    eager.connect()
+    eager_runner.connect()
     yield
-    assert eager.wait()
+    assert eager_runner.wait()
 
 
 def look(people: People) -> integrity.State:

@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 from edna.crypto.keys import SecretKey
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.layers.folding import Folding
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Changed, Decorrelated, Modified

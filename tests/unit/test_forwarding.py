@@ -19,7 +19,7 @@ from django.db.migrations.graph import MigrationGraph
 import edna
 from edna import recordmigrations
 from edna.db.rows import table_of
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.forwarding import driver_values, table_history, walk
 from edna.engine.forwarding.walk import Forwarded, bring_forward
 from edna.engine.graph.outcome import Reason

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from edna.crypto.keys import SecretKey
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.revealing.progress import Progress
 from edna.engine.revealing.release import _candidates
 from edna.records.bag import Bag, BagKind

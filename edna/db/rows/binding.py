@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field
 
 from edna import conf
-from edna.db.packed import packed
+from edna.db.packed_values import packed
 from edna.db.rows.tables import Row, Table
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.

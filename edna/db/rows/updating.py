@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from edna import json_keys
-from edna.db.packed import is_one_value, packed
+from edna.db.packed_values import is_one_value, packed
 from edna.db.rows.binding import GIVEN, along_index, among, bindable, cast, listed, marks_for, one_key, packets
 from edna.db.rows.reading import read
 from edna.db.rows.tables import Row, Table

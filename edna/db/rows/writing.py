@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connections
 from django.db.models import Field
 
-from edna.db.packed import packed
+from edna.db.packed_values import packed
 from edna.db.rows.binding import among, bindable, marks_for, one_key, packets, plain
 from edna.db.rows.tables import Row, Table
 

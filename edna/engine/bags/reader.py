@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from django.db import connections
 
-from edna.engine.bags import unlisted
+from edna.engine.bags import unlisted_bags
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.key_graph import Holder, KeyGraph, Segment
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.forwarding import vendors
 from edna.errors import BagError, BagMisplaced, ConfigurationError, ReceiptForeign, ReceiptMalformed, WrongKey
@@ -176,7 +176,7 @@ def _follow(
     expired = {locator for locator, seen in graph.seen.items() if seen.expired}
     noted = {index for opened in bags for index in opened.unlisted}
     indexes = {index for opened in bags for index in opened.indexes} if noted else set()
-    unopened = unlisted.still_there(noted, opened=indexes, using=unlocked.using)
+    unopened = unlisted_bags.still_there(noted, opened=indexes, using=unlocked.using)
     return Everything(bags, graph.holders, graph.refused, expired, unopened)
 
 

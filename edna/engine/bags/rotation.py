@@ -17,7 +17,7 @@ from edna import store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Everything, read_all
 from edna.engine.bags.seal import Sealed, seal_segment
 from edna.errors import PrincipalAlreadyRegistered, ReceiptsIncomplete

@@ -1,6 +1,6 @@
 """Rows that the application hands over as objects or querysets: which rows they are, and bringing the objects up to date.
 
-The engine works with raw rows; only `engine.by_hand.handmade` takes what views work with.
+The engine works with raw rows; only `engine.by_hand.session` takes what views work with.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.graph.outcome import Held, Outcome
 from edna.engine.layers.acceptance import Rows
-from edna.engine.layers.returning import Overrides
+from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing import reveal as revealing
 from edna.errors import ReceiptUnknown
 from edna.records.bag import BagKind

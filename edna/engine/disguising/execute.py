@@ -17,7 +17,7 @@ from django.db.models import Model
 from edna import conf, registry, store
 from edna.db import rows as raw
 from edna.db.rows import Row
-from edna.engine.bags import unlisted
+from edna.engine.bags import unlisted_bags
 from edna.engine.bags.seal import recipient_of, seal_records, seal_shared
 from edna.engine.books import announcements, beside, departure, measurements
 from edna.engine.books.expiry_dates import bucket_of, entry_bucket
@@ -199,7 +199,7 @@ def _write_bags(
         sealed += seal_shared(_head(plan, None, now=now, using=using), batches, locator=each.locator, using=using)
     expires_on = bucket_of(now.date())
     store.add_bags(sealed, expires_on=expires_on, using=using)
-    unlisted.note(unlisted_now, using=using)
+    unlisted_bags.note(unlisted_now, using=using)
     return receipts, listed
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from edna import registry
 from edna.db.rows import table_of
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.graph.outcome import Held, Outcome, Reason, named
 from edna.errors import InvalidParameters
 from edna.records.diff import Changed, Removed, RowBatch

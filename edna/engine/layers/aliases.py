@@ -15,7 +15,7 @@ from edna import coverage
 from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.records.diff import Removed, RowBatch
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from edna import json_keys
 from edna.db.rows import Row
-from edna.engine.bags.opened import Opened, pointing_at
+from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.layers.moved_rows import Moves
 from edna.engine.layers.stack import Layer, Stack
 from edna.records.diff import Changed, Decorrelated, Modified, RowBatch

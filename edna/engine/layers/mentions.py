@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.planning.mentions import Name, Places, pointer, principal_columns
 from edna.records.diff import Mentions, Modified, Removed, RowBatch, Shares

@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db import connections
 from django.db.models import Max, Model
 
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.records.diff import Removed, RowBatch
 
 #: Keys that were given, by model.

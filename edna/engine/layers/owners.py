@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from edna.db.rows import Row
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.records.diff import Changed
 from edna.records.locator import Locator
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from edna import json_keys
 from edna.db.rows import Row
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.records.diff import Changed, Removed
 
 

@@ -19,7 +19,7 @@ from django.db.models import ForeignKey, Model, Q
 from edna import coverage, registry, store, value_owners
 from edna.coverage import same_table
 from edna.db.rows import Row, Table
-from edna.engine.graph.owned_by import named_by
+from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection

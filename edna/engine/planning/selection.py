@@ -21,7 +21,7 @@ from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
 from edna.db.rows import Row, asking_for_any, counting, listed, packets, plain
-from edna.engine.graph.owned_by import Owners, Translation, named, owned_by, translations
+from edna.engine.graph.owner_expressions import Owners, Translation, named, owned_by, translations
 from edna.spec import Param
 
 

@@ -17,7 +17,7 @@ from django.db.models import ForeignKey, Model, Q
 from edna import coverage, json_keys, registry, value_owners
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
-from edna.engine.graph.owned_by import names_anybody
+from edna.engine.graph.owner_expressions import names_anybody
 from edna.engine.planning.selection import Selection
 from edna.records.diff import Decorrelated, Modified, Operation, Removed
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from django.db.models import Model
 
-from edna import conf, coverage, given_away, json_keys, registry
+from edna import conf, coverage, decorrelated_rows, json_keys, registry
 from edna.crypto.keys import PublicKey
 from edna.db.rows import Row, Table
 from edna.engine.graph.references import reference_of
@@ -225,7 +225,7 @@ class Plan:
         listed = any(target.entry.locators for target in alone)
         return {
             model._meta.label_lower: kept
-            for model, names in given_away.by_others(self.disguise).items()
+            for model, names in decorrelated_rows.by_others(self.disguise).items()
             if (kept := [name for name in names if listed or _mode(name) == "client"])
         }
 

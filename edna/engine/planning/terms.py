@@ -3,7 +3,7 @@
 Invariant: what counts is what the specifications say on the day of the reveal, so that a site that says it later protects itself from
 rights of people who left before. A record stays under what its own disguise says of its model; where that says nothing of it (it
 is not registered any more, was done by hand, or another disguise's record has moved into its bag), under what the other disguises say.
-Knows specifications; knows no records (`engine.layers.returning` does).
+Knows specifications; knows no records (`engine.layers.terms_of_return` does).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from edna.engine.graph.uniqueness import (
     require_unique_now,
     taken_column,
 )
-from edna.engine.layers.returning import Overrides
+from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing.progress import Progress, hold
 from edna.errors import InvalidParameters
 from edna.records.diff import RowBatch

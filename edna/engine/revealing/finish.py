@@ -18,11 +18,11 @@ from django.db.models import Model
 from edna import store
 from edna.engine.bags.chain import followed
 from edna.engine.bags.key_graph import Holder
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.openers import Handover
 from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_shared
-from edna.engine.bags.unlisted import indexes_of
+from edna.engine.bags.unlisted_bags import indexes_of
 from edna.engine.books import announcements, beside, measurements, sessions
 from edna.engine.books.expiry_dates import entry_bucket, today
 from edna.engine.graph.references import reference_of

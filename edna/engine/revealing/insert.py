@@ -20,7 +20,7 @@ from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.order import against_order, deletion_order
 from edna.engine.graph.outcome import Reason, fits, write_what_fits
 from edna.engine.graph.uniqueness import deferrable_constraints, require_unique_now
-from edna.engine.layers.returning import Overrides
+from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing.constraints import (
     overridden,
     plain_refusals,

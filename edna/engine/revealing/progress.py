@@ -16,7 +16,7 @@ from django.db.models import Model
 from edna.db.rows import Row, Table
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.books.announcements import News
 from edna.engine.forwarding.walk import Stuck, table_by_label
@@ -25,7 +25,7 @@ from edna.engine.graph.tally import Recorded, former
 from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.new_keys import Given
-from edna.engine.layers.returning import Altered, Overrides
+from edna.engine.layers.terms_of_return import Altered, Overrides
 from edna.engine.planning.terms import Terms
 from edna.engine.surroundings.current_rows import CurrentRows
 from edna.engine.surroundings.files import Incoming

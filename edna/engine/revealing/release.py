@@ -19,12 +19,12 @@ from edna.companions import links_to
 from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
-from edna.engine.bags.opened import Opened, pointing_at
+from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.bags.reader import Journal
 from edna.engine.graph.references import reference_of
 from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
-from edna.engine.layers.forwarded import mentioned_by_stuck
+from edna.engine.layers.journal_forwarding import mentioned_by_stuck
 from edna.engine.pseudoprincipals import companions
 from edna.engine.revealing.incoming_references import UNSAID, reference_policy, settle
 from edna.engine.revealing.progress import Adopted, LetGo, Progress

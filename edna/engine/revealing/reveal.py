@@ -15,16 +15,16 @@ from edna.db.rows import Row
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk
-from edna.engine.bags.opened import Opened, pointing_at
+from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.bags.reader import Journal
 from edna.engine.books.expiry_dates import nothing_kept, today
 from edna.engine.graph.outcome import Outcome
 from edna.engine.graph.references import reference_of
 from edna.engine.graph.tally import Recorded
-from edna.engine.layers import acceptance, forwarded, mentions, new_keys, returning
+from edna.engine.layers import acceptance, journal_forwarding, mentions, new_keys, terms_of_return
 from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
-from edna.engine.layers.returning import Overrides
+from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.planning import terms
 from edna.engine.revealing import (
     finish,
@@ -32,7 +32,7 @@ from edna.engine.revealing import (
     insert,
     progress,
     release,
-    together,
+    shared_rows,
     undo,
 )
 from edna.engine.revealing.constraints import require_columns
@@ -83,7 +83,7 @@ def restore(reveal: Reveal) -> Outcome:
 def bring_forward(reveal: Reveal) -> None:
     """Needs the bags as they were sealed. Leaves records of the tables of today; what nothing brings here is stuck."""
     named = files.names_by_row(reveal.journal)
-    forwarded.catch_up(reveal.journal, using=reveal.using)
+    journal_forwarding.catch_up(reveal.journal, using=reveal.using)
     files.follow(named)
 
 
@@ -113,7 +113,7 @@ def drop_rows(reveal: Reveal) -> None:
     """Leaves the terms of return, and no record of a row that they do not let come back, or that the person gives up: nobody is made
     again for it."""
     reveal.terms = terms.terms_of(reveal.current.head.disguise)
-    returning.drop(reveal.bags, reveal.terms, reveal.outcome)
+    terms_of_return.drop(reveal.bags, reveal.terms, reveal.outcome)
     acceptance.give_up(reveal.current, reveal.given_up, reveal.outcome)
 
 
@@ -132,8 +132,8 @@ def give_keys(reveal: Reveal) -> None:
 
 def alter_rows(reveal: Reveal) -> None:
     """Needs the keys and the terms. Leaves the specification's values in the records, which the caller's do not overrule."""
-    reveal.progress.altered = returning.alter(reveal.bags, reveal.terms, using=reveal.using)
-    reveal.overrides = returning.binding(reveal.overrides, reveal.terms)
+    reveal.progress.altered = terms_of_return.alter(reveal.bags, reveal.terms, using=reveal.using)
+    reveal.overrides = terms_of_return.binding(reveal.overrides, reveal.terms)
 
 
 def hold_stuck(reveal: Reveal) -> None:
@@ -191,7 +191,7 @@ def resolve_mentions(reveal: Reveal) -> None:
 
 def look_at_owners(reveal: Reveal) -> None:
     """Needs whom the records name now. Leaves out removed rows that another owner has taken out of sight since."""
-    together.leave_out_removed(reveal)
+    shared_rows.leave_out_removed(reveal)
 
 
 def lock_rows(reveal: Reveal) -> None:
@@ -237,12 +237,12 @@ def undo_changes(reveal: Reveal) -> None:
 
 def try_handed_over(reveal: Reveal) -> None:
     """Needs all rows, and the own changes undone. Leaves, of what others have handed over, what still waits."""
-    together.try_handed_over(reveal)
+    shared_rows.try_handed_over(reveal)
 
 
 def hand_over(reveal: Reveal) -> None:
     """Needs to know what is held. Leaves what waits for another owner in shared bags, which that one finds."""
-    together.hand_over(reveal)
+    shared_rows.hand_over(reveal)
 
 
 def finish_mentions(reveal: Reveal) -> None:

@@ -16,7 +16,7 @@ from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
-from edna.engine.layers.returning import Overrides
+from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing.constraints import (
     overridden,
     refusal,

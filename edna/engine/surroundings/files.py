@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from edna import store
 from edna.db.rows import Row
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.files import file_tasks, sealed_content, stored_files
 from edna.engine.files.fields import Name, mentions, name_of, names_in, still_named

@@ -19,7 +19,7 @@ from django.db.models import FileField, Model
 
 from edna import registry, store
 from edna.db.rows import Row
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import recipient_of
 from edna.engine.forwarding.walk import table_by_label

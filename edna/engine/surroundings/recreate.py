@@ -21,7 +21,7 @@ from edna.companions import links_to
 from edna.db import rows as raw
 from edna.db.rows import Row, table_of
 from edna.engine.bags.key_graph import Holder
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.mentions import principal_columns

@@ -26,7 +26,7 @@ from edna.management.base import (
 )
 from edna.management.credentials import add_key_arguments, check_usage, credentials, is_given
 from edna.spec import Disguise
-from edna.wording import count
+from edna.words import count
 
 
 class Command(EdnaCommand):

@@ -158,7 +158,7 @@ class Command(EdnaCommand):
 
     def _job(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
         from edna.operations import jobs
-        from edna.operations.management.working import Stop, sum_up, work_on
+        from edna.operations.management.foreground_runner import Stop, sum_up, work_on
 
         job = jobs.start(name, params=params, operator=operator_of(options), staff=options["include_staff"])
         self.say(f"Job {job.id}. If this is interrupted, manage.py edna_run {job.id} goes on.")

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from edna import api, inner_door, registry
 from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table, usage
-from edna.wording import count
+from edna.words import count
 
 
 class Command(EdnaCommand):

@@ -14,7 +14,7 @@ from edna.errors import RevealRefused
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
 from edna.management.credentials import add_key_arguments, check_usage, credentials
 from edna.spec import ALL, model_field
-from edna.wording import count
+from edna.words import count
 
 REASONS: Final = {
     api.Reason.ROW_EXISTS: "a row with this primary key is there already",

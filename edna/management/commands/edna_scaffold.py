@@ -14,7 +14,7 @@ from edna.management.base import EdnaCommand, usage
 from edna.scaffold.draft import Draft, draft
 from edna.scaffold.module import written_module
 from edna.spec import validated_name
-from edna.wording import count
+from edna.words import count
 
 
 class Command(EdnaCommand):

@@ -32,7 +32,7 @@ from edna.operations.admin.pages import PagesAdmin
 from edna.operations.admin.permissions import VIEW_JOBS, applicable, may, may_apply, operator_of
 from edna.operations.jobs import preview
 from edna.operations.jobs.preview import Chosen, Preview
-from edna.wording import count
+from edna.words import count
 
 #: Shown to those who may not see the others.
 _OWN_JOBS: Final = 10

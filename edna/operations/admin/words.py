@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from edna import errors
-from edna.wording import count
+from edna.words import count
 
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _SIZES: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))

@@ -18,9 +18,9 @@ from edna.errors import JobForged
 from edna.operations import audit
 from edna.operations.jobs.batches import Work
 from edna.operations.jobs.control import cancel, clear_up_after_runners, pause, resume, retry, tidy
+from edna.operations.jobs.job_reports import JobReport, JobState, forged, report, reports, waiting
 from edna.operations.jobs.launch import refuse_client_mode, start
 from edna.operations.jobs.runner import Runner, alive_since
-from edna.operations.jobs.standing import JobReport, JobState, forged, report, reports, waiting
 from edna.operations.store import jobs as store_jobs
 from edna.spec import parsed_params
 from edna.store import serverkeys

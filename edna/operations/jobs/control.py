@@ -12,9 +12,9 @@ from edna.db import transactions
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
 from edna.operations.books import job_lists
+from edna.operations.jobs.job_reports import JobReport, JobState, report
 from edna.operations.jobs.launch import tell_runners
 from edna.operations.jobs.runner import bury
-from edna.operations.jobs.standing import JobReport, JobState, report
 from edna.operations.store import jobrunners
 from edna.operations.store import jobs as store_jobs
 

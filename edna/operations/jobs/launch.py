@@ -17,7 +17,7 @@ from edna.engine.planning import plan as planning
 from edna.engine.principals import identity, require_registered
 from edna.errors import InvalidParameters, JobRefused
 from edna.operations import audit
-from edna.operations.jobs.standing import JobReport, report, reports_of
+from edna.operations.jobs.job_reports import JobReport, report, reports_of
 from edna.operations.store import jobs as store_jobs
 from edna.spec import Disguise, parsed_params, validated_params
 from edna.store import serverkeys

@@ -20,7 +20,7 @@ from edna.operations import jobs
 from edna.operations.retention import holds
 from edna.operations.upkeep import figures
 from edna.operations.upkeep.figures import Bucket, KeyPool, Queue, Run
-from edna.wording import count
+from edna.words import count
 
 #: Tasks that want doing again and again: after how many days without it somebody should look, and how it is done.
 RECURRING: Final[Mapping[str, tuple[int, str]]] = {

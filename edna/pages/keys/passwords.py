@@ -19,8 +19,8 @@ from edna import api
 from edna.errors import EdnaError, NotYours, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage
+from edna.pages.keys.base import identifier_of, require_own, set_password, together
 from edna.pages.keys.forms import ForgottenForm
-from edna.pages.keys.own import identifier_of, require_own, set_password, together
 from edna.visitors import is_principal
 
 if TYPE_CHECKING:

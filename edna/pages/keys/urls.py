@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from edna.pages.keys import erasing, making, passwords, returning, taking_along
+from edna.pages.keys import erasing, key_and_code, passwords, returning, taking_along
 
 urlpatterns = [
-    path("key/", making.MakeKey.as_view(), name="make-key"),
-    path("key/code/", making.RecoveryCode.as_view(), name="recovery-code"),
-    path("key/new/", making.ReplaceKey.as_view(), name="replace-key"),
+    path("key/", key_and_code.MakeKey.as_view(), name="make-key"),
+    path("key/code/", key_and_code.RecoveryCode.as_view(), name="recovery-code"),
+    path("key/new/", key_and_code.ReplaceKey.as_view(), name="replace-key"),
     path("forgotten/", passwords.Forgotten.as_view(), name="forgotten"),
     path("return/", returning.Return.as_view(), name="return"),
     path("delete/", erasing.DeleteForGood.as_view(), name="delete"),

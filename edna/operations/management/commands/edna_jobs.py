@@ -10,8 +10,8 @@ from django.core.management.base import CommandParser
 from edna.management.base import EdnaCommand, operator_of, table, usage
 from edna.operations import jobs
 from edna.operations.jobs import JobReport
-from edna.operations.management.working import duration, pace, sum_up
-from edna.wording import count
+from edna.operations.management.foreground_runner import duration, pace, sum_up
+from edna.words import count
 
 _STEERING: Final[dict[str, Callable[..., JobReport]]] = {
     "pause": jobs.pause,

@@ -11,7 +11,7 @@ from edna.errors import EdnaError, JobRefused
 from edna.management.base import PARTIAL, EdnaCommand, sentence
 from edna.operations import jobs
 from edna.operations.jobs import JobReport, JobState
-from edna.operations.management.working import Stop, sum_up, work_on
+from edna.operations.management.foreground_runner import Stop, sum_up, work_on
 
 _SECONDS_BETWEEN_LOOKS: Final = 2.0
 

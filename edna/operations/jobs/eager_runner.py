@@ -22,7 +22,7 @@ _THREAD_NAME: Final = "edna-job"
 
 
 def connect() -> None:
-    signals.job_ready.connect(_begin, dispatch_uid="edna.operations.jobs.eager")
+    signals.job_ready.connect(_begin, dispatch_uid="edna.operations.jobs.eager_runner")
 
 
 def wait(*, seconds: float = 60.0) -> bool:

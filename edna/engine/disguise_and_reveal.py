@@ -20,10 +20,10 @@ from django.utils import timezone
 from edna import conf, registry
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
-from edna.engine.books import noted
+from edna.engine.books import acts
 from edna.engine.books.measurements import measuring
-from edna.engine.by_hand import handmade
-from edna.engine.by_hand.handmade import Session
+from edna.engine.by_hand import session
+from edna.engine.by_hand.session import Session
 from edna.engine.chunks import disguise as disguising_in_chunks
 from edna.engine.chunks import reveal as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
@@ -118,7 +118,7 @@ def disguise(
 
     def note() -> None:
         if operator:
-            noted.act("disguise", operator=operator, disguise=cls.name, principals=1)
+            acts.add("disguise", operator=operator, disguise=cls.name, principals=1)
 
     def in_chunks() -> Receipt:
         # Before the first chunk: none of them is to be done that nothing tells of.
@@ -150,7 +150,7 @@ def disguise_for_good(
         assert prepared is not None
         disguising.execute(prepared, now=timezone.now(), using=using, for_good=True)
         if operator:
-            noted.act("disguise", operator=operator, disguise=cls.name, principals=1, way_back="none")
+            acts.add("disguise", operator=operator, disguise=cls.name, principals=1, way_back="none")
         return unlocked is not None and erasing.forget_removed(unlocked)
 
     forgotten = _applied(cls, work, using=using)
@@ -178,7 +178,7 @@ def by_hand(cls: type[ByHand], principal: Model, *, unlocked: Unlocked | None) -
     opened: Session | None = None
     committed = False
     try:
-        block = transactions.block(begin, Session.finish, refusal=lambda: handmade.refusal(cls), using=using)
+        block = transactions.block(begin, Session.finish, refusal=lambda: session.refusal(cls), using=using)
         with measuring("session", cls.name), block as opened:
             yield opened
         committed = True
@@ -253,7 +253,7 @@ def disguise_all(
             if progress is not None:
                 progress(len(receipts), len(everybody))
         if receipts:
-            noted.act("disguise", operator=operator, disguise=cls.name, principals=len(receipts), whom="everybody")
+            acts.add("disguise", operator=operator, disguise=cls.name, principals=len(receipts), whom="everybody")
         return receipts
 
     return _applied(cls, work, using=using)

@@ -13,9 +13,9 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Field, Model, Q
 
-from edna import personal
+from edna import personal_columns
 from edna.coverage import in_key, relations_to, tables_of_object
-from edna.personal import Looks
+from edna.personal_columns import Looks
 from edna.remedies import is_of_principals
 from edna.scaffold.columns import emptying
 from edna.scaffold.draft import Draft, behind
@@ -39,10 +39,10 @@ def by_name_alone(draft: Draft) -> list[Named]:
     """Tables that no key ties to anybody, and which look as if they named people: a log of logins."""
     reached = {step.model for step in draft.steps} | {*behind(draft)}
     found: list[Named] = []
-    for model in personal.tables():
-        if model in reached or personal.way_to_a_person(model) is not None:
+    for model in personal_columns.tables():
+        if model in reached or personal_columns.way_to_a_person(model) is not None:
             continue
-        if told := [each for each in model._meta.concrete_fields if personal.says_who(each)]:
+        if told := [each for each in model._meta.concrete_fields if personal_columns.says_who(each)]:
             owner = _owner(draft, told)
             found.append(Named(model, [each.name for each in told], _step(model, told, owner) if owner else None))
     return found
@@ -72,7 +72,7 @@ def without_account(draft: Draft) -> list[Named]:
             continue
         if not isinstance(link, Field) or not link.null or in_key(link) or link.name in getattr(step, "set", ()):
             continue
-        told = [each for each in step.model._meta.concrete_fields if personal.says_who(each, link=link.name)]
+        told = [each for each in step.model._meta.concrete_fields if personal_columns.says_who(each, link=link.name)]
         if owner := _owner(draft, told):
             guests = dataclasses.replace(step, owner=owner, where=Q(**{link.name: None}))
             found.append(Named(step.model, [each.name for each in told], guests))
@@ -84,7 +84,7 @@ def _owner(draft: Draft, told: list[Field[Any, Any]]) -> str | None:
     principal = draft.principal if len(draft.principals) > 1 else None
     for looks in (Looks.EMAIL, Looks.NAME):
         for column in told:
-            theirs = _same(draft.principal, column, looks) if personal.looks(column) is looks else None
+            theirs = _same(draft.principal, column, looks) if personal_columns.looks(column) is looks else None
             if theirs is not None:
                 return by_value(column.name, theirs, principal=principal)
     return None
@@ -95,7 +95,7 @@ def _same(principal: type[Model], column: Field[Any, Any], looks: Looks) -> str 
     fields = {each.name: each for each in principal._meta.local_concrete_fields if is_text(each)}
     if looks is Looks.EMAIL:
         name = getattr(principal, "EMAIL_FIELD", "email")
-        addresses = [each.name for each in fields.values() if personal.looks(each) is Looks.EMAIL]
+        addresses = [each.name for each in fields.values() if personal_columns.looks(each) is Looks.EMAIL]
         return name if name in addresses else next(iter(addresses), None)
     login = getattr(principal, "USERNAME_FIELD", "")
     if login in fields and _LOGIN.intersection(column.name.lower().split("_")):

@@ -12,8 +12,8 @@ from django.db.models import Model
 
 from apps.lobsters_sim.models import InvitationRequest
 from apps.websubmit.models import Answer, Lecture, Question, User
-from edna import personal
-from edna.personal import Looks
+from edna import personal_columns
+from edna.personal_columns import Looks
 
 pytestmark = pytest.mark.once
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.once
 def looks(model: type[Model], name: str, field: Any, **kwargs: Any) -> Looks | None:
     field.set_attributes_from_name(name)
     field.model = model
-    return personal.looks(field, **kwargs)
+    return personal_columns.looks(field, **kwargs)
 
 
 def text(**kwargs: Any) -> Any:
@@ -88,18 +88,18 @@ def test_a_column_that_is_named_after_the_reference_beside_it_is_about_the_same_
 
 
 def test_references_to_people_are_told_from_others() -> None:
-    assert personal.looks(Answer._meta.get_field("author")) is Looks.PERSON
-    assert personal.looks(Answer._meta.get_field("question")) is None
+    assert personal_columns.looks(Answer._meta.get_field("author")) is Looks.PERSON
+    assert personal_columns.looks(Answer._meta.get_field("question")) is None
 
 
 @pytest.mark.parametrize(
     ("model", "way"), [(User, ""), (Answer, "author"), (Question, None), (Group, None), (Session, None)]
 )
 def test_the_way_to_a_person_is_a_path_of_foreign_keys(model: type[Model], way: str | None) -> None:
-    assert personal.way_to_a_person(model) == way
+    assert personal_columns.way_to_a_person(model) == way
 
 
 def test_tables_are_the_sites_own() -> None:
-    labels = {model._meta.app_label for model in personal.tables()}
+    labels = {model._meta.app_label for model in personal_columns.tables()}
     assert {"websubmit", "admin"} <= labels
     assert not {"edna", "edna_operations"} & labels

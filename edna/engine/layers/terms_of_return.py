@@ -12,7 +12,7 @@ from typing import Any
 
 from edna.db import rows as raw
 from edna.db.rows import Row, Table
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.forwarding.driver_values import raw_value
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Outcome

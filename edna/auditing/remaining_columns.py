@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from django.db.models import Model
 
-from edna import personal
+from edna import personal_columns
 from edna.auditing.treatment import Becomes, Column, Treatment, every_column
-from edna.personal import Looks
+from edna.personal_columns import Looks
 
 
 class Standing(enum.Enum):
@@ -51,7 +51,7 @@ def remaining(treatments: list[Treatment]) -> list[Remaining]:
     found = []
     for model, name, treated in every_column(treatments):
         columns = [column for _, column in treated]
-        looks = personal.looks(model._meta.get_field(name))  # type: ignore[arg-type]  # a name of a concrete column
+        looks = personal_columns.looks(model._meta.get_field(name))  # type: ignore[arg-type]  # a name of a concrete column
         assert looks is not None
         if any(column.becomes is not Becomes.KEPT and not column.partly for column in columns):
             continue
@@ -80,7 +80,7 @@ def _why(model: type[Model], treated: list[tuple[Treatment, Column]]) -> str:
             reasons.setdefault(column.why, []).append(treatment.disguise.name)
     if reasons:
         return "; ".join(f"{why} ({', '.join(names)})" for why, names in reasons.items())
-    way = personal.way_to_a_person(model)
+    way = personal_columns.way_to_a_person(model)
     if way is None:
         return "no foreign key leads from this table to a person"
     return "no disguise says anything of this table" + (f"; its person is {way}" if way else "")

@@ -16,6 +16,6 @@ def connect(note: Callable[..., None]) -> None:
     _note = note
 
 
-def act(action: str, *, operator: str, disguise: str = "", **details: int | str) -> None:
+def add(action: str, *, operator: str, disguise: str = "", **details: int | str) -> None:
     if _note is not None:
         _note(action, operator=operator, disguise=disguise, **details)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from edna.db.rows import Row
-from edna.engine.bags.opened import Opened
+from edna.engine.bags.opened_bag import Opened
 from edna.engine.graph.outcome import Held, Reason
 from edna.engine.layers import mentions
 from edna.engine.layers.folding import Folding

@@ -18,8 +18,8 @@ from edna import api
 from edna.errors import EdnaError, PrincipalAlreadyRegistered, RecoveryCodeMalformed, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage, KeyPage
+from edna.pages.keys.base import ShowsCode, identifier_of, require_own, set_password, together
 from edna.pages.keys.forms import LastCharactersForm, PasswordForm, ReplaceKeyForm
-from edna.pages.keys.own import ShowsCode, identifier_of, require_own, set_password, together
 
 
 class MakeKey(ShowsCode, FormPage):

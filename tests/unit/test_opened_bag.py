@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edna.crypto.keys import SecretKey
-from edna.engine.bags.opened import Opened, pointing_at
+from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.forwarding.walk import Forwarded, Stuck
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Mentions, Removed, RowBatch, Shares
