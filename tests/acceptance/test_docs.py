@@ -148,7 +148,7 @@ def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, pag
         page.goto(f"{site}/login/")
         page.get_by_role("link", name="Return").click()
         assert "This does not open your key." in press("Bring my account back", identifier="dora", password="wrong")
-        assert "Welcome back" in press("Bring my account back", identifier="dora", password=password)
+        assert "It is back" in press("Bring my account back", identifier="dora", password=password)
         assert leads_somewhere()
         page.goto(f"{site}/login/")
         page.get_by_role("link", name="Forgot your password?").click()
