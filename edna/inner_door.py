@@ -1,4 +1,4 @@
-"""The inner door: what edna's own edges call (checks, middleware, receivers, commands, the audit, HTTP), and applications do not.
+"""The inner door: what edna's own edges call (checks, middleware, receivers, commands, the audit, HTTP, pages), and applications do not.
 
 Keeps, as `api` does: each function does all it says or nothing, and raises one of `edna.errors`. A contract of import-linter names who
 may come in here. Knows nothing of the domain: what the functions do is in `engine`.
@@ -7,13 +7,15 @@ may come in here. Knows nothing of the domain: what the functions do is in `engi
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from django.db import OperationalError
 from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey
+from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
@@ -25,7 +27,36 @@ from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
 from edna.engine.graph import references
 from edna.engine.history import SealedValues
+from edna.errors import DatabaseBusy
 from edna.records.locator import Receipt
+
+Result = TypeVar("Result")
+
+
+def locked(principal: Model, work: Callable[[], Result]) -> Result:
+    """``work()`` in one transaction that locks the principal's row first; tried again if the database asks for that, so it may run twice.
+
+    SQLite has no locks of rows: there a transaction that begins IMMEDIATE waits for the one before.
+
+    Raises:
+        DatabaseBusy: nothing was changed.
+    """
+    model, _, using = people.identity(principal)
+    # Not its own primary key: a multi-table child may have another one.
+    row = model._base_manager.using(using).filter(pk=getattr(principal, model._meta.pk.attname))
+
+    def whole() -> Result:
+        row.select_for_update().values_list("pk").first()
+        try:
+            return work()
+        except DatabaseBusy as error:
+            # It could not try again inside of this transaction; this one can.
+            if isinstance(error.__cause__, OperationalError):
+                raise error.__cause__ from None
+            raise
+
+    return transactions.run(whole, using=using)
+
 
 # Schema changes, called from the checks
 

@@ -6,22 +6,29 @@ page tells what is so now, and asks again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from django import forms
 from django.contrib.auth import logout
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse
+from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api
+from edna import api, conf, inner_door
 from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
 from edna.pages import receipts, words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
 from edna.pages.offers import Offer, offers_for
+
+#: After that a large disguise that was cut off may be sent again.
+_AT_MOST_SECONDS: Final = 600
 
 
 class ConfirmForm(KeyForm):
@@ -61,6 +68,8 @@ class Apply(KeyPage):
     form_class = ConfirmForm
     template_name = "edna/apply.html"
     done_template_name = "edna/done.html"
+    #: For a second click, after the account has gone by the first.
+    gone_template_name = "edna/gone_already.html"
 
     def get_offers(self) -> list[Offer]:
         """As `Home.get_offers`."""
@@ -116,27 +125,91 @@ class Apply(KeyPage):
         return {**super().get_initial(), "seen": self.seen()}
 
     def submitted(self, form: Any) -> HttpResponse:
+        try:
+            return self.confirmed(form)
+        except EdnaError:
+            if self.is_still_there():
+                raise
+            return self.gone_already()
+
+    def confirmed(self, form: Any) -> HttpResponse:
+        """Do what the page has told, or tell what is so now.
+
+        Raises:
+            EdnaError: nothing was done; perhaps because another request has removed the account meanwhile.
+        """
+        if self.plan is None:
+            return self.form_invalid(form) if self.is_still_there() else self.gone_already()
+        user: Any = self.request.user
+        unlocked = None
+        if form.needs_key() or (self.offer.asks_for_key and self.perhaps_more):
+            # Before the locks: it takes its time.
+            try:
+                unlocked = self.unlock(form)
+            except WrongCredentials:
+                if not form.password_is_right():
+                    raise
+                problem = gettext(
+                    "This is your password, but it does not open your key. Please give your recovery code instead of it."
+                )
+                form.add_error(None, problem)
+                return self.form_invalid(form)
+        if self.is_large(unlocked):
+            with self.alone() as is_alone:
+                if not is_alone:
+                    problem = gettext(
+                        "You have sent this already, and it is being done. Please look again in a minute."
+                    )
+                    return self.told_anew(problem)
+                outcome = self.done_now(form, unlocked)
+        else:
+            outcome = inner_door.locked(user, lambda: self.done_now(form, unlocked))
+        return outcome if isinstance(outcome, HttpResponse) else self.done(outcome)
+
+    def is_large(self, unlocked: api.Unlocked | None) -> bool:
+        """Whether it is done in several transactions, if nobody opens one around them."""
+        user: Any = self.request.user
+        plan = self.plan
+        if unlocked is not None:
+            plan = api.plan(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
+        return plan is not None and sum(table.rows for table in plan.tables) > conf.chunk_rows()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether nobody does the same at this moment, as far as the site's cache tells: no lock lasts for several transactions."""
+        user: Any = self.request.user
+        key = "edna:apply:" + salted_hmac("edna.pages.applying", f"{user._meta.label_lower} {user.pk}").hexdigest()
+        is_alone = cache.add(key, 1, timeout=_AT_MOST_SECONDS)
+        try:
+            yield is_alone
+        finally:
+            if is_alone:
+                cache.delete(key)
+
+    def done_now(self, form: Any, unlocked: api.Unlocked | None) -> api.Receipt | HttpResponse:
+        """Do it, if it is still what the page has told; the receipt, or what the page tells instead."""
+        user: Any = self.request.user
+        if not self.is_still_there():
+            raise PrincipalNotRegistered("The account is gone meanwhile. Nothing was changed.")
+        self.__dict__.pop("plan", None)
         if self.plan is None:
             return self.form_invalid(form)
         if self.is_empty:
-            return self.render_to_response(self.get_context_data(form=self.fresh_form()))
+            return self.told_anew("")
         if form.cleaned_data["seen"] != self.seen():
             problem = gettext("This has changed since you opened the page. Please look again: nothing was done yet.")
-            return self.render_to_response(self.get_context_data(form=self.fresh_form(), problem=problem))
-        needs_key = form.needs_key() or (self.offer.asks_for_key and self.perhaps_more)
-        try:
-            unlocked = self.unlock(form) if needs_key else None
-        except WrongCredentials:
-            if not form.password_is_right():
-                raise
-            problem = gettext(
-                "This is your password, but it does not open your key. Please give your recovery code instead of it."
-            )
-            form.add_error(None, problem)
-            return self.form_invalid(form)
-        user: Any = self.request.user
-        receipt = api.disguise(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
-        return self.done(receipt)
+            return self.told_anew(problem)
+        return api.disguise(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
+
+    def told_anew(self, problem: str) -> HttpResponse:
+        """The page as it is now, with nothing typed into it."""
+        return self.render_to_response(self.get_context_data(form=self.fresh_form(), problem=problem))
+
+    def gone_already(self) -> HttpResponse:
+        """The answer to a second click, after the first has removed the account."""
+        logout(self.request)
+        title = gettext("Your account is gone already")
+        return self.show(self.gone_template_name, title=title, only_by_receipt=self.offer.only_by_receipt)
 
     def fresh_form(self) -> Any:
         """Not bound: nothing is typed into it yet."""

@@ -1,7 +1,8 @@
 // What makes edna's pages more comfortable; all of them work without. No secret is kept, sent or logged here.
 //
 // [data-edna-once]: a form that is not sent twice by a second click. [data-edna-reload]: the address that a reload of this answer asks for, so
-// that the form which it answers is not sent again. [data-edna-tools]: hidden buttons for the secret in [data-edna-secret].
+// that the form which it answers is not sent again. [data-edna-download]: a form that a file answers, so that its page stays: what opens the
+// key goes out of it, and so does what was wrong before. [data-edna-tools]: hidden buttons for the secret in [data-edna-secret].
 
 function sendOnce(form) {
   const buttons = () => form.querySelectorAll("button");
@@ -9,6 +10,16 @@ function sendOnce(form) {
   form.addEventListener("submit", () => setTimeout(() => buttons().forEach((button) => (button.disabled = true))));
   // Back from the next page, it may be sent again.
   window.addEventListener("pageshow", () => buttons().forEach((button) => (button.disabled = false)));
+}
+
+function forgetWhatWasTyped(form) {
+  const forget = () => {
+    form.querySelectorAll("input[type=password], [name=recovery_code], [name=secret_key]").forEach((field) => (field.value = ""));
+    form.querySelectorAll("[role=alert]").forEach((said) => said.remove());
+    form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
+  };
+  // Afterwards: what is empty would be sent so.
+  form.addEventListener("submit", () => setTimeout(forget));
 }
 
 async function copy(element) {
@@ -33,4 +44,5 @@ function offer(tools) {
 const answer = document.querySelector("[data-edna-reload]");
 if (answer) history.replaceState(null, "", answer.dataset.ednaReload);
 document.querySelectorAll("form[data-edna-once]").forEach(sendOnce);
+document.querySelectorAll("form[data-edna-download]").forEach(forgetWhatWasTyped);
 document.querySelectorAll("[data-edna-tools]").forEach(offer);

@@ -165,6 +165,10 @@ def test_somebody_elses_key_opens_nothing_of_whoever_is_logged_in(visitor: Visit
 def test_ones_data_is_taken_along(visitor: Visitor, bea: Person, client: Client) -> None:
     """Readable, of those who are here and of those who are not; or locked, with the code that opens it later."""
     edna.disguise("club.disown-remarks", bea.user)
+    # The page stays when the file comes: its button is not for once.
+    visitor.open("/privacy/take-along/")
+    assert "data-edna-download" in visitor.response.content.decode()
+    assert "data-edna-once" not in visitor.response.content.decode()
     answer = send(visitor.client, "/privacy/take-along/", kind="readable", password=PASSWORD)
     document = json.loads(answer.content)
     assert document["format"] == "edna-export-1"

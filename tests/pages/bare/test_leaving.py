@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
 import edna
+from edna.pages.applying import ConfirmForm
 from edna.testing import Person
 from tests.pages.bare.club.models import Comment, Note
 from tests.pages.bare.conftest import PASSWORD
@@ -87,6 +89,49 @@ def test_a_second_click_finds_nothing_to_do(visitor: Visitor, bea: Person) -> No
     assert "There is nothing of yours that this would change now." in visitor.again()
     with bea.unlock() as unlocked:
         assert [entry.name for entry in edna.history(unlocked)] == ["club.disown-remarks"]
+
+
+@pytest.fixture
+def first_click(monkeypatch: pytest.MonkeyPatch, bea: Person) -> list[str]:
+    """What another request commits after the next one has read what there is."""
+    names: list[str] = []
+    needs_key = ConfirmForm.needs_key
+
+    def overtaken(form: ConfirmForm) -> bool:
+        while names:
+            edna.disguise(names.pop(), bea.user)
+        return needs_key(form)
+
+    monkeypatch.setattr(ConfirmForm, "needs_key", overtaken)
+    return names
+
+
+@pytest.mark.parametrize("secret", ["password", "recovery_code"])
+def test_of_two_clicks_at_once_the_second_says_that_the_account_is_gone(
+    visitor: Visitor, bea: Person, first_click: list[str], secret: str
+) -> None:
+    visitor.open(LEAVE)
+    first_click.append("club.leave")
+    given = {"password": PASSWORD, "recovery_code": str(bea.recovery_code)}
+    page = visitor.press("Delete your account", **{secret: given[secret]})
+    assert "Your account is gone already" in page
+    assert "Nothing was changed" not in page
+    assert "/privacy/hidden/" in visitor.response.content.decode()
+    assert "_auth_user_id" not in visitor.client.session
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 2_000])
+def test_of_two_clicks_at_once_the_second_does_nothing(
+    settings: Any, visitor: Visitor, bea: Person, first_click: list[str], chunk_rows: int
+) -> None:
+    """No second receipt, of nothing, is in the list; neither where it is done in several transactions."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": chunk_rows}
+    Comment.objects.create(author=bea.user, note=Note.objects.earliest("pk"), text="and again")
+    visitor.open(DISOWN)
+    first_click.append("club.disown-remarks")
+    assert "There is nothing of yours that this would change now." in visitor.press("Disown remarks", password=PASSWORD)
+    with bea.unlock() as unlocked:
+        assert len(edna.history(unlocked)) == 1
 
 
 def test_what_was_disowned_earlier_goes_along_if_one_wants(visitor: Visitor, bea: Person) -> None:
