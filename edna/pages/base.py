@@ -43,6 +43,13 @@ class Shown:
         return "<Shown redacted>"
 
 
+class ShownFields(dict[str, Any]):
+    """What a template prints of one thing, field by field; no log has any of them."""
+
+    def __repr__(self) -> str:
+        return "<ShownFields redacted>"
+
+
 class Page(TemplateResponseMixin, ContextMixin, View):
     """A page. ``login_required = False`` lets in those who have no account any more, or have not logged in."""
 

@@ -1,6 +1,7 @@
 """What is hidden now: opened by the key, for one page. Each with its day and what it covers; and what still waits, with the reasons.
 
-Keeps: a receipt travels from the list to the next page in the body of a form, never in an address or a session.
+Keeps: a receipt travels from the list to the next page in the body of a form, never in an address or a session; no
+report of an error has one, or says who has hidden what.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from edna import api
 from edna.pages import words
-from edna.pages.base import KeyPage
+from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
 from edna.reports import looks_secret
 
@@ -27,7 +28,7 @@ _QUOTED = 90
 _BETWEEN = "/"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     """What could not come back, as a page lists it. ``name`` says to the server which one is ticked."""
 
@@ -61,17 +62,17 @@ class Hidden(KeyPage):
         )
 
 
-def described(entry: api.HistoryEntry) -> dict[str, Any]:
+def described(entry: api.HistoryEntry) -> ShownFields:
     """What the list says of one."""
-    return {
-        "receipt": entry.receipt,
-        "title": words.called(entry.name),
-        "day": entry.applied_at,
-        "covers": words.counts(entry.counts),
-    }
+    return ShownFields(
+        receipt=entry.receipt,
+        title=words.called(entry.name),
+        day=words.day(entry.applied_at),
+        covers=words.counts(entry.counts),
+    )
 
 
-def still_waiting(entry: api.Waiting) -> dict[str, Any]:
+def still_waiting(entry: api.Waiting) -> ShownFields:
     """What ``edna/_waiting.html`` shows of one that was brought back, but not all of it."""
     # Of one row two things may be held: the first counts.
     held = {(row.model, str(row.pk)): row for row in reversed(entry.held)}
@@ -87,15 +88,15 @@ def still_waiting(entry: api.Waiting) -> dict[str, Any]:
         )
         for row in reversed(held.values())
     ]
-    return {
-        "receipt": entry.receipt,
-        "title": words.called(entry.name),
-        "day": entry.applied_at,
-        "ready": words.counts(entry.ready),
-        "rows": rows[:LISTED],
-        "rows_left_out": max(0, len(rows) - LISTED),
-        "can_give_up": any(row.can_be_given_up for row in rows),
-    }
+    return ShownFields(
+        receipt=entry.receipt,
+        title=words.called(entry.name),
+        day=words.day(entry.applied_at),
+        ready=words.counts(entry.ready),
+        rows=rows[:LISTED],
+        rows_left_out=max(0, len(rows) - LISTED),
+        can_give_up=any(row.can_be_given_up for row in rows),
+    )
 
 
 def _is_account(row: api.Held) -> bool:

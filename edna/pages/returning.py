@@ -20,7 +20,7 @@ from django.utils.translation import gettext, gettext_lazy
 from edna import api, registry
 from edna.errors import EdnaError
 from edna.pages import words
-from edna.pages.base import KeyPage
+from edna.pages.base import KeyPage, Shown
 from edna.pages.forms import KeyForm
 from edna.pages.hidden_data import named, still_waiting
 
@@ -141,22 +141,37 @@ class BringBack(KeyPage):
         receipt = form.cleaned_data["receipt"]
         waiting = [still_waiting(entry) for entry in api.waiting(unlocked) if entry.receipt == receipt]
         taken = names_taken(outcome)
+        asked = self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None
+        overrides = form.overrides()
+        taken_too = [str(overrides[name]) for name in taken if name in overrides]
+        if asked is not None:
+            asked.initial.update({f"{_INSTEAD}{name}": overrides[name] for name in taken if name in overrides})
         account: Any = api.principal(unlocked)
         return self.show(
             self.outcome_template_name,
-            title=gettext("It is back") if outcome.complete else gettext("Not all of it could come back"),
+            title=title_of(outcome),
             restored=words.counts(outcome.restored),
             deferred=words.counts(outcome.deferred),
             given_up=words.counts(outcome.accepted),
             without_rights=bool(outcome.altered or outcome.dropped),
             complete=outcome.complete,
             waiting=waiting,
-            form=self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None,
+            form=asked,
+            taken_too=[Shown(value) for value in taken_too],
             account_is_back=account is not None and not self.request.user.is_authenticated,
-            called=account.get_username() if hasattr(account, "get_username") else "",
-            replaced=bool(form.overrides()),
+            called=Shown(account.get_username() if hasattr(account, "get_username") else ""),
+            replaced=bool(overrides),
             by_password=bool(form.cleaned_data["password"]),
         )
+
+
+def title_of(outcome: api.Outcome) -> str:
+    """What has come of it, in a few words."""
+    if not outcome.complete:
+        return gettext("Not all of it could come back")
+    if outcome.deferred and not outcome.restored:
+        return gettext("It comes back with a later one")
+    return gettext("It is back")
 
 
 def names_taken(outcome: api.Outcome) -> tuple[str, ...]:

@@ -5,12 +5,14 @@ Keeps: none of it names an id, a secret or the content of a row; none of it is a
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from django.apps import apps
 from django.db.models import Model
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
@@ -25,7 +27,7 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
         "other way round."
     ),
     errors.RecoveryCodeMalformed: gettext_lazy(
-        "This is not a complete recovery code. It has seven groups of four characters; please copy it again. "
+        "The recovery code is incomplete or mistyped. It has seven groups of four characters; please copy it again. "
         "Spaces, dashes and capital letters do not matter."
     ),
     errors.KeyMalformed: gettext_lazy("This is not a complete secret key; please copy all of it again."),
@@ -125,6 +127,11 @@ def count(rows: int, label: str) -> str:
 def counts(rows_by_model: Mapping[str, int]) -> list[str]:
     """The same for each of somebody's own, without what there is none of; one account is theirs."""
     return [own(rows, label) for label, rows in rows_by_model.items() if rows]
+
+
+def day(moment: datetime.datetime) -> datetime.date:
+    """The day of it, where the site is."""
+    return (timezone.localtime(moment) if timezone.is_aware(moment) else moment).date()
 
 
 def own(rows: int, label: str) -> str:

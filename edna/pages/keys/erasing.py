@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_lazy
 from edna import api, registry
 from edna.errors import EdnaError, ReceiptMalformed, SpecError
 from edna.pages import words
-from edna.pages.base import KeyPage
+from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
 from edna.pages.keys.forms import PhraseForm
 from edna.pages.offers import Offer, offers_for
@@ -78,9 +78,29 @@ class DeleteForGood(KeyPage):
         erasure = api.erase(form.cleaned_data["what"], unlocked, receipts_complete=complete)
         return self.deleted(is_account_gone=erasure.forgets)
 
+    def form_invalid(self, form: Any) -> Any:
+        if isinstance(form, ChooseForm) and set(form.errors) == {"phrase"}:
+            # Only the phrase was wrong, so that the key still tells what would go.
+            try:
+                with self.unlock(form) as unlocked:
+                    return self.render_to_response(
+                        self.get_context_data(form=form, preview=self.preview(form, unlocked))
+                    )
+            except EdnaError as error:
+                form.add_error(None, words.explain(error))
+        return super().form_invalid(form)
+
+    def preview(self, form: Any, unlocked: api.Unlocked) -> list[str]:
+        """What would go of what was chosen."""
+        if form.cleaned_data["what"] == EVERYTHING:
+            everything = self.everything(api.history(unlocked), api.principal(unlocked), unlocked)
+            return list(everything["preview"]) if everything else []
+        complete = bool(form.cleaned_data.get("receipts"))
+        return words.counts(api.plan_erasure(form.cleaned_data["what"], unlocked, receipts_complete=complete).rows)
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(
-            **{"choices": [], "everything": None, "chosen": "", "is_nothing_there": False, **kwargs}
+            **{"choices": [], "everything": None, "chosen": "", "preview": [], "is_nothing_there": False, **kwargs}
         )
         form = context["form"]
         if isinstance(form, ChooseForm):
@@ -106,13 +126,15 @@ class DeleteForGood(KeyPage):
             is_nothing_there=not entries and self.departure(account) is None,
         )
 
-    def choice(self, entry: api.HistoryEntry, unlocked: api.Unlocked) -> dict[str, Any]:
-        line = {"what": entry.receipt, "title": words.called(entry.name), "day": entry.applied_at, "problem": ""}
+    def choice(self, entry: api.HistoryEntry, unlocked: api.Unlocked) -> ShownFields:
+        line = ShownFields(
+            what=entry.receipt, title=words.called(entry.name), day=words.day(entry.applied_at), problem=""
+        )
         try:
             erasure = api.plan_erasure(entry.receipt, unlocked)
         except EdnaError as error:
-            return {**line, "problem": words.explain(error), "counts": [], "stays": False}
-        return {**line, "counts": words.counts(erasure.rows), "stays": erasure.pseudoprincipals > 0}
+            return ShownFields(line, problem=words.explain(error), counts=[], stays=False)
+        return ShownFields(line, counts=words.counts(erasure.rows), stays=erasure.pseudoprincipals > 0)
 
     def everything(
         self, entries: Sequence[api.HistoryEntry], account: Any, unlocked: api.Unlocked

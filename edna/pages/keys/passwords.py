@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model, update_session_auth_hash
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.debug import sensitive_variables
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     from django.contrib.auth.views import PasswordResetConfirmView as _ResetView
 else:
     _ChangeView = _ResetView = object
+
+
+#: In the address of `Forgotten`: the password is new, and does not open the key yet.
+_IS_SET = "is-set"
+
+
+def _after_new_password() -> str:
+    return f"{reverse('edna:forgotten')}?{_IS_SET}"
 
 
 class KeepsKey(_ChangeView):
@@ -49,7 +58,7 @@ class KeepsKey(_ChangeView):
         except EdnaError as error:
             form.add_error(None, words.explain(error))
             return self.form_invalid(form)
-        return response if follows else redirect("edna:forgotten")
+        return response if follows else redirect(_after_new_password())
 
     @sensitive_variables()
     def _change(self, account: Any, *, old: str, new: str) -> bool:
@@ -72,7 +81,7 @@ class LeadsToKey(_ResetView):
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
         if is_principal(self.user) and api.is_registered(self.user):
-            return redirect("edna:forgotten")
+            return redirect(_after_new_password())
         return response
 
 
@@ -87,6 +96,9 @@ class Forgotten(FormPage):
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**{"is_set": _IS_SET in self.request.GET, **kwargs})
 
     def submitted(self, form: Any) -> HttpResponse:
         unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]

@@ -100,6 +100,8 @@ def test_what_is_hidden_is_deleted_one_by_one(visitor: Visitor, bea: Person) -> 
         refused = send(visitor.client, "/privacy/delete/", what=what, **fields).text_of_page
         assert refused.count(said) == 1
         assert "<strong>Disown remarks</strong>" in refused
+        # The numbers stay where the key was right.
+        assert ("<li>1 remark</li>" in refused) == (fields["password"] == PASSWORD)
     assert Bag.objects.count() == bags
     for said in ("It is done.", "Nothing is kept under this receipt any more."):
         assert (

@@ -130,7 +130,7 @@ def test_a_new_password_leaves_what_a_namesake_has_left(settings: Any, bea: Pers
     receipt = edna.disguise("club.leave", bea.user)
     edna.register_principal(User.objects.create_user("bea", password=PASSWORD))
     changed = send(logged_in("bea"), "/password/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW)
-    assert changed.url == "/privacy/forgotten/"
+    assert changed.url == "/privacy/forgotten/?is-set"
     assert User.objects.get(username="bea").check_password(NEW)
     with edna.unlock(identifier="bea", password=PASSWORD) as unlocked:
         assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
@@ -140,9 +140,12 @@ def test_after_a_reset_by_mail_the_code_brings_the_key_along(settings: Any, bea:
     settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
     uid, token = urlsafe_base64_encode(force_bytes(bea.user.pk)), default_token_generator.make_token(bea.user)
     form = client.get(f"/reset/{uid}/{token}/").url
-    assert client.post(form, {"new_password1": NEW, "new_password2": NEW}).url == "/privacy/forgotten/"
+    assert client.post(form, {"new_password1": NEW, "new_password2": NEW}).url == "/privacy/forgotten/?is-set"
     assert not opens(identifier="bea", password=NEW)
-    assert "Set the password" in client.get("/privacy/forgotten/").content.decode()
+    page = client.get("/privacy/forgotten/?is-set").content.decode()
+    assert "Your new password is set, and logs you in." in page
+    assert 'href="/login/"' in page
+    assert "is set" not in client.get("/privacy/forgotten/").content.decode()
     answer = send(client, "/privacy/forgotten/", recovery_code=bea.recovery_code, new_password=NEW, again=NEW)
     assert "It logs you in, and it opens your key." in answer.text_of_page
     assert opens(identifier="bea", password=NEW)
@@ -155,7 +158,7 @@ def test_by_code_alone_a_password_is_set_for_both(client: Client, bea: Person) -
     nobodys = str(edna.RecoveryCode.new())
     for given, said in [
         ({"recovery_code": nobodys, "new_password": NEW, "again": NEW}, "This does not open your key."),
-        ({"recovery_code": "XYZ", "new_password": NEW, "again": NEW}, "not a complete recovery code"),
+        ({"recovery_code": "XYZ", "new_password": NEW, "again": NEW}, "recovery code is incomplete or mistyped"),
         ({"recovery_code": bea.recovery_code, "new_password": NEW, "again": "other"}, "The two passwords differ."),
     ]:
         assert send(client, address, **given).text_of_page.count(said) == 1

@@ -30,6 +30,8 @@ def test_the_key_lists_what_is_hidden_and_brings_it_back(visitor: Visitor, bea: 
     page = visitor.press("Show it", password=PASSWORD)
     assert "Disown remarks" in page
     assert "1 remark" in page
+    # A report of an error prints variables of the page.
+    assert repr(visitor.response.context["entries"]) == "[<ShownFields redacted>]"
     assert "Receipt" not in visitor.press("Bring it back …")
     assert "This is back: 1 remark" in visitor.press("Bring it back", password=PASSWORD)
     assert Comment.objects.get(text="bea agrees").author == bea.user
@@ -59,7 +61,8 @@ def test_a_name_that_somebody_has_taken_is_replaced(away: Visitor, bea: Person) 
     assert "Not all of it could come back" in page
     assert "Somebody else has what was yours" in page
     taken = away.press("Try again", **{"instead-auth.user.username": "anna", "identifier": "bea", "password": PASSWORD})
-    assert "Somebody else has what was yours" in taken
+    assert "“anna” is taken, too." in taken
+    assert 'value="anna"' in away.response.content.decode()
     wrong = away.press("Try again", **{"instead-auth.user.username": "a b", "identifier": "bea", "password": PASSWORD})
     assert "Enter a valid username." in wrong
     page = away.press(
@@ -78,8 +81,10 @@ def test_what_others_did_is_told_and_given_up(visitor: Visitor, bea: Person) -> 
     visitor.press("Show it", password=PASSWORD)
     visitor.press("Bring it back …")
     page = visitor.press("Bring it back", password=PASSWORD)
-    assert "Still waits: Disown remarks" in page
+    assert "Not back yet, of “Disown remarks”" in page
     assert "It has been deleted meanwhile." in page
+    assert repr(visitor.response.context["waiting"]) == "[<ShownFields redacted>]"
+    assert repr(visitor.response.context["called"]) == "<Shown redacted>"
     visitor.open("/privacy/hidden/")
     visitor.press("Show it", password=PASSWORD)
     listed, boxes = visitor.forms, re.findall(r'name="row" value="([^"]+)"', visitor.response.content.decode())
@@ -92,6 +97,18 @@ def test_what_others_did_is_told_and_given_up(visitor: Visitor, bea: Person) -> 
     assert "This is given up, and erased: 1 remark" in page
     with bea.unlock() as unlocked:
         assert edna.history(unlocked) == []
+
+
+def test_what_only_a_later_one_brings_back_is_not_called_back(visitor: Visitor, bea: Person) -> None:
+    receipt = edna.disguise("club.disown-remarks", bea.user)
+    with bea.unlock() as unlocked:
+        edna.disguise("club.leave", bea.user, unlocked=unlocked)
+    away = Visitor(a_browser())
+    away.open("/privacy/back/")
+    page = away.press("Bring it back", receipt=str(receipt), identifier="bea", password=PASSWORD)
+    assert "It comes back with a later one" in page
+    assert "It is back" not in page
+    assert "Show what is hidden …" in page
 
 
 def test_too_many_at_once_are_told_when_to_come_back(
