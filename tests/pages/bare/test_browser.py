@@ -58,6 +58,12 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     for name in ("replace-key", "take-along", "forgotten", "return"):
         walker.go(name)
         assert barriers(page) == [], name
+    walker.go("take-along")
+    for _ in range(2):  # the page stays, ready for the next time
+        page.get_by_label("Your password", exact=True).fill(PASSWORD)
+        with page.expect_download():
+            walker.press("Download")
+        assert page.get_by_label("Your password", exact=True).input_value() == ""
 
     walker.go("apply", "club.disown-remarks")
     walker.picture("02-apply")
