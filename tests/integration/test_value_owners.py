@@ -191,6 +191,44 @@ def test_one_of_several_addresses_and_several_columns_at_once() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
+def test_what_two_share_by_value_comes_back_with_the_last_whose_account_is_back(first: int) -> None:
+    """Both accounts are gone: whom the value meant is away, although no row says so any more."""
+    people = [customer("bea@example.org", rows=0), customer("carl@example.org", rows=0)]
+    Ticket.objects.create(submitter_email="bea@example.org", nickname="car", text="ours")
+    before = application_dump()
+    other = edna.by_value("nickname", "nickname", principal=Customer)
+    leaving = disguise(
+        Modify(Ticket, owner=[BY_EMAIL, other], set={"text": ""}),
+        Remove(Address, owner="customer"),
+        Remove(Customer),
+    )
+    with registering(leaving):
+        receipts = [each.disguise(leaving.name) for each in people]
+        order = [first, 1 - first]
+        people[order[0]].reveal(receipts[order[0]])
+        assert Ticket.objects.get().text == ""
+        people[order[1]].reveal(receipts[order[1]])
+    assert application_dump() == before
+
+
+def test_whoever_may_have_a_shared_row_under_another_disguise_is_told_of_the_next() -> None:
+    """One hides what two own, the other leaves with all of it: nobody's text is back with the one who was here all the time."""
+    people = [customer("bea@example.org", rows=0), customer("carl@example.org", rows=0)]
+    Ticket.objects.create(submitter_email="bea@example.org", nickname="car", text="ours")
+    before = application_dump()
+    both = Modify(Ticket, owner=[BY_EMAIL, edna.by_value("nickname", "nickname", principal=Customer)], set={"text": ""})
+    hiding, leaving = disguise(both), disguise(both, Remove(Address, owner="customer"), Remove(Customer))
+    leaving.name = "counter.leaving"
+    with registering(hiding, leaving):
+        hidden, left = people[0].disguise(hiding.name), people[1].disguise(leaving.name)
+        assert [held.reason for held in people[0].reveal(hidden).held] == [Reason.OWNER_AWAY]
+        assert Ticket.objects.get().text == ""
+        people[1].reveal(left)
+        people[0].reveal(hidden)
+    assert application_dump() == before
+
+
+@pytest.mark.parametrize("first", [0, 1])
 def test_what_is_somebody_elses_too_comes_back_with_the_last(first: int) -> None:
     """A ticket goes with whoever asked and with whoever was to answer, and its text is read when both are there."""
     people = [customer("bea@example.org"), customer("carl@example.org")]

@@ -60,7 +60,7 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                     continue
                 mine = scope.owners.get(str(entry.reference)) == targets[key]
                 told_of_it = (
-                    bool(columns) and not mine and _may_have_it_under_disguise(scope.disguise, step, path, entry)
+                    bool(columns) and not mine and _may_have_it_under_a_disguise(scope.disguise, step, path, entry)
                 )
                 if told_of_it:
                     told[entry.id] = entry
@@ -265,13 +265,21 @@ def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: froz
     return paths
 
 
-def _may_have_it_under_disguise(disguise: type[Disguise], step: PlannedStep, path: str, entry: Entry) -> bool:
-    """Whether somebody whom a row names can have it under this disguise: not if the disguise would have taken their name out."""
+def _may_have_it_under_a_disguise(disguise: type[Disguise], step: PlannedStep, path: str, entry: Entry) -> bool:
+    """Whether somebody whom a row names can have it under this disguise, or another: not under one that would have taken their name out."""
     if not entry.natural:
         return True
-    goes = any(same_table(model, registry.principal_model_for(disguise)) for model in coverage.removed_models(disguise))
     assert step.transformation is not None
-    return not goes and not takes_out(disguise, step.transformation.model, path)  # type: ignore[arg-type]  # as above
+    model = step.transformation.model
+    return any(_leaves_name(each, model, path) for each in (disguise, *registry.disguises().values()))
+
+
+def _leaves_name(disguise: type[Disguise], model: type[Model], path: str) -> bool:
+    """Whether the disguise changes rows at the end of this path, and whoever it is for is named there afterwards."""
+    if not any(same_table(step.model, model) and path in step.owners for step in disguise.steps()):
+        return False
+    goes = any(same_table(each, registry.principal_model_for(disguise)) for each in coverage.removed_models(disguise))
+    return not goes and not takes_out(disguise, model, path)  # type: ignore[arg-type]  # as above
 
 
 def _selected(

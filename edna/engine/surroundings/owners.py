@@ -212,7 +212,9 @@ class Others:
             return standing
         paths = tuple(dict.fromkeys(need.path for key in keys for need in needs[batch.model, key]))
         found = values_of(table, keys, paths, self.model, using=self.using)
-        self._ask(standing, (value for values in found.values() for value in values))
+        # Whom a value meant who is gone, no row tells any more.
+        by_value = {need.reference for key in keys for need in needs[batch.model, key] if is_by_value(need.path)}
+        self._ask(standing, (value for values in found.values() for value in values), also=by_value)
         for key, values in found.items():
             standing.named[batch.model, key] = {
                 path: self._name(value) for path, value in zip(paths, values, strict=True)
