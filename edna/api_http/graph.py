@@ -78,7 +78,7 @@ def disguise(request: HttpRequest, body: Body) -> Mapping[str, Any]:
 
     Raises:
         PrincipalNotRegistered: the account is removed.
-        RequestRefused: the disguise is none of these.
+        RequestRefused: the disguise is none of these, or whose account it is has not logged in.
     """
     handover = handover_of(body.part("handed"), public_key=proved_key(request))
     name = body.text("disguise", most=200)
@@ -92,4 +92,8 @@ def disguise(request: HttpRequest, body: Body) -> Mapping[str, Any]:
         principal = api.principal(unlocked)
         if principal is None:
             raise PrincipalNotRegistered("The account is removed. Take that back first.")
+        user = getattr(request, "user", None)
+        if user != principal or not getattr(user, "is_active", True):
+            # A site that has shut somebody out, or asks for a second factor, means this door as well.
+            raise RequestRefused("Log in to the account that this key belongs to.", status=HTTPStatus.FORBIDDEN)
         return {"receipt": str(api.disguise(name, principal, params=params, unlocked=unlocked))}

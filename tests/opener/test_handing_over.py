@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.contrib.auth.models import AnonymousUser
 from django.core.cache.backends import locmem
-from django.http import HttpRequest, HttpResponse
+from django.core.handlers.base import BaseHandler
+from django.http import HttpRequest
 from django.test import override_settings
 
 import edna
@@ -37,18 +39,21 @@ pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(trans
 
 HERE = Path(__file__).resolve().parent
 RECEIVED: list[bytes] = []
+RESOLVE = BaseHandler.resolve_request
 
 
-class Recorder:
-    """Middleware that keeps what reaches the server."""
+class LoggedIn:
+    """Whoever has logged in: the principals of these tests cannot."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
+    user: Any = AnonymousUser()
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        RECEIVED.append(request.body + repr(request.META).encode())
-        RECEIVED.extend(_decoded(json.loads(request.body)))
-        return self.get_response(request)
+
+def recorded(handler: BaseHandler, request: HttpRequest) -> Any:
+    """What reaches a view is kept. The server of these tests runs already, so that no middleware can be added."""
+    RECEIVED.append(request.body + repr(request.META).encode())
+    RECEIVED.extend(_decoded(json.loads(request.body)))
+    request.user = LoggedIn.user
+    return RESOLVE(handler, request)
 
 
 def _decoded(value: Any) -> Iterator[bytes]:
@@ -80,7 +85,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 @pytest.fixture
-def in_browser(live_server: Any) -> Iterator[Callable[..., Any]]:
+def in_browser(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     """What somebody's browser does."""
     RECEIVED.clear()
 
@@ -94,8 +99,8 @@ def in_browser(live_server: Any) -> Iterator[Callable[..., Any]]:
         return json.loads(done.stdout)
 
     configured = {**django_settings.EDNA, "CUSTODY": "browser"}
-    recorded = [*django_settings.MIDDLEWARE, f"{__name__}.Recorder"]
-    with override_settings(EDNA=configured, ROOT_URLCONF="edna.urls", MIDDLEWARE=recorded):
+    monkeypatch.setattr(BaseHandler, "resolve_request", recorded)
+    with override_settings(EDNA=configured, ROOT_URLCONF="edna.urls"):
         yield act
 
 
@@ -111,6 +116,7 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     monkeypatch.setattr(ClearMessages, "self_service", True)
     ann, before, tables = small_community.ann, state(), edna_dump()
     User.objects.filter(pk=ann.pk).update(about="What nobody else is to read")
+    monkeypatch.setattr(LoggedIn, "user", User.objects.get(pk=ann.pk))
     whole = state()
     profile = edna.disguise(HIDE_PROFILE, User.objects.get(pk=ann.pk))
     anon = small_community.everybody(ANON)
@@ -129,6 +135,7 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
 
     browser = Browser(ann.secret_key)
     profiles = list(browser.bags[profile.locator])
+    before_reveal = len(RECEIVED)  # to disguise with voices, each item of the own list is told with its locator
     with without_keys():
         outcome = in_browser(ann, "reveal", receipt=str(cleared))["result"]
     assert outcome["complete"]
@@ -141,13 +148,18 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     }
     assert profiles
     assert len(secrets) > 5
-    hidden = secrets | contents | {"text": b"What nobody else is to read", "profile": profile.locator.expose()}
+    hidden = secrets | contents | {"text": b"What nobody else is to read"}
+    place = {"profile": profile.locator.expose()}
+    sent = ann.secret_key.public_key
+    assert any(finds(seen, {"public key": bytes(sent)}) for seen in RECEIVED)
     logged = [str(record.__dict__).encode() for record in caplog.records]
     cached = [value for kept in locmem._caches.values() for value in kept.values()]
     assert logged
     for seen in [*RECEIVED, *opened, *logged, *cached]:
         assert not finds(seen, hidden)
-    assert places(hidden) == []
+    for seen in [*RECEIVED[before_reveal:], *opened, *logged, *cached]:
+        assert not finds(seen, place)
+    assert places(hidden | place) == []
 
     for receipt in (profile, *anon[ann.pk]):
         assert in_browser(ann, "reveal", receipt=str(receipt))["result"]["complete"]
@@ -166,4 +178,19 @@ def test_who_has_proved_another_key_reveals_nothing(small_community: Community, 
     eve = Member(small_community.bob.user, small_community.bob.secret_key)
     assert in_browser(eve, "reveal", receipt=str(receipt))["error"] == "WrongKey"
     assert in_browser(small_community.ann, "disguise", disguise=ANON)["error"] == "RequestRefused"
+    assert state() == before
+
+
+def test_a_key_alone_disguises_nothing(
+    small_community: Community,  # noqa: F811
+    in_browser: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever may not log in, or is somebody else, does not act by this door."""
+    monkeypatch.setattr(ClearMessages, "self_service", True)
+    before = state()
+
+    for user in (AnonymousUser(), User.objects.get(pk=small_community.bob.pk)):
+        monkeypatch.setattr(LoggedIn, "user", user)
+        assert in_browser(small_community.ann, "disguise", disguise=CLEAR_MESSAGES)["error"] == "RequestRefused"
     assert state() == before
