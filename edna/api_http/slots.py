@@ -16,9 +16,9 @@ from edna.api_http.json_view import json_view
 from edna.api_http.keys import proved_key
 
 _LOOKUP_BYTES: Final = 32
-_TAG_BYTES: Final = 32
 _WRAPPED_BYTES: Final = 73
 _LONGEST_IDENTIFIER: Final = 320
+_LONGEST_KIND: Final = 16
 #: As many as a password may have been stretched in, with former costs and server keys.
 _MOST_LOOKUPS: Final = 16
 _MOST_SLOTS: Final = 3
@@ -66,9 +66,8 @@ def slots_in(body: Body) -> list[inner_door.BrowserSlot]:
     return [
         inner_door.BrowserSlot(
             lookup=slot.binary("lookup", size=_LOOKUP_BYTES),
-            tag=slot.binary("tag", size=_TAG_BYTES),
+            kind=slot.text("kind", most=_LONGEST_KIND),
             wrapped=slot.binary("wrapped", size=_WRAPPED_BYTES),
-            former_tag=slot.binary("former_tag", size=_TAG_BYTES),
         )
         for slot in body.objects("slots", most=_MOST_SLOTS)
     ]

@@ -18,7 +18,7 @@ import nacl.utils
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt, crypto_aead_xchacha20poly1305_ietf_encrypt
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import KEY_BYTES, Secret, SecretKey, derive, fingerprint
+from edna.crypto.keys import KEY_BYTES, PublicKey, Secret, SecretKey, derive, fingerprint
 from edna.errors import ConfigurationError, WrongCredentials
 
 VERSION = 2
@@ -40,7 +40,7 @@ class SlotSecret(Secret):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What is stored: `slot_id` finds it, `tag` lets its owner replace it (32 bytes each), `wrapped` holds the key."""
+    """What is stored: `slot_id` finds it, by `tag` it is replaced (32 bytes each), `wrapped` holds the key."""
 
     slot_id: bytes = field(repr=False)
     tag: bytes = field(repr=False)
@@ -68,21 +68,23 @@ def part(looked_up: bytes, *, pepper: bytes) -> Part:
     )
 
 
-def owner_tag(secret_key: SecretKey, *, kind: str) -> bytes:
-    """Return what the owner of a key shows to have the slot of that kind replaced. What is stored does not tell it."""
-    return derive(secret_key.expose(), purpose=b"edna.slot.tag.2", data=kind.encode())
+def stored_tag(public_key: PublicKey, *, kind: str, pepper: bytes) -> bytes:
+    """Return the 32-byte tag of that key's slot of that kind. Only the server makes it, for whoever has shown that the key is theirs."""
+    return derive(pepper_key(pepper), purpose=b"edna.slot.mark.2", data=bytes(public_key) + kind.encode())
 
 
-def stored_tag(shown: bytes, *, pepper: bytes) -> bytes:
-    """Return the 32-byte tag of the slots of whoever shows that."""
-    return derive(pepper_key(pepper), purpose=b"edna.slot.mark.2", data=shown)
+def former_tag(secret_key: SecretKey, *, kind: str) -> bytes:
+    """Return the tag of that key's slot of version 1 of that kind. Nobody else's word for it counts: the table shows it."""
+    return derive(secret_key.expose(), purpose=b"edna.slot.tag.1", data=kind.encode())
 
 
 def slot_tags(secret_key: SecretKey, *, kind: str, peppers: Sequence[bytes]) -> list[bytes]:
     """Return the tags that the slots of that kind for that key may have: one per pepper, and that of version 1, last."""
-    shown = owner_tag(secret_key, kind=kind)
-    former = derive(secret_key.expose(), purpose=b"edna.slot.tag.1", data=kind.encode())
-    return [*(stored_tag(shown, pepper=pepper) for pepper in peppers), former]
+    public_key = secret_key.public_key
+    return [
+        *(stored_tag(public_key, kind=kind, pepper=pepper) for pepper in peppers),
+        former_tag(secret_key, kind=kind),
+    ]
 
 
 def lock_slot(secret_key: SecretKey, *, slot_secret: SlotSecret, kind: str, pepper: bytes) -> Slot:
@@ -99,7 +101,7 @@ def lock_slot(secret_key: SecretKey, *, slot_secret: SlotSecret, kind: str, pepp
     box = crypto_aead_xchacha20poly1305_ietf_encrypt(
         secret_key.expose(), version + found.slot_id, nonce, _wrapping_key(slot_secret, found.share)
     )
-    tag = stored_tag(owner_tag(secret_key, kind=kind), pepper=pepper)
+    tag = stored_tag(secret_key.public_key, kind=kind, pepper=pepper)
     return Slot(found.slot_id, tag, version + nonce + box)
 
 

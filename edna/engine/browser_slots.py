@@ -2,8 +2,8 @@
 
 Invariant: nothing that comes here opens a slot: neither password nor slot secret, nor the key inside. Whoever asks for a salt or a slot
 gets the same answer, by the same statements, whether there is such a person or not; that something opens, only its owner sees. A slot
-is kept with a new key, or in exchange for whoever has proved that they have the key. What is in it is not looked at: who puts something
-else there has locked out themselves.
+is kept for whoever has proved that they have the key, in the place of that key's slot of its kind and of no other: its tag is made here,
+from the proved key. What is in it is not looked at: who puts something else there has locked out themselves.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ _BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class BrowserSlot:
-    """A slot as its maker sends it. What is stored as id and tag is made from ``lookup`` and ``tag`` (32 bytes each); ``wrapped`` is stored
-    as it is. ``former_tag`` is that of a slot of version 1, which goes as well."""
+    """A slot as its maker sends it. Its id is made from ``lookup`` (32 bytes), its tag from the proved key and ``kind``; ``wrapped`` is
+    stored as it is."""
 
     lookup: bytes = field(repr=False)
-    tag: bytes = field(repr=False)
+    kind: str = field(repr=False)
     wrapped: bytes = field(repr=False)
-    former_tag: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,8 @@ def find(lookups: Sequence[bytes], *, using: str) -> list[list[Found]]:
     return [[Found(part.slot_id, part.share, tuple(there.get(part.slot_id, ()))) for part in each] for each in parts]
 
 
-def to_keep(slots: Sequence[BrowserSlot], *, using: str) -> list[base.Slot]:
-    """As they are stored.
+def to_keep(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) -> list[base.Slot]:
+    """As they are stored for that key, which is proved.
 
     Raises:
         SlotRefused: one of them has not the form of a slot, or two are of the same kind or open with the same secret.
@@ -87,13 +86,24 @@ def to_keep(slots: Sequence[BrowserSlot], *, using: str) -> list[base.Slot]:
         raise SlotRefused(
             "A key slot has not the form that docs/format.md gives it. Nothing was changed; make it again."
         )
-    if len(slots) > MOST_SLOTS or any(len(set(given)) < len(slots) for given in _lookups_and_tags(slots)):
+    if len(slots) > MOST_SLOTS or any(len(set(given)) < len(slots) for given in _lookups_and_kinds(slots)):
         raise SlotRefused("There is one slot for each kind, with a secret of its own. Nothing was changed.")
     pepper = serverkeys.signing_key(using=using)
     return [
-        base.Slot(base.part(slot.lookup, pepper=pepper).slot_id, base.stored_tag(slot.tag, pepper=pepper), slot.wrapped)
+        base.Slot(
+            base.part(slot.lookup, pepper=pepper).slot_id,
+            base.stored_tag(public_key, kind=slot.kind, pepper=pepper),
+            slot.wrapped,
+        )
         for slot in slots
     ]
+
+
+def keep(public_key: PublicKey, slots: Sequence[BrowserSlot], made: Sequence[base.Slot], *, using: str) -> None:
+    """Put what `to_keep` has made in the place of that key's slots of these kinds, in the caller's transaction."""
+    gone = [base.stored_tag(public_key, kind=slot.kind, pepper=pepper) for slot in slots for pepper in conf.mac_keys()]
+    store.delete_slots_by_tag(gone, using=using)
+    store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in made], using=using)
 
 
 def replace(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) -> None:
@@ -103,25 +113,22 @@ def replace(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) 
         PrincipalNotRegistered: nobody is registered with that key, or not any more.
         SlotRefused, ServerKeyUnknown: as `to_keep`.
     """
-    made, keys = to_keep(slots, using=using), conf.mac_keys()
-    gone = [base.stored_tag(slot.tag, pepper=pepper) for slot in slots for pepper in keys]
-    gone += [slot.former_tag for slot in slots]
+    made = to_keep(public_key, slots, using=using)
 
     def work() -> None:
         # Locked: a key that is rotated meanwhile gets no slot.
         entries = store.entries_by_public_key([bytes(public_key)], using=using, lock=True)
         if not any(entry.natural or not entry.attached for entry in entries):
             raise PrincipalNotRegistered("Nobody is registered with this key. Nothing was changed; unlock again.")
-        store.delete_slots_by_tag(gone, using=using)
-        store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in made], using=using)
+        keep(public_key, slots, made, using=using)
 
     transactions.run(work, using=using)
 
 
 def _is_one(slot: BrowserSlot) -> bool:
-    sizes = {len(slot.lookup), len(slot.tag), len(slot.former_tag)}
-    return sizes == {_BYTES} and len(slot.wrapped) == base.WRAPPED_BYTES and slot.wrapped[0] == base.VERSION
+    sizes = (len(slot.lookup), len(slot.wrapped))
+    return sizes == (_BYTES, base.WRAPPED_BYTES) and slot.kind in base.KINDS and slot.wrapped[0] == base.VERSION
 
 
-def _lookups_and_tags(slots: Sequence[BrowserSlot]) -> tuple[list[bytes], list[bytes]]:
-    return [slot.lookup for slot in slots], [slot.tag for slot in slots]
+def _lookups_and_kinds(slots: Sequence[BrowserSlot]) -> tuple[list[bytes], list[str]]:
+    return [slot.lookup for slot in slots], [slot.kind for slot in slots]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from django.db.models import Model
@@ -22,8 +23,10 @@ from edna.custody.base import (
     Slot,
     SlotSecret,
     candidate_ids,
+    former_tag,
     lock_slot,
     slot_tags,
+    stored_tag,
     unlock_slot,
 )
 from edna.custody.recovery import RecoveryCode
@@ -100,7 +103,12 @@ def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, u
                 opened.append(unlock_slot(Slot(*row), slot_secret=secret, peppers=keys))
                 of_today = candidate_ids(newest, peppers=conf.mac_keys()[:1])[0]
                 if row[0] != of_today and serverkeys.may_seal(using=using):
-                    _renew(row[:2], _lock(opened[-1], newest, kind=kind, using=using), using=using)
+                    tagged_as = _kind_of_tag(row[1], opened[-1])
+                    made = _lock(opened[-1], newest, kind=tagged_as or kind, using=using)
+                    # A browser may have put another key into a slot: it stays the one of its maker, who can have no more of them.
+                    _renew(row[:2], made if tagged_as else replace(made, tag=row[1]), using=using)
+                    if row[2][0] == 1:
+                        _retag_former(opened[-1], using=using)
         if rows:
             break
     if not opened:
@@ -111,6 +119,20 @@ def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, u
 def _renew(former: tuple[bytes, bytes], made: Slot, *, using: str) -> None:
     new = {"slot_id": made.slot_id, "tag": made.tag, "wrapped": made.wrapped}
     transactions.statement(partial(store.replace_slot, former, **new, using=using), using=using)
+
+
+def _kind_of_tag(tag: bytes, secret_key: SecretKey) -> str | None:
+    """Of which kind the slot's maker said that it is, if it is that key's: renewed as another, it would be one more of that."""
+    keys = conf.mac_keys()
+    return next((kind for kind in KINDS if tag in slot_tags(secret_key, kind=kind, peppers=keys)), None)
+
+
+def _retag_former(secret_key: SecretKey, *, using: str) -> None:
+    """Give other slots of version 1 of that key today's tag: a browser, which cannot show theirs, replaces them from then on."""
+    pepper, public_key = serverkeys.signing_key(using=using), secret_key.public_key
+    for kind in KINDS:
+        tags = former_tag(secret_key, kind=kind), stored_tag(public_key, kind=kind, pepper=pepper)
+        transactions.statement(partial(store.retag_slots, *tags, using=using), using=using)
 
 
 def _meant(

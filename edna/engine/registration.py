@@ -69,11 +69,11 @@ def register_elsewhere(principal: Model, *, public_key: PublicKey, slots: Sequen
     """
     model, reference, using = identity(principal)
     serverkeys.require(using=using)
-    made = browser_slots.to_keep(slots, using=using)
+    made = browser_slots.to_keep(public_key, slots, using=using)
 
     def work() -> None:
         _add(model, {reference: public_key}, using=using)
-        key_slots.add(made, using=using)
+        browser_slots.keep(public_key, slots, made, using=using)
 
     transactions.run(work, using=using)
     return Registration(public_key)

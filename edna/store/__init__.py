@@ -350,6 +350,10 @@ def replace_slot(former: tuple[bytes, bytes], *, slot_id: bytes, tag: bytes, wra
     there.update(slot_id=slot_id, tag=tag, wrapped=wrapped)
 
 
+def retag_slots(former: bytes, tag: bytes, *, using: str) -> None:
+    KeySlot.objects.using(using).filter(tag=former).update(tag=tag)
+
+
 def delete_slots_by_tag(tags: Collection[bytes], *, using: str) -> None:
     KeySlot.objects.using(using).filter(tag__in=list(tags)).delete()
 

@@ -59,8 +59,7 @@ class Browser(Client):
         box = crypto_aead_xchacha20poly1305_ietf_encrypt(key.expose(), associated, nonce, wrapping_key)
         return {
             "lookup": encoded(lookup),
-            "tag": encoded(base.owner_tag(key, kind=kind)),
-            "former_tag": encoded(base.slot_tags(key, kind=kind, peppers=[])[-1]),
+            "kind": kind,
             "wrapped": encoded(b"\2" + nonce + box),
         }
 

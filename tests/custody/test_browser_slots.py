@@ -122,15 +122,22 @@ def test_a_changed_password_replaces_the_slot_and_no_other(browser: Browser, use
 
 
 def test_nobody_replaces_slots_of_somebody_else(browser: Browser, user: User) -> None:
-    """Not with a key of their own and all that the database holds."""
+    """Not with a key of their own and all that the database holds; nor are there ever more than one of a kind."""
     registered(browser)
     mallory = SecretKey.generate()
     edna.register_principal(User.objects.create_user("m@example.org", "p"), public_key=mallory.public_key)
     before = set(KeySlot.objects.values_list("slot_id", "tag", "wrapped"))
-    for tag in KeySlot.objects.values_list("tag", flat=True):
-        slot = browser.slot(mallory, SlotSecret(b"M" * 32), kind="password") | {"tag": encoded(bytes(tag))}
-        assert browser.act("slots/replace", {"slots": [slot]}, mallory).status_code == 200
-    assert before <= set(KeySlot.objects.values_list("slot_id", "tag", "wrapped"))
+    session = {"X-Edna-Key-Session": browser.prove(mallory)}
+    for at, tag in enumerate([encoded(bytes(each)) for _, each, _ in before] * 25):
+        slot = browser.slot(mallory, SlotSecret(bytes([at]) * 32), kind=base.KINDS[at % 3])
+        slot |= {"tag": tag, "former_tag": tag}
+        assert browser.ask("slots/replace", {"slots": [slot]}, **session).status_code == 200
+    after = set(KeySlot.objects.values_list("slot_id", "tag", "wrapped"))
+    assert before <= after
+    assert len(after - before) == len(base.KINDS)
+    with edna.unlock(secret_key=mallory) as unlocked:
+        edna.rotate(unlocked, public_key=SecretKey.generate().public_key)
+    assert set(KeySlot.objects.values_list("slot_id", "tag", "wrapped")) == before
 
 
 def test_who_has_not_proved_a_key_or_is_nobody_changes_nothing(browser: Browser, user: User) -> None:
@@ -156,15 +163,16 @@ def test_a_slot_that_is_none_is_refused(browser: Browser, user: User) -> None:
     former = encoded(b"\1" + decoded(good["wrapped"])[1:])
     for slots in (
         [good | {"wrapped": former}],
-        [good, good | {"tag": other["tag"]}],
-        [good, other | {"tag": good["tag"]}],
+        [good, good | {"kind": other["kind"]}],
+        [good, other | {"kind": good["kind"]}],
+        [good | {"kind": "master"}],
     ):
         assert refused_as(browser.act("keys/register", {"slots": slots}, KEY)) == (400, "SlotRefused")
     for slots in ([], [good | {"wrapped": good["wrapped"][4:]}], [good | {"lookup": ""}], ["x"], [good] * 4):
         assert refused_as(browser.act("keys/register", {"slots": slots}, KEY)) == (400, "RequestRefused")
     assert not edna.is_registered(user)
     assert KeySlot.objects.count() == 0
-    short = inner_door.BrowserSlot(lookup=b"", tag=b"", former_tag=b"", wrapped=b"")
+    short = inner_door.BrowserSlot(lookup=b"", kind="password", wrapped=b"")
     with pytest.raises(SlotRefused):
         inner_door.replace_slots(KEY.public_key, [short])
 

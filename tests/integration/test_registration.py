@@ -16,7 +16,7 @@ from edna import SecretKey, conf, store
 from edna.api import Registration
 from edna.crypto.keys import derive
 from edna.custody import password, recovery
-from edna.custody.base import SlotSecret, lookup, part, pepper_key
+from edna.custody.base import SlotSecret, lookup, part, pepper_key, stored_tag
 from edna.errors import PrincipalError, WrongCredentials
 from edna.models import KeySlot
 from edna.testing.search import finds
@@ -347,6 +347,25 @@ def test_a_slot_of_version_1_opens_and_is_made_anew(user: User) -> None:
     assert (slot.slot_id, bytes(slot.wrapped)[0]) == (found.slot_id, 2)
     assert slot.tag != former[1]
     edna.unlock(recovery_code=made.recovery_code).close()
+
+
+def test_another_slot_of_version_1_is_tagged_as_today(user: User) -> None:
+    """When one is made anew: from then on the other goes when a browser, which cannot show its former tag, sends one of its kind."""
+    made = with_the_former_salt(user)
+    assert made.secret_key is not None
+    code = edna.RecoveryCode.new()
+    former = slot_of_version_1(made.secret_key, recovery.derive(code), kind=recovery.KIND)
+    store.add_slots([former], using="default")
+    edna.unlock(identifier=user.email, password=PASSWORD).close()
+    slot = KeySlot.objects.get(slot_id=former[0])
+    assert (slot.tag, bytes(slot.wrapped)) == (
+        stored_tag(made.public_key, kind=recovery.KIND, pepper=conf.mac_keys()[0]),
+        former[2],
+    )
+    edna.unlock(recovery_code=code).close()
+    with edna.unlock(secret_key=made.secret_key) as unlocked:
+        edna.new_recovery_code(unlocked)
+    assert KeySlot.objects.count() == 2
 
 
 def test_such_a_slot_goes_with_a_changed_password_and_a_rotated_key(user: User) -> None:

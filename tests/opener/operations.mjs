@@ -31,8 +31,11 @@ function throughSlot(sodium, given, secret, kind) {
   const secretKey = slots.openSlot(sodium, slot, secret, peppers);
   const ids = peppers.flatMap((each) => slots.slotIds(sodium, secret, each));
   if (!ids.some((id) => equal(id, slot.id))) throw new Error("the slot is not where its secret says");
-  const shown = slots.ownerTag(sodium, secretKey, kind);
-  const tags = [slots.formerTag(sodium, secretKey, kind), ...peppers.map((each) => slots.storedTag(sodium, shown, each))];
+  const publicKey = sodium.publicKey(secretKey);
+  const tags = [
+    slots.formerTag(sodium, secretKey, kind),
+    ...peppers.map((pepper) => slots.storedTag(sodium, publicKey, { kind, pepper })),
+  ];
   if (!tags.some((tag) => equal(tag, fromHex(given.tag)))) throw new Error("the slot has another tag");
   return { slot_secret: toHex(secret), secret_key: toHex(secretKey) };
 }
@@ -92,7 +95,7 @@ const OPERATIONS = {
     const wrapped = slots.lockSlot(sodium, secretKey, { secret, ...part });
     const again = slots.openWithShare(sodium, { id: part.id, wrapped }, secret, part.share);
     if (!equal(again, secretKey)) throw new Error("the slot does not open");
-    const tag = slots.storedTag(sodium, slots.ownerTag(sodium, secretKey, given.kind), pepper);
+    const tag = slots.storedTag(sodium, sodium.publicKey(secretKey), { kind: given.kind, pepper });
     return { slot_id: toHex(part.id), tag: toHex(tag), wrapped: toHex(wrapped) };
   },
   recovery_code_text: (sodium, given) => slots.recoveryCodeText(sodium, fromHex(given)),

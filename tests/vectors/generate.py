@@ -809,7 +809,7 @@ def slot(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str
 
 
 def slot_2(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str]:
-    """As it is made today; `shown` is what its owner shows to have it replaced."""
+    """As it is made today."""
     key = blake2b(pepper, purpose=b"edna.pepper.1")
     lookup = blake2b(b"", purpose=b"edna.slot.find.2", key=slot_secret)
     slot_id = blake2b(lookup, purpose=b"edna.slot.id.2", key=key)
@@ -817,8 +817,7 @@ def slot_2(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, s
     wrapping_key = blake2b(share, purpose=b"edna.slot.wrap.2", key=slot_secret)
     nonce = fixed("slot nonce", 24)
     box = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(BEA.secret, b"\x02" + slot_id, nonce, wrapping_key)
-    shown = blake2b(kind.encode(), purpose=b"edna.slot.tag.2", key=BEA.secret)
-    tag = blake2b(shown, purpose=b"edna.slot.mark.2", key=key)
+    tag = blake2b(BEA.public + kind.encode(), purpose=b"edna.slot.mark.2", key=key)
     return {"slot_id": slot_id.hex(), "tag": tag.hex(), "wrapped": (b"\x02" + nonce + box).hex()}
 
 

@@ -1,7 +1,7 @@
 /**
  * A person's key, made and used in their browser: registered, opened by password, recovery code or its text, and its slots replaced.
  *
- * Keeps: the server is told public keys, lookups, tags and sealed bytes. Password, secret key, recovery code and slot secret leave this module
+ * Keeps: the server is told public keys, lookups, kinds of slots and sealed bytes. Password, secret key, recovery code and slot secret leave this module
  * through its return values alone. Knows no page: whoever calls shows the recovery code, and asks for the password.
  */
 
@@ -105,8 +105,7 @@ export class OpenKey {
     const [[{ id, share }]] = await this.#server.find([lookup]);
     return {
       lookup,
-      tag: slots.ownerTag(this.#sodium, this.pair.secretKey, kind),
-      formerTag: slots.formerTag(this.#sodium, this.pair.secretKey, kind),
+      kind,
       wrapped: slots.lockSlot(this.#sodium, this.pair.secretKey, { secret, id, share }),
     };
   }

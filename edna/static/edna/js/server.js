@@ -80,11 +80,6 @@ export class Server {
   }
 }
 
-function sent({ lookup, tag, formerTag, wrapped }) {
-  return {
-    lookup: toBase64(lookup),
-    tag: toBase64(tag),
-    former_tag: toBase64(formerTag),
-    wrapped: toBase64(wrapped),
-  };
+function sent({ lookup, kind, wrapped }) {
+  return { lookup: toBase64(lookup), kind, wrapped: toBase64(wrapped) };
 }

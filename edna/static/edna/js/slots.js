@@ -86,19 +86,15 @@ export function slotIds(sodium, secret, pepper) {
   return [serverPart(sodium, lookup(sodium, secret), pepper).id, former];
 }
 
-/** What the owner of a key shows to have its slot of that kind (`password`, `recovery`, `passkey`) replaced. */
-export function ownerTag(sodium, secretKey, kind) {
-  return sodium.blake2b(toUtf8(kind), { person: "edna.slot.tag.2", key: secretKey });
-}
-
 /** The tag of slots of version 1. */
 export function formerTag(sodium, secretKey, kind) {
   return sodium.blake2b(toUtf8(kind), { person: "edna.slot.tag.1", key: secretKey });
 }
 
-/** The tag that is stored of whoever shows that. */
-export function storedTag(sodium, shown, pepper) {
-  return sodium.blake2b(shown, { person: "edna.slot.mark.2", key: ofServerKey(sodium, pepper, "edna.pepper.1") });
+/** The tag of a key's slot of that kind (`password`, `recovery`, `passkey`). The server alone makes it. */
+export function storedTag(sodium, publicKey, { kind, pepper }) {
+  const key = ofServerKey(sodium, pepper, "edna.pepper.1");
+  return sodium.blake2b(concat(publicKey, toUtf8(kind)), { person: "edna.slot.mark.2", key });
 }
 
 /** The key as it is stored in a slot of that secret. */
