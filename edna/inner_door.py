@@ -148,6 +148,7 @@ def unlock_handed(handover: Handover, *, receipts: Sequence[Receipt | str] = ())
 
 def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
     """By public key, the list of locators of everybody among them who is registered or a pseudoprincipal: items that only they can open."""
+    throttle.admit()
     return sealed_file.lists_of(public_keys)
 
 
@@ -156,11 +157,13 @@ def sealed_bags(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[byte
 
     Who knows an index has had the locator.
     """
+    throttle.admit()
     return sealed_file.bags_at(indexes, most_bytes=most_bytes)
 
 
 def columns_that_refer(labels: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:
     """Of these models, which columns refer to which column of which model: by label, names of fields."""
+    throttle.admit()
     return {label: references.columns_that_refer(label) for label in set(labels)}
 
 

@@ -130,7 +130,8 @@ def scrub(exception: BaseException, request: HttpRequest) -> None:
                     setattr(error, name, hidden)
                 except (AttributeError, TypeError):
                     pass
-        if secrets.hide(_text(error)) is SUBSTITUTE:
+        text = _text(error)
+        if text is not SUBSTITUTE and secrets.hide(text) is SUBSTITUTE:
             raise EdnaError(
                 f"{type(error).__name__}: withheld, because its text contains a secret of this request"
             ).with_traceback(exception.__traceback__) from None

@@ -45,6 +45,8 @@ def refusal(error: EdnaError) -> HttpResponse:
     """``{"error": {"code": name of the class, "message": its sentence}}``."""
     status: int = error.status if isinstance(error, RequestRefused) else _status(error)
     response = answer({"error": {"code": type(error).__name__, "message": str(error)}}, status=status)
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers["Allow"] = "POST"
     if isinstance(error, TooBusy):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response

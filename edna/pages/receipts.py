@@ -49,11 +49,11 @@ def read(token: str, *, within_seconds: int | None = None) -> api.Receipt:
     return api.Receipt.parse(text)
 
 
-def shown(receipt: api.Receipt) -> dict[str, Any]:
-    """What ``edna/_receipt.html`` needs."""
+def shown(receipt: api.Receipt, *, token: str = "") -> dict[str, Any]:
+    """What ``edna/_receipt.html`` needs. Whoever has sent a ``token`` gets no younger one."""
     return {
         "receipt": receipt,
-        "receipt_token": signed(receipt),
+        "receipt_token": Shown(token) if token else signed(receipt),
         "mail_form": MailForm(),
         "mailed_to": "",
         "mail_problem": "",
@@ -97,15 +97,23 @@ class ReceiptMail(FormPage):
         return HttpResponseRedirect(reverse("edna:bring-back"))
 
     def submitted(self, form: Any) -> HttpResponse:
-        token, address = self.request.POST.get("receipt_token", ""), form.cleaned_data["address"]
-        receipt = read(token, within_seconds=_MAIL_WITHIN_SECONDS)
-        if not _may_mail(token):
+        again, address = self.shown_again(), form.cleaned_data["address"]
+        receipt = again["receipt"]
+        if not _may_mail(receipt):
             problem = gettext("It has been mailed several times already. Please copy it, or download it.")
         elif not self.send(receipt, address):
             problem = gettext("The mail could not be sent. Please copy the receipt, or download it.")
         else:
-            return self.show(self.template_name, **shown(receipt) | {"mailed_to": address})
-        return self.show(self.template_name, **shown(receipt) | {"mail_problem": problem})
+            return self.show(self.template_name, **again | {"mailed_to": address})
+        return self.show(self.template_name, **again | {"mail_problem": problem})
+
+    def shown_again(self) -> dict[str, Any]:
+        """
+        Raises:
+            ReceiptMalformed: this site has not shown the receipt, or too long ago.
+        """
+        token = self.request.POST.get("receipt_token", "")
+        return shown(read(token, within_seconds=_MAIL_WITHIN_SECONDS), token=token)
 
     @sensitive_variables()
     def send(self, receipt: api.Receipt, address: str) -> bool:
@@ -120,7 +128,7 @@ class ReceiptMail(FormPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         if kwargs.get("form") is not None:  # it was not valid, and what it is about came along
-            kwargs |= shown(read(self.request.POST.get("receipt_token", ""))) | {"mail_form": kwargs["form"]}
+            kwargs |= self.shown_again() | {"mail_form": kwargs["form"]}
         return super().get_context_data(**kwargs)
 
 
@@ -129,9 +137,9 @@ def _facts(request: HttpRequest, receipt: api.Receipt) -> dict[str, Any]:
     return {"receipt": receipt, "bring_back_address": address, "site": request.get_host()}
 
 
-def _may_mail(token: str) -> bool:
+def _may_mail(receipt: api.Receipt) -> bool:
     """A cache that does not count lets it be sent: the signature expires."""
-    key = f"edna:mail:{salted_hmac(_SALT, token, secret=settings.SECRET_KEY).hexdigest()}"
+    key = f"edna:mail:{salted_hmac(_SALT, str(receipt), secret=settings.SECRET_KEY).hexdigest()}"
     try:
         cache.add(key, 0, timeout=_MAIL_WITHIN_SECONDS)
         return bool(cache.incr(key) <= _MAILS)

@@ -76,7 +76,10 @@ def test_no_address_is_there_in_server_custody(settings: Any) -> None:
 
 def test_only_json_of_this_site_and_of_a_sensible_size_is_taken() -> None:
     browser, good = Browser(), {"public_key": encoded(PUBLIC)}
-    assert browser.get("/api/1/keys/challenge").status_code == 405
+    read = browser.get("/api/1/keys/challenge")
+    assert (read.status_code, read.headers["Allow"]) == (405, "POST")
+    long = Client().post("/api/1/keys/challenge", b"{}", "application/json", CONTENT_LENGTH="9" * 5000)
+    assert refused_as(long) == (413, "RequestRefused")
     form = browser.post("/api/1/keys/challenge", good, headers={"X-CSRFToken": "t" * 32})
     assert refused_as(form) == (415, "RequestRefused")
     for content, headers, status in [
@@ -107,6 +110,22 @@ def test_one_request_too_many_waits(settings: Any) -> None:
         answers = [Browser().ask("keys/challenge", {"public_key": encoded(PUBLIC)}) for _ in range(3)]
         assert refused_as(answers[-1]) == (429, "TooBusy")
         assert int(answers[-1]["Retry-After"]) > 0
+
+
+def test_looking_for_bags_counts_as_well(settings: Any) -> None:
+    """Whoever has made a key by themselves has a token, too."""
+    browser, key = Browser(), SecretKey.generate()
+    proved = {"X-Edna-Key-Session": browser.prove(key)}
+    settings.EDNA = {**settings.EDNA, "REQUEST_RATE_PER_SECOND": 1 / 3600}
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "looking"}}
+    for _ in range(3):
+        browser.ask("keys/challenge", {"public_key": encoded(PUBLIC)})
+    for path, content in [
+        ("graph/entries", {"public_keys": [encoded(PUBLIC)]}),
+        ("graph/bags", {"indexes": [encoded(bytes(32))]}),
+        ("graph/references", {"models": ["auth.user"]}),
+    ]:
+        assert refused_as(browser.ask(path, content, **proved)) == (429, "TooBusy"), path
 
 
 def test_nothing_that_was_sent_is_logged_or_reported(

@@ -348,6 +348,14 @@ def test_a_text_that_cannot_be_changed_is_withheld(report: Report, form: dict[st
     assert "fail_strangely" in text
 
 
+def test_an_exception_that_was_cleaned_keeps_its_type(rf: Any) -> None:
+    """Its text is what stands for a secret then, and no secret."""
+    error, request = ValueError(PASSWORD), rf.post("/", {"password": PASSWORD})
+    assert request.POST
+    reports.scrub(error, request)
+    assert error.args == (reports.SUBSTITUTE,)
+
+
 def test_a_harmless_exception_is_left_alone(rf: Any) -> None:
     error = ValueError("nothing", {"key": "value"}, [1, 2])
     before = error.args

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -63,6 +64,25 @@ def test_the_receipt_is_downloaded_and_mailed_a_few_times(visitor: Visitor) -> N
     visitor.again()
     visitor.again()
     assert "It has been mailed several times already." in visitor.again()
+    assert len(mail.outbox) == 3
+
+
+def test_an_answer_is_no_new_leave_to_mail(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever comes with it, the token is the one that was sent: it counts, and it gets old."""
+    visitor.open(LEAVE)
+    visitor.press("Delete your account", password=PASSWORD)
+    for _ in range(3):
+        forms = visitor.forms
+        visitor.press("Send", address="bea")
+        assert "It was sent to" in visitor.press("Send", address="new@example.org")
+        visitor.forms = forms
+    assert "It has been mailed several times already." in visitor.press("Send", address="new@example.org")
+    later = time.time() + 3700
+    monkeypatch.setattr("django.core.signing.time.time", lambda: later)
+    for address in ("bea", "new@example.org"):
+        visitor.forms = forms
+        visitor.press("Send", address=address)
+        assert "receipt_token" not in visitor.response.content.decode()
     assert len(mail.outbox) == 3
 
 
