@@ -15,7 +15,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import router
 from django.db.models import ForeignKey, Model
 
-from edna import conf, placeholders, value_owners
+from edna import conf, coverage, placeholders, value_owners
 from edna.errors import PrincipalError, SpecError, UnknownDisguise
 from edna.spec import Disguise, Pseudoprincipal, Remove, validated_name
 from edna.value_owners import is_by_value
@@ -198,6 +198,16 @@ def principal_model_for(disguise: type[Disguise]) -> type[Model]:
         SpecError: its transformations lead to none, or to several.
     """
     return _principal_model_for(disguise, tuple(conf.principal_models()))  # type: ignore[arg-type]  # classes are hashable
+
+
+def removes_account(disguise: type[Disguise]) -> bool:
+    """Whether the rows of the principals whom a disguise is for go with it.
+
+    Raises:
+        SpecError: as `principal_model_for`.
+    """
+    principals = principal_model_for(disguise)
+    return any(coverage.same_table(model, principals) for model in coverage.removed_models(disguise))
 
 
 @functools.lru_cache(maxsize=256)

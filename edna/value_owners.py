@@ -3,6 +3,7 @@
 Such an owner stands in specifications, plans and records as a text, like a path, and may end one: ``ticket__[email=email of auth.user]``.
 So a step that follows a relation to such rows is written as for any path. `by_value` and `about` write the text, `parsed` reads it.
 Invariant: what is written is read as the same again, also from a record of earlier. Knows model definitions; reads no rows.
+It is long: the text, its grammar and what it means as an expression stand or fall together.
 """
 
 from __future__ import annotations

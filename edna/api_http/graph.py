@@ -13,12 +13,13 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 import edna
-from edna import api, inner_door, registry
+from edna import api, inner_door
 from edna.api_http.body import Body, to_base64
 from edna.api_http.handover import handover_of, held_in
 from edna.api_http.json_view import json_view
 from edna.api_http.keys import proved_key
 from edna.errors import PrincipalNotRegistered, RequestRefused
+from edna.offers import offers_for
 
 #: As many as the modules ask for at once, each 32 bytes in base 64.
 _MOST_ASKED: Final = 500
@@ -78,16 +79,10 @@ def disguise(request: HttpRequest, body: Body) -> Mapping[str, Any]:
 
     Raises:
         PrincipalNotRegistered: the account is removed.
-        RequestRefused: the disguise is none of these, or whose account it is has not logged in.
+        RequestRefused: whose account it is has not logged in, the disguise is none of these, or nothing is there for it.
     """
     handover = handover_of(body.part("handed"), public_key=proved_key(request))
     name = body.text("disguise", most=200)
-    offered = registry.disguises().get(name)
-    if offered is None or not offered.is_offered():
-        raise RequestRefused(
-            "There is no such disguise that people may apply to themselves.", status=HTTPStatus.NOT_FOUND
-        )
-    params = offered.self_service if isinstance(offered.self_service, Mapping) else {}
     with inner_door.unlock_handed(handover) as unlocked:
         principal = api.principal(unlocked)
         if principal is None:
@@ -96,4 +91,11 @@ def disguise(request: HttpRequest, body: Body) -> Mapping[str, Any]:
         if user != principal or not getattr(user, "is_active", True):
             # A site that has shut somebody out, or asks for a second factor, means this door as well.
             raise RequestRefused("Log in to the account that this key belongs to.", status=HTTPStatus.FORBIDDEN)
-        return {"receipt": str(api.disguise(name, principal, params=params, unlocked=unlocked))}
+        offer = next((each for each in offers_for(principal) if each.name == name), None)
+        if offer is None:
+            raise RequestRefused(
+                "There is no such disguise that people may apply to themselves.", status=HTTPStatus.NOT_FOUND
+            )
+        if not api.plan(name, principal, params=offer.params, unlocked=unlocked).rows:
+            raise RequestRefused("It would change nothing.", status=HTTPStatus.CONFLICT)
+        return {"receipt": str(api.disguise(name, principal, params=offer.params, unlocked=unlocked))}

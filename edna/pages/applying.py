@@ -22,10 +22,10 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, conf, inner_door
 from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
+from edna.offers import Offer, offers_for
 from edna.pages import receipts, words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
-from edna.pages.offers import Offer, offers_for
 
 #: After that a large disguise that was cut off may be sent again.
 _AT_MOST_SECONDS: Final = 600
@@ -90,7 +90,7 @@ class Apply(KeyPage):
     def plan(self) -> api.Plan | None:
         """What it would do now; None if it cannot be done, and `problem` says why."""
         try:
-            return api.plan(self.offer.name, self.request.user, params=self.offer.params)  # type: ignore[arg-type]
+            return api.plan(self.offer.name, self.request.user, params=self.offer.params)  # type: ignore[arg-type]  # see Page.dispatch
         except EdnaError as error:
             self.problem = words.explain(error)
             self.has_key = not isinstance(error, PrincipalNotRegistered)

@@ -153,7 +153,7 @@ class KeyPage(FormPage):
         Raises:
             EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
         """
-        unlocked: api.Unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]
+        unlocked: api.Unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]  # of EdnaMiddleware
         if self.request.user.is_authenticated and api.principal(unlocked) != self.request.user:
             raise NotYours("This is the key of another account than the one that is logged in.")
         return unlocked

@@ -11,9 +11,9 @@ from django.utils.translation import gettext_lazy
 
 from edna import api
 from edna.errors import EdnaError
+from edna.offers import Offer, offers_for
 from edna.pages import words
 from edna.pages.base import Page
-from edna.pages.offers import Offer, offers_for
 
 
 class Home(Page):
@@ -39,7 +39,7 @@ class Home(Page):
         preview, more, problem = [], False, ""
         if has_key:
             try:
-                plan = api.plan(offer.name, self.request.user, params=offer.params)  # type: ignore[arg-type]
+                plan = api.plan(offer.name, self.request.user, params=offer.params)  # type: ignore[arg-type]  # see Page.dispatch
                 preview, more = words.preview(plan), bool(plan.beyond_reach)
             except EdnaError as error:
                 problem = words.explain(error)

@@ -114,7 +114,7 @@ class BringBack(KeyPage):
 
     def unlock(self, form: Any) -> api.Unlocked:
         # Whoever is logged in may bring back an account of theirs that is away: whose key it is, the receipt tells.
-        unlocked: api.Unlocked = self.request.edna.unlock(  # type: ignore[attr-defined]
+        unlocked: api.Unlocked = self.request.edna.unlock(  # type: ignore[attr-defined]  # of EdnaMiddleware
             **form.credentials(), receipts=[form.cleaned_data["receipt"]]
         )
         return unlocked

@@ -5,6 +5,9 @@ Keeps: the bag content of docs/format.md: index | MAC | encoding | payload, insi
 server key that is not in the database covers the index (a bag cannot be moved), the owner's public key (it cannot be
 handed to somebody else) and the payload (it cannot be made up: anybody can seal to a public key). Nothing of a bag is
 decompressed or decoded before its MAC verified. Does not know: where bags are stored, the ORM, the clock, settings.
+
+Long, for what seals and what opens are the same layout, read side by side. Each function that takes keys forgets them in its own frame
+before it raises, for an error page prints variables: that is why some look alike.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from django.test import override_settings
 import edna
 from edna.api_http import graph
 from edna.crypto.sealing import content_key_of
+from edna.models import Bag
 from edna.records import bag as bags
 from edna.testing.search import finds, places
 from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
@@ -123,6 +124,9 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     with without_keys():
         cleared = edna.Receipt.parse(in_browser(ann, "disguise", disguise=CLEAR_MESSAGES)["result"])
     assert not Message.objects.filter(author=ann.pk).exists()
+    bags_now = Bag.objects.count()
+    assert in_browser(ann, "disguise", disguise=CLEAR_MESSAGES)["error"] == "RequestRefused", "nothing is left for it"
+    assert Bag.objects.count() == bags_now
 
     walked = in_browser(ann, "history")
     assert {entry["receipt"] for entry in walked["result"]} == {str(entry.receipt) for entry in ann.history()}
@@ -170,13 +174,18 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
     assert edna_dump() == tables
 
 
-def test_who_has_proved_another_key_reveals_nothing(small_community: Community, in_browser: Callable[..., Any]) -> None:  # noqa: F811
+def test_who_has_proved_another_key_reveals_nothing(
+    small_community: Community,  # noqa: F811
+    in_browser: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Nor does anybody who asks for what people cannot do by themselves."""
     receipt = edna.disguise(CLEAR_MESSAGES, small_community.ann.user)
     before = state()
 
     eve = Member(small_community.bob.user, small_community.bob.secret_key)
     assert in_browser(eve, "reveal", receipt=str(receipt))["error"] == "WrongKey"
+    monkeypatch.setattr(LoggedIn, "user", User.objects.get(pk=small_community.ann.pk))
     assert in_browser(small_community.ann, "disguise", disguise=ANON)["error"] == "RequestRefused"
     assert state() == before
 

@@ -278,8 +278,7 @@ def _leaves_name(disguise: type[Disguise], model: type[Model], path: str) -> boo
     """Whether the disguise changes rows at the end of this path, and whoever it is for is named there afterwards."""
     if not any(same_table(step.model, model) and path in step.owners for step in disguise.steps()):
         return False
-    goes = any(same_table(each, registry.principal_model_for(disguise)) for each in coverage.removed_models(disguise))
-    return not goes and not takes_out(disguise, model, path)  # type: ignore[arg-type]  # as above
+    return not registry.removes_account(disguise) and not takes_out(disguise, model, path)  # type: ignore[arg-type]  # as above
 
 
 def _selected(

@@ -17,13 +17,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, registry
-from edna.errors import EdnaError, ReceiptMalformed, SpecError
+from edna.errors import EdnaError, ReceiptMalformed
+from edna.offers import Offer, offers_for
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
 from edna.pages.keys.forms import PhraseForm
-from edna.pages.offers import Offer, offers_for
-from edna.spec import Disguise
 
 #: Instead of a receipt.
 EVERYTHING = "everything"
@@ -149,7 +148,7 @@ class DeleteForGood(KeyPage):
     def departure(self, account: Any) -> Offer | None:
         """What removes this account, of what its owner may do by themselves."""
         offers = offers_for(account) if account is not None else []
-        return next((offer for offer in offers if _removes_account(registry.get(offer.name))), None)
+        return next((offer for offer in offers if registry.removes_account(registry.get(offer.name))), None)
 
     def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponse:
         account: Any = api.principal(unlocked)
@@ -167,11 +166,3 @@ class DeleteForGood(KeyPage):
         return self.show(
             "edna/deleted.html", title=gettext_lazy("Deleted for good"), form=None, is_account_gone=is_account_gone
         )
-
-
-def _removes_account(disguise: type[Disguise]) -> bool:
-    try:
-        model = registry.principal_model_for(disguise)
-    except SpecError:
-        return False
-    return any(step.model is model and step.owner is None for step in disguise.removals())

@@ -110,7 +110,7 @@ class RecoveryCode(ShowsCode, KeyPage):
             return self.check(code, form)
         try:
             # Another tab may have made a newer one.
-            require_own(self.request.edna.unlock(recovery_code=code), self.request.user)  # type: ignore[attr-defined]
+            require_own(self.request.edna.unlock(recovery_code=code), self.request.user)  # type: ignore[attr-defined]  # of EdnaMiddleware
         except WrongCredentials:
             form.add_error(
                 None, gettext("This code opens nothing any more: a newer one was made since. Make another one.")

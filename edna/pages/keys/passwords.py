@@ -101,7 +101,7 @@ class Forgotten(FormPage):
         return super().get_context_data(**{"is_set": _IS_SET in self.request.GET, **kwargs})
 
     def submitted(self, form: Any) -> HttpResponse:
-        unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]
+        unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]  # of EdnaMiddleware
         account: Any = api.principal(unlocked)
         if account is None:
             form.add_error(None, gettext("Your account is not here at the moment. Bring it back first."))

@@ -68,7 +68,7 @@ class Return(BringBack):
 
     def unlock(self, form: Any) -> api.Unlocked:
         receipt = form.cleaned_data["receipt"]
-        unlocked: api.Unlocked = self.request.edna.unlock(  # type: ignore[attr-defined]
+        unlocked: api.Unlocked = self.request.edna.unlock(  # type: ignore[attr-defined]  # of EdnaMiddleware
             **form.credentials(), receipts=[receipt] if receipt else []
         )
         return unlocked

@@ -1,4 +1,7 @@
-"""What people may do to their own data by themselves: the disguises that say so (`Disguise.self_service`), for their kind of account."""
+"""What people may do to their own data by themselves: the disguises that say so (`Disguise.self_service`), for their kind of account.
+
+Pages and the HTTP interface ask here, so that neither lets anybody do what the other does not. Knows specifications; reads no rows.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from edna.spec import Disguise
 
 @dataclass(frozen=True)
 class Offer:
-    """One of them, for pages."""
+    """One of them, as pages tell it."""
 
     name: str
     title: str
