@@ -22,7 +22,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, conf, inner_door
 from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
-from edna.offers import Offer, offers_for
+from edna.offers import Offer
 from edna.pages import receipts, words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
@@ -73,7 +73,7 @@ class Apply(KeyPage):
 
     def get_offers(self) -> list[Offer]:
         """As `Home.get_offers`."""
-        return offers_for(self.request.user)
+        return self.pages.offers(self.request.user)
 
     #: Why there is no plan.
     problem = ""

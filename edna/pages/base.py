@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django import forms
-from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import resolve_url
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
@@ -27,7 +25,7 @@ from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
 from edna.pages import words
 from edna.pages.forms import KeyForm
-from edna.visitors import is_principal
+from edna.pages.people import People
 
 
 class Shown:
@@ -54,6 +52,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
     """A page. ``login_required = False`` lets in those who have no account any more, or have not logged in."""
 
     title: ClassVar[str | Promise] = ""
+    #: Whose pages this one is among.
+    pages: People = People()
     login_required: ClassVar[bool] = True
     #: Shown instead, where an error leaves nothing else to show.
     refused_template_name: ClassVar[str] = "edna/refused.html"
@@ -63,15 +63,19 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         if not hasattr(request, "edna"):
             raise ImproperlyConfigured("edna's pages need edna.middleware.EdnaMiddleware in MIDDLEWARE.")
         if request.user.is_authenticated:
-            if not is_principal(request.user):
+            if not self.pages.is_for(request.user):
                 raise Http404
         elif self.login_required:
             # By GET: what a form held is not sent again by a login.
-            return redirect_to_login(request.path)
+            return redirect_to_login(request.path, self.pages.login_url)
         try:
             return super().dispatch(request, *args, **kwargs)
         except EdnaError as error:
             return self.refused(error)
+
+    def address_of(self, name: str) -> str:
+        """The address of another page, among those of which this one is."""
+        return self.pages.reverse(name, self.request)
 
     def refused(self, error: EdnaError) -> HttpResponse:
         """The page about an error that no form can say."""
@@ -92,7 +96,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "problem": "",
                 "form": None,
                 "address": self.request.path,
-                "login_address": _login_address(),
+                "login_address": self.pages.login_address(),
+                "base_template_name": self.pages.base_template_name,
                 "logged_in": self.request.user.is_authenticated,
                 "username": self.request.user.get_username(),
                 **kwargs,
@@ -135,7 +140,11 @@ class KeyPage(FormPage):
     form_class: type[forms.Form] = KeyForm
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        return {**super().get_form_kwargs(), "user": self.request.user}
+        return {**super().get_form_kwargs(), **self.whose()}
+
+    def whose(self) -> dict[str, Any]:
+        """What a form is told of who fills it in."""
+        return {"user": self.request.user, "pages": self.pages}
 
     def submitted(self, form: Any) -> HttpResponseBase:
         return self.opened(form, self.unlock(form))
@@ -153,14 +162,24 @@ class KeyPage(FormPage):
         Raises:
             EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
         """
-        unlocked: api.Unlocked = self.request.edna.unlock(**form.credentials())  # type: ignore[attr-defined]  # of EdnaMiddleware
+        unlocked = self.unlocked(**form.credentials())
         if self.request.user.is_authenticated and api.principal(unlocked) != self.request.user:
             raise NotYours("This is the key of another account than the one that is logged in.")
         return unlocked
 
+    def unlocked(self, **credentials: Any) -> api.Unlocked:
+        """
+        Raises:
+            EdnaError: nothing is opened, or it is the key of somebody whose pages these are not.
+        """
+        unlocked: api.Unlocked = self.request.edna.unlock(**credentials)  # type: ignore[attr-defined]  # of EdnaMiddleware
+        self.pages.require(unlocked)
+        return unlocked
 
-def _login_address() -> str:
-    try:
-        return resolve_url(settings.LOGIN_URL)
-    except Exception:  # a name that this site has no page for
-        return ""
+    def history(self, unlocked: api.Unlocked) -> list[api.HistoryEntry]:
+        """What is hidden, of these people."""
+        return [entry for entry in api.history(unlocked) if self.pages.concern(entry.name)]
+
+    def waiting(self, unlocked: api.Unlocked) -> list[api.Waiting]:
+        """What is not back yet, of these people."""
+        return [entry for entry in api.waiting(unlocked) if self.pages.concern(entry.name)]

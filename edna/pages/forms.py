@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.utils.text import capfirst
@@ -17,6 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 from edna import api, registry
 from edna.errors import ReceiptMalformed
 from edna.pages import words
+from edna.pages.people import People
 
 _LONGEST = 1000
 
@@ -55,13 +55,14 @@ class KeyForm(forms.Form):
     #: The names of the fields that stand in for the password.
     other_ways = ("recovery_code", "secret_key")
 
-    def __init__(self, *args: Any, user: Any = None, **options: Any) -> None:
+    def __init__(self, *args: Any, user: Any = None, pages: People | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user: Any = user or AnonymousUser()
+        self.pages = pages or People()
         if self.user.is_authenticated:
             del self.fields["identifier"]
         else:
-            self.fields["identifier"].label = _name_of_identifier()
+            self.fields["identifier"].label = name_of_identifier(self.pages.model)
 
     def first_fields(self) -> list[forms.BoundField]:
         return [field for field in self.visible_fields() if field.name not in self.other_ways]
@@ -84,7 +85,7 @@ class KeyForm(forms.Form):
                 )
             raise ValidationError(gettext("Please give your password or your recovery code."))
         if given == ["password"] and "identifier" in self.fields and not data.get("identifier"):
-            name = _name_of_identifier()
+            name = name_of_identifier(self.pages.model)
             self.add_error(
                 "identifier",
                 gettext("Please say this, too: a password opens nothing without “%(name)s”.") % {"name": name},
@@ -97,8 +98,8 @@ class KeyForm(forms.Form):
         for name in self.other_ways:
             if data.get(name):
                 return {name: data[name].strip()}
-        given = {"password": data["password"]}
-        return {**given, "identifier": data["identifier"]} if "identifier" in self.fields else given
+        username = data["identifier"] if "identifier" in self.fields else self.user.get_username()
+        return {"password": data["password"], "identifier": self.pages.identifier(username)}
 
 
 class ReceiptsForm(KeyForm):
@@ -127,11 +128,10 @@ class ReceiptsForm(KeyForm):
         return {**super().credentials(), "receipts": self.cleaned_data.get("receipts", [])}
 
 
-def _name_of_identifier() -> str:
-    """What people of this site log in with: "Username", "Email address"."""
-    model = get_user_model()
+def name_of_identifier(model: Any) -> str:
+    """What people of this model log in with: "Username", "Email address"."""
     try:
         field: Any = model._meta.get_field(model.USERNAME_FIELD)
-    except FieldDoesNotExist:
+    except (AttributeError, FieldDoesNotExist):
         return gettext("User name")
     return capfirst(str(field.verbose_name))

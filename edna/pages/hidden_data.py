@@ -20,6 +20,7 @@ from edna import api
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
+from edna.pages.people import People
 from edna.reports import looks_secret
 
 #: Rows that a page lists one by one. Below the number of form fields that Django accepts at once.
@@ -51,28 +52,28 @@ class Hidden(KeyPage):
     button: ClassVar[str | Promise] = gettext_lazy("Show it")
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
-        waiting = api.waiting(unlocked)
+        waiting = self.waiting(unlocked)
         tried = {entry.receipt for entry in waiting}
-        entries = [entry for entry in api.history(unlocked) if entry.receipt not in tried]
+        entries = [entry for entry in self.history(unlocked) if entry.receipt not in tried]
         return self.show(
             self.list_template_name,
-            entries=[described(entry) for entry in entries],
-            waiting=[still_waiting(entry) for entry in waiting],
+            entries=[described(entry, self.pages) for entry in entries],
+            waiting=[still_waiting(entry, self.pages) for entry in waiting],
             some_is_damaged=bool(unlocked.damaged),
         )
 
 
-def described(entry: api.HistoryEntry) -> ShownFields:
+def described(entry: api.HistoryEntry, pages: People) -> ShownFields:
     """What the list says of one."""
     return ShownFields(
         receipt=entry.receipt,
-        title=words.called(entry.name),
+        title=pages.title_of(entry),
         day=words.day(entry.applied_at),
         covers=words.counts(entry.counts),
     )
 
 
-def still_waiting(entry: api.Waiting) -> ShownFields:
+def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
     """What ``edna/_waiting.html`` shows of one that was brought back, but not all of it."""
     # Of one row two things may be held: the first counts.
     held = {(row.model, str(row.pk)): row for row in reversed(entry.held)}
@@ -90,7 +91,7 @@ def still_waiting(entry: api.Waiting) -> ShownFields:
     ]
     return ShownFields(
         receipt=entry.receipt,
-        title=words.called(entry.name),
+        title=pages.title_of(entry),
         day=words.day(entry.applied_at),
         ready=words.counts(entry.ready),
         rows=rows[:LISTED],

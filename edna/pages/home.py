@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from edna import api
 from edna.errors import EdnaError
-from edna.offers import Offer, offers_for
+from edna.offers import Offer
 from edna.pages import words
 from edna.pages.base import Page
 
@@ -27,7 +27,7 @@ class Home(Page):
 
     def get_offers(self) -> list[Offer]:
         """What is offered to who is logged in. A site may leave some out, for some people."""
-        return offers_for(self.request.user)
+        return self.pages.offers(self.request.user)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         has_key = api.is_registered(self.request.user)  # type: ignore[arg-type]  # see Page.dispatch

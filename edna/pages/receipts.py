@@ -16,7 +16,6 @@ from django.core.cache import cache
 from django.core.mail import EmailMessage
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -75,12 +74,12 @@ class ReceiptFile(Page):
     http_method_names = ["get", "post", "options"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return HttpResponseRedirect(reverse("edna:bring-back"))
+        return HttpResponseRedirect(self.address_of("bring-back"))
 
     @sensitive_variables()
     def post(self, request: HttpRequest) -> HttpResponse:
         receipt = read(request.POST.get("receipt_token", ""))
-        text = render_to_string("edna/receipt.txt", _facts(request, receipt))
+        text = render_to_string("edna/receipt.txt", _facts(self, receipt))
         name = f'attachment; filename="{receipt.disguise}.txt"'
         return HttpResponse(text, content_type="text/plain; charset=utf-8", headers={"Content-Disposition": name})
 
@@ -94,7 +93,7 @@ class ReceiptMail(FormPage):
     title: ClassVar[str | Promise] = gettext_lazy("Your receipt")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return HttpResponseRedirect(reverse("edna:bring-back"))
+        return HttpResponseRedirect(self.address_of("bring-back"))
 
     def submitted(self, form: Any) -> HttpResponse:
         again, address = self.shown_again(), form.cleaned_data["address"]
@@ -118,7 +117,7 @@ class ReceiptMail(FormPage):
     @sensitive_variables()
     def send(self, receipt: api.Receipt, address: str) -> bool:
         """Whether it was sent. A site may send it in another way."""
-        text = render_to_string("edna/receipt.txt", _facts(self.request, receipt))
+        text = render_to_string("edna/receipt.txt", _facts(self, receipt))
         try:
             EmailMessage(gettext("Your receipt"), text, None, [address]).send()
         except Exception as error:  # whatever it is: the receipt must be seen
@@ -132,9 +131,9 @@ class ReceiptMail(FormPage):
         return super().get_context_data(**kwargs)
 
 
-def _facts(request: HttpRequest, receipt: api.Receipt) -> dict[str, Any]:
-    address = request.build_absolute_uri(reverse("edna:bring-back"))
-    return {"receipt": receipt, "bring_back_address": address, "site": request.get_host()}
+def _facts(page: Page, receipt: api.Receipt) -> dict[str, Any]:
+    address = page.request.build_absolute_uri(page.address_of("bring-back"))
+    return {"receipt": receipt, "bring_back_address": address, "site": page.request.get_host()}
 
 
 def _may_mail(receipt: api.Receipt) -> bool:

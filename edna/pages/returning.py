@@ -9,20 +9,19 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final, cast
 
 from django import forms
-from django.contrib.auth import get_user_model
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, registry
-from edna.errors import EdnaError
+from edna.errors import EdnaError, ReceiptUnknown
 from edna.pages import words
 from edna.pages.base import KeyPage, Shown
 from edna.pages.forms import KeyForm
 from edna.pages.hidden_data import named, still_waiting
+from edna.pages.people import People
 
 _INSTEAD: Final = "instead-"
 
@@ -54,13 +53,24 @@ class BringBackForm(KeyForm):
 
     def clean_receipt(self) -> api.Receipt:
         try:
-            return api.Receipt.parse(self.cleaned_data["receipt"])
+            return own_receipt(self.cleaned_data["receipt"], self.pages)
         except EdnaError as error:
             raise ValidationError(words.explain(error)) from None
 
     def overrides(self) -> dict[str, Any]:
         given = {name.removeprefix(_INSTEAD): value for name, value in self.cleaned_data.items() if _INSTEAD in name}
         return {name: value for name, value in given.items() if value not in (None, "")}
+
+
+def own_receipt(text: str, pages: People) -> api.Receipt:
+    """
+    Raises:
+        ReceiptMalformed; ReceiptUnknown: it is about other people than those whose pages these are.
+    """
+    receipt = api.Receipt.parse(text)
+    if not pages.concern(receipt.disguise):
+        raise ReceiptUnknown("This receipt is of people whose pages these are not.")
+    return receipt
 
 
 def field_instead_of(name: str) -> forms.Field | None:
@@ -77,7 +87,7 @@ def field_instead_of(name: str) -> forms.Field | None:
     asks.label = gettext("Another %(name)s") % {"name": str(field.verbose_name)}
     asks.validators += [each for each in field.validators if each not in asks.validators]
     asks.required, asks.initial, asks.help_text = True, None, gettext("Somebody else has yours by now.")
-    if model is get_user_model() and column == get_user_model().USERNAME_FIELD:
+    if words.is_account(label) and column == getattr(model, "USERNAME_FIELD", ""):
         asks.widget.attrs["autocomplete"] = "username"
     return cast(forms.Field, asks)
 
@@ -102,7 +112,7 @@ class BringBack(KeyPage):
         """A form that nobody has filled in, about the receipt that was posted."""
         receipt = api.Receipt.parse(self.request.POST.get("receipt", ""))
         initial = {"receipt": str(receipt), "identifier": identifier}
-        return self.form_class(**{"user": self.request.user, "has_receipt": True, "initial": initial, **options})
+        return self.form_class(**{**self.whose(), "has_receipt": True, "initial": initial, **options})
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "has_receipt": self.request.method == "POST"}
@@ -114,10 +124,7 @@ class BringBack(KeyPage):
 
     def unlock(self, form: Any) -> api.Unlocked:
         # Whoever is logged in may bring back an account of theirs that is away: whose key it is, the receipt tells.
-        unlocked: api.Unlocked = self.request.edna.unlock(  # type: ignore[attr-defined]  # of EdnaMiddleware
-            **form.credentials(), receipts=[form.cleaned_data["receipt"]]
-        )
-        return unlocked
+        return self.unlocked(**form.credentials(), receipts=[form.cleaned_data["receipt"]])
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         outcome = self.reveal(form, unlocked)
@@ -133,13 +140,13 @@ class BringBack(KeyPage):
             account: Any = api.principal(unlocked)
             password = form.cleaned_data["password"]
             if account is not None and password and hasattr(account, "get_username"):
-                api.change_password(unlocked, identifier=account.get_username(), password=password)
+                api.change_password(unlocked, identifier=self.pages.identifier_of(account), password=password)
         return outcome
 
     def told(self, form: Any, unlocked: api.Unlocked, outcome: api.Outcome) -> HttpResponse:
         """The page with the outcome."""
         receipt = form.cleaned_data["receipt"]
-        waiting = [still_waiting(entry) for entry in api.waiting(unlocked) if entry.receipt == receipt]
+        waiting = [still_waiting(entry, self.pages) for entry in self.waiting(unlocked) if entry.receipt == receipt]
         taken = names_taken(outcome)
         asked = self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None
         overrides = form.overrides()
@@ -203,7 +210,7 @@ class GiveUp(BringBack):
     is_grave = True
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return HttpResponseRedirect(reverse("edna:hidden"))
+        return HttpResponseRedirect(self.address_of("hidden"))
 
     def chosen(self) -> list[api.Held]:
         return [row for row in map(named, dict.fromkeys(self.request.POST.getlist("row"))) if row]

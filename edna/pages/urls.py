@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from collections.abc import Callable
+from typing import Any
+
+from django.views.generic import View
 
 from edna.pages import applying, hidden_data, home, receipts, returning
+from edna.pages.keys import urls as keys
 
-urlpatterns = [
-    path("", home.Home.as_view(), name="home"),
-    path("do/<str:name>/", applying.Apply.as_view(), name="apply"),
-    path("hidden/", hidden_data.Hidden.as_view(), name="hidden"),
-    path("back/", returning.BringBack.as_view(), name="bring-back"),
-    path("give-up/", returning.GiveUp.as_view(), name="give-up"),
-    path("receipt/file/", receipts.ReceiptFile.as_view(), name="receipt-file"),
-    path("receipt/mail/", receipts.ReceiptMail.as_view(), name="receipt-mail"),
-    path("", include("edna.pages.keys.urls")),
-]
+
+def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:
+    """``page`` makes one, of its route, its view and its name."""
+    return [
+        page("", home.Home, "home"),
+        page("do/<str:name>/", applying.Apply, "apply"),
+        page("hidden/", hidden_data.Hidden, "hidden"),
+        page("back/", returning.BringBack, "bring-back"),
+        page("give-up/", returning.GiveUp, "give-up"),
+        page("receipt/file/", receipts.ReceiptFile, "receipt-file"),
+        page("receipt/mail/", receipts.ReceiptMail, "receipt-mail"),
+        *keys.patterns(page),
+    ]

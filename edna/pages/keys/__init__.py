@@ -5,7 +5,7 @@ Keeps: keys, codes and passwords are in the memory of one request, and in the an
 offers to hide.
 """
 
-from edna.pages.keys.login import GivesKeyAtLogin, give_key_at_login
+from edna.pages.keys.login import GivesKeyAtLogin, TellsWhatWaits, give_key_at_login
 from edna.pages.keys.passwords import KeepsKey, LeadsToKey
 
-__all__ = ["GivesKeyAtLogin", "KeepsKey", "LeadsToKey", "give_key_at_login"]
+__all__ = ["GivesKeyAtLogin", "KeepsKey", "LeadsToKey", "TellsWhatWaits", "give_key_at_login"]

@@ -19,11 +19,6 @@ from edna.errors import NotYours
 from edna.pages.base import Page
 
 
-def identifier_of(account: Any) -> str:
-    """What goes with the password of this account."""
-    return str(account.get_username())
-
-
 def require_own(unlocked: api.Unlocked, user: Any) -> None:
     """
     Raises:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, registry
 from edna.errors import EdnaError, ReceiptMalformed
-from edna.offers import Offer, offers_for
+from edna.offers import Offer
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
@@ -64,7 +64,7 @@ class DeleteForGood(KeyPage):
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         if "what" in request.POST and "password" not in request.POST:
             # From the list of what is hidden: which one is meant is said, and the key is asked for.
-            form = ChooseForm(user=request.user, initial={"what": request.POST["what"]})
+            form = ChooseForm(**self.whose(), initial={"what": request.POST["what"]})
             return self.render_to_response(self.get_context_data(form=form))
         return super().post(request, *args, **kwargs)
 
@@ -92,7 +92,7 @@ class DeleteForGood(KeyPage):
     def preview(self, form: Any, unlocked: api.Unlocked) -> list[str]:
         """What would go of what was chosen."""
         if form.cleaned_data["what"] == EVERYTHING:
-            everything = self.everything(api.history(unlocked), api.principal(unlocked), unlocked)
+            everything = self.everything(self.history(unlocked), api.principal(unlocked), unlocked)
             return list(everything["preview"]) if everything else []
         complete = bool(form.cleaned_data.get("receipts"))
         return words.counts(api.plan_erasure(form.cleaned_data["what"], unlocked, receipts_complete=complete).rows)
@@ -110,12 +110,12 @@ class DeleteForGood(KeyPage):
 
     def choices(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         """What there is, each with what would go."""
-        entries, account = api.history(unlocked), api.principal(unlocked)
+        entries, account = self.history(unlocked), api.principal(unlocked)
         initial = {
             "identifier": form.cleaned_data.get("identifier", ""),
             "receipts": "\n".join(map(str, form.cleaned_data.get("receipts", []))),
         }
-        asked = ChooseForm(user=self.request.user, initial=initial)
+        asked = ChooseForm(**self.whose(), initial=initial)
         del asked.fields["what"]  # the page has a choice for each
         return self.show(
             "edna/delete.html",
@@ -127,7 +127,7 @@ class DeleteForGood(KeyPage):
 
     def choice(self, entry: api.HistoryEntry, unlocked: api.Unlocked) -> ShownFields:
         line = ShownFields(
-            what=entry.receipt, title=words.called(entry.name), day=words.day(entry.applied_at), problem=""
+            what=entry.receipt, title=self.pages.title_of(entry), day=words.day(entry.applied_at), problem=""
         )
         try:
             erasure = api.plan_erasure(entry.receipt, unlocked)
@@ -147,7 +147,7 @@ class DeleteForGood(KeyPage):
 
     def departure(self, account: Any) -> Offer | None:
         """What removes this account, of what its owner may do by themselves."""
-        offers = offers_for(account) if account is not None else []
+        offers = self.pages.offers(account) if account is not None else []
         return next((offer for offer in offers if registry.removes_account(registry.get(offer.name))), None)
 
     def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponse:
@@ -158,7 +158,7 @@ class DeleteForGood(KeyPage):
             logout(self.request)
             return self.deleted(is_account_gone=unlocked.closed)
         with transaction.atomic(using=registry.database()):
-            for entry in api.history(unlocked):
+            for entry in self.history(unlocked):
                 api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
         return self.deleted(is_account_gone=unlocked.closed)
 

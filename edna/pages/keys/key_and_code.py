@@ -18,7 +18,7 @@ from edna import api
 from edna.errors import EdnaError, PrincipalAlreadyRegistered, RecoveryCodeMalformed, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage, KeyPage
-from edna.pages.keys.base import ShowsCode, identifier_of, require_own, set_password, together
+from edna.pages.keys.base import ShowsCode, require_own, set_password, together
 from edna.pages.keys.forms import LastCharactersForm, PasswordForm, ReplaceKeyForm
 
 
@@ -32,11 +32,19 @@ class MakeKey(ShowsCode, FormPage):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         # A code that was made cannot be shown again, and there a new one is made.
-        return redirect("edna:recovery-code") if has_key(request.user) else super().get(request, *args, **kwargs)
+        return (
+            redirect(self.address_of("recovery-code"))
+            if has_key(request.user)
+            else super().get(request, *args, **kwargs)
+        )
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
         # Sent twice, or reloaded.
-        return redirect("edna:recovery-code") if has_key(request.user) else super().post(request, *args, **kwargs)
+        return (
+            redirect(self.address_of("recovery-code"))
+            if has_key(request.user)
+            else super().post(request, *args, **kwargs)
+        )
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
@@ -45,10 +53,10 @@ class MakeKey(ShowsCode, FormPage):
         account: Any = self.request.user
         try:
             made = api.register_principal(
-                account, password=form.cleaned_data.get("password"), identifier=identifier_of(account)
+                account, password=form.cleaned_data.get("password"), identifier=self.pages.identifier_of(account)
             )
         except PrincipalAlreadyRegistered:
-            return redirect("edna:recovery-code")
+            return redirect(self.address_of("recovery-code"))
         return self.show_code(made.recovery_code)
 
 
@@ -61,7 +69,7 @@ class RecoveryCode(ShowsCode, KeyPage):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if not has_key(request.user):
-            return redirect("edna:make-key")
+            return redirect(self.address_of("make-key"))
         return super().get(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
@@ -77,7 +85,7 @@ class RecoveryCode(ShowsCode, KeyPage):
         try:
             code = api.RecoveryCode.parse(request.POST.get("code", ""))
         except RecoveryCodeMalformed:
-            return redirect("edna:recovery-code")
+            return redirect(self.address_of("recovery-code"))
         return step(code)
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
@@ -139,7 +147,7 @@ class ReplaceKey(ShowsCode, KeyPage):
             made = api.rotate(
                 unlocked,
                 password=password,
-                identifier=identifier_of(account),
+                identifier=self.pages.identifier_of(account),
                 receipts_complete=bool(form.cleaned_data.get("receipts")),
             )
         update_session_auth_hash(self.request, account)

@@ -6,13 +6,18 @@ Does not know: logins without a password.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from django.http import HttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
-from edna import api
+from edna import api, conf
 from edna.errors import EdnaError
+from edna.pages import words
+from edna.pages.people import People
 from edna.visitors import is_principal
 
 if TYPE_CHECKING:
@@ -45,9 +50,53 @@ class GivesKeyAtLogin(_View):
     to nobody: a login leads where the person wanted to go.
     """
 
+    pages = People()
+
     @sensitive_variables()
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
         # After the login, which may be refused.
-        give_key_at_login(form.get_user(), password=form.cleaned_data["password"])
+        user = form.get_user()
+        identifier = self.pages.identifier_of(user) if self.pages.is_for(user) else None
+        give_key_at_login(user, password=form.cleaned_data["password"], identifier=identifier)
         return response
+
+
+class TellsWhatWaits(_View):
+    """Mix it into the site's ``LoginView``, in front: whoever logs in is told by a message what of theirs is not back yet.
+
+    The password opens the key for it; whose key it does not open is told nothing. Where a site lets only so many requests a
+    second use keys, that is left to those who ask for it: the page of what is hidden tells the same.
+    """
+
+    pages = People()
+
+    @sensitive_variables()
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        if self.pages.is_for(form.get_user()) and conf.request_rate_per_second() is None:
+            self._tell(self.request, form.get_user(), password=form.cleaned_data["password"])
+        return response
+
+    @sensitive_variables()
+    def _tell(self, request: HttpRequest, user: Any, *, password: str) -> None:
+        identifier = self.pages.identifier_of(user)
+        try:
+            with api.unlock(identifier=identifier, password=password, principal=user) as unlocked:
+                waiting = [entry for entry in api.waiting(unlocked) if self.pages.concern(entry.name)]
+        except EdnaError:
+            return
+        rows = {(row.model, str(row.pk)) for entry in waiting for row in entry.held}
+        ready: Counter[str] = Counter()
+        for entry in waiting:
+            ready.update(entry.ready)
+        if held := words.counts(Counter(model for model, _ in rows)):
+            sentence = gettext(
+                "Of what is yours, this could not come back yet: %(what)s. “What is hidden now” says why."
+            )
+            messages.warning(request, sentence % {"what": ", ".join(held)}, fail_silently=True)
+        if back := words.counts(ready):
+            sentence = gettext(
+                "Of what is yours, this can come back now: %(what)s. “What is hidden now” brings it back."
+            )
+            messages.info(request, sentence % {"what": ", ".join(back)}, fail_silently=True)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib.auth import get_user_model, update_session_auth_hash
+from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.debug import sensitive_variables
@@ -20,8 +19,9 @@ from edna import api
 from edna.errors import EdnaError, NotYours, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage
-from edna.pages.keys.base import identifier_of, require_own, set_password, together
+from edna.pages.keys.base import require_own, set_password, together
 from edna.pages.keys.forms import ForgottenForm
+from edna.pages.people import People
 from edna.visitors import is_principal
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ else:
 _IS_SET = "is-set"
 
 
-def _after_new_password() -> str:
-    return f"{reverse('edna:forgotten')}?{_IS_SET}"
+def _after_new_password(pages: People) -> str:
+    return f"{pages.reverse('forgotten')}?{_IS_SET}"
 
 
 class KeepsKey(_ChangeView):
@@ -44,6 +44,8 @@ class KeepsKey(_ChangeView):
 
     Whose old password does not open their key is led to the page where the recovery code does.
     """
+
+    pages = People()
 
     @sensitive_variables()
     def form_valid(self, form: Any) -> HttpResponse:
@@ -58,11 +60,11 @@ class KeepsKey(_ChangeView):
         except EdnaError as error:
             form.add_error(None, words.explain(error))
             return self.form_invalid(form)
-        return response if follows else redirect(_after_new_password())
+        return response if follows else redirect(_after_new_password(self.pages))
 
     @sensitive_variables()
     def _change(self, account: Any, *, old: str, new: str) -> bool:
-        identifier = identifier_of(account)
+        identifier = self.pages.identifier_of(account)
         try:
             with api.unlock(identifier=identifier, password=old, principal=account) as unlocked:
                 # The same name and password may open what somebody has left who had the name before.
@@ -78,10 +80,12 @@ class LeadsToKey(_ResetView):
     """Mix it into the site's ``PasswordResetConfirmView``, in front: who has a key is led to the page where the recovery code lets the new
     password open it."""
 
+    pages = People()
+
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
         if is_principal(self.user) and api.is_registered(self.user):
-            return redirect(_after_new_password())
+            return redirect(_after_new_password(self.pages))
         return response
 
 
@@ -107,13 +111,13 @@ class Forgotten(FormPage):
             form.add_error(None, gettext("Your account is not here at the moment. Bring it back first."))
             return self.form_invalid(form)
         require_own(unlocked, self.request.user)
-        if not isinstance(account, get_user_model()):
+        if not issubclass(type(account), self.pages.model):
             raise NotYours("This key belongs to somebody who does not log in as the users of this site do.")
         password = form.cleaned_data["new_password"]
         try:
             with together(account):
                 set_password(account, password)
-                api.change_password(unlocked, identifier=identifier_of(account), password=password)
+                api.change_password(unlocked, identifier=self.pages.identifier_of(account), password=password)
         except ValidationError as error:
             form.add_error(None, error)
             return self.form_invalid(form)

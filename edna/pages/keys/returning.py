@@ -10,18 +10,17 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from edna import api
-from edna.errors import ReceiptMalformed
+from edna.errors import EdnaError
 from edna.pages import words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
-from edna.pages.returning import BringBack, BringBackForm, names_taken
+from edna.pages.returning import BringBack, BringBackForm, names_taken, own_receipt
 
 
 class ReturnForm(KeyForm):
@@ -42,8 +41,8 @@ class ReturnForm(KeyForm):
     def clean_receipt(self) -> api.Receipt | None:
         text = self.cleaned_data["receipt"].strip()
         try:
-            return api.Receipt.parse(text) if text else None
-        except ReceiptMalformed as error:
+            return own_receipt(text, self.pages) if text else None
+        except EdnaError as error:
             raise ValidationError(words.explain(error)) from None
 
     def overrides(self) -> dict[str, Any]:
@@ -68,10 +67,7 @@ class Return(BringBack):
 
     def unlock(self, form: Any) -> api.Unlocked:
         receipt = form.cleaned_data["receipt"]
-        unlocked: api.Unlocked = self.request.edna.unlock(  # type: ignore[attr-defined]  # of EdnaMiddleware
-            **form.credentials(), receipts=[receipt] if receipt else []
-        )
-        return unlocked
+        return self.unlocked(**form.credentials(), receipts=[receipt] if receipt else [])
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         if api.principal(unlocked) is not None:
@@ -97,12 +93,12 @@ class Return(BringBack):
         if form.cleaned_data["receipt"]:
             yield form.cleaned_data["receipt"]
             return
-        model = get_user_model()._meta.label_lower
-        for entry in api.history(unlocked):
+        model = self.pages.model._meta.label_lower
+        for entry in self.history(unlocked):
             if entry.counts.get(model):
                 yield entry.receipt
 
     def asking(self, **options: Any) -> Any:
         """About what was found: the answer to it goes to the page for that."""
         initial = {"receipt": str(self.receipt), "identifier": options.pop("identifier", "")}
-        return BringBackForm(user=self.request.user, has_receipt=True, initial=initial, **options)
+        return BringBackForm(**self.whose(), has_receipt=True, initial=initial, **options)

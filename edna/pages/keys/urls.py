@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from collections.abc import Callable
+from typing import Any
+
+from django.views.generic import View
 
 from edna.pages.keys import erasing, key_and_code, passwords, returning, taking_along
 
-urlpatterns = [
-    path("key/", key_and_code.MakeKey.as_view(), name="make-key"),
-    path("key/code/", key_and_code.RecoveryCode.as_view(), name="recovery-code"),
-    path("key/new/", key_and_code.ReplaceKey.as_view(), name="replace-key"),
-    path("forgotten/", passwords.Forgotten.as_view(), name="forgotten"),
-    path("return/", returning.Return.as_view(), name="return"),
-    path("delete/", erasing.DeleteForGood.as_view(), name="delete"),
-    path("take-along/", taking_along.TakeAlong.as_view(), name="take-along"),
-]
+
+def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:
+    """``page`` makes one, of its route, its view and its name."""
+    return [
+        page("key/", key_and_code.MakeKey, "make-key"),
+        page("key/code/", key_and_code.RecoveryCode, "recovery-code"),
+        page("key/new/", key_and_code.ReplaceKey, "replace-key"),
+        page("forgotten/", passwords.Forgotten, "forgotten"),
+        page("return/", returning.Return, "return"),
+        page("delete/", erasing.DeleteForGood, "delete"),
+        page("take-along/", taking_along.TakeAlong, "take-along"),
+    ]

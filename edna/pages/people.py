@@ -1,0 +1,104 @@
+"""Whose pages they are, where they lie, and in which frame: `People`, which every view has as ``pages``.
+
+Keeps: pages for some people show, open and bring back nothing of others. Does not know: the views.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import Model
+from django.http import HttpRequest
+from django.shortcuts import resolve_url
+from django.urls import reverse
+
+from edna import api, registry
+from edna.errors import SpecError, WrongCredentials
+from edna.offers import Offer, offers_for
+from edna.pages import words
+from edna.visitors import is_principal
+
+
+class People:
+    """One kind of account. Subclass `edna.urls.Pages`, which has the addresses, for other answers than these."""
+
+    #: The namespace of the addresses: ``members:home``. On the pages themselves ``edna:home`` means their own.
+    name: str = "edna"
+    #: Who logs in here; None: `AUTH_USER_MODEL`, and whoever else is a principal.
+    user_model: type[Model] | str | None = None
+    #: An address, or the name of one; None: `LOGIN_URL`.
+    login_url: str | None = None
+    #: The frame, with the blocks ``title`` and ``edna``.
+    base_template_name: str = "edna/base.html"
+
+    def __init__(self, **options: Any) -> None:
+        for option, value in options.items():
+            if not hasattr(type(self), option):
+                raise TypeError(f"{type(self).__name__} has no {option}.")
+            setattr(self, option, value)
+
+    def reverse(self, name: str, request: HttpRequest | None = None) -> str:
+        """The address of the page of that name: among those to which ``request`` belongs, if it is about one of them."""
+        match = request.resolver_match if request is not None else None
+        return reverse(f"edna:{name}", current_app=match.namespace if match else self.name)
+
+    def login_address(self) -> str:
+        """Empty, where the name is that of no page of this site."""
+        try:
+            return resolve_url(self.login_url or settings.LOGIN_URL)
+        except Exception:
+            return ""
+
+    # Whose they are
+
+    @property
+    def model(self) -> type[Model]:
+        """Who logs in here."""
+        if self.user_model is None:
+            return get_user_model()
+        return apps.get_model(self.user_model) if isinstance(self.user_model, str) else self.user_model
+
+    def is_for(self, user: Any) -> bool:
+        return is_principal(user) and (self.user_model is None or isinstance(user, self.model))
+
+    def concern(self, name: str) -> bool:
+        """Whether a disguise of that name is about these people. One whose code is gone may be."""
+        found = registry.find(name)
+        if self.user_model is None or found is None:
+            return True
+        try:
+            return issubclass(self.model, registry.principal_model_for(found))
+        except SpecError:
+            return True
+
+    def require(self, unlocked: api.Unlocked) -> None:
+        """
+        Raises:
+            WrongCredentials: it is the key of somebody who does not log in here.
+        """
+        if self.user_model is None:
+            return
+        account = api.principal(unlocked)
+        if account is not None and not self.is_for(account):
+            raise WrongCredentials("This key is of somebody whose pages these are not.")
+
+    # What a site may say otherwise
+
+    def identifier(self, username: str) -> str:
+        """What goes with a password, for who logs in with this name. Where people of several kinds may have the same name, put a word of
+        their own before it; `register_principal` and `unlock` take the same as ``identifier``."""
+        return username
+
+    def identifier_of(self, account: Any) -> str:
+        return self.identifier(str(account.get_username()))
+
+    def offers(self, user: Any) -> list[Offer]:
+        """What these pages offer to somebody."""
+        return offers_for(user)
+
+    def title_of(self, entry: api.HistoryEntry | api.Waiting) -> str:
+        """What a list calls something that was done."""
+        return words.called(entry.name)
