@@ -16,7 +16,7 @@ from django.db.models import Model
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import PublicKey
 from edna.db import transactions
-from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, registration, sealed_file
+from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
@@ -165,6 +165,12 @@ def columns_that_refer(labels: Iterable[str]) -> dict[str, dict[str, tuple[str, 
     """Of these models, which columns refer to which column of which model: by label, names of fields."""
     throttle.admit()
     return {label: references.columns_that_refer(label) for label in set(labels)}
+
+
+def export_tables(unlocked: Unlocked, models: Iterable[str]) -> dict[str, Any]:
+    """Of `edna.export` what stands in tables, and what a browser has to know of ``models`` that it has found in bags to write the rest
+    itself: which columns name people, or are left out, or hold truth or documents. Reads only."""
+    return own_data.of_tables(unlocked, models)
 
 
 def challenge_key(public_key: bytes, *, bound_to: bytes) -> bytes:

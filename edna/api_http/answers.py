@@ -12,6 +12,7 @@ from django.utils.cache import patch_cache_control
 from edna.errors import (
     ConfigurationError,
     EdnaError,
+    ErasureRefused,
     HandoverRefused,
     KeyNotProved,
     NotYours,
@@ -29,6 +30,7 @@ _STATUS: Final[tuple[tuple[type[EdnaError], HTTPStatus], ...]] = (
     (NotYours, HTTPStatus.FORBIDDEN),
     (PrincipalAlreadyRegistered, HTTPStatus.CONFLICT),
     (HandoverRefused, HTTPStatus.CONFLICT),
+    (ErasureRefused, HTTPStatus.CONFLICT),
     (ConfigurationError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 

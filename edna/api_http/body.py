@@ -81,12 +81,13 @@ class Body:
             raise _refused(f"Each of {name!r} must be null, or {size} bytes or none, in base 64.")
         return found
 
-    def labels(self, name: str, *, most: int) -> list[str]:
-        """
+    def labels(self, name: str, *, most: int, least: int = 1) -> list[str]:
+        """None if it is left out, and may be empty.
+
         Raises:
-            RequestRefused: it is no list of at least one and at most so many short texts.
+            RequestRefused: it is no list of at least one, unless told otherwise, and at most so many short texts.
         """
-        found = self._list(name, most=most)
+        found = self._list(name, most=most, least=least) if least or self.has(name) else []
         if not all(isinstance(value, str) and len(value) <= _LABEL_CHARACTERS for value in found):
             raise _refused(f"Each of {name!r} must be a text of at most {_LABEL_CHARACTERS} characters.")
         return list(found)

@@ -1,4 +1,5 @@
-"""What a browser asks for that opens a person's bags itself, and what it hands over to act: lists, bags, a reveal, a disguise with voices.
+"""What a browser asks for that opens a person's bags itself, and what it hands over to act: lists, bags, a reveal, a disguise with voices,
+an erasure, what the tables have of them.
 
 Keeps: nobody acts for a key that they have not proved; what is handed over is used for this one request. Of lists and bags everybody gets
 the sealed bytes who proved some key and knows where they are: a public key, an index.
@@ -6,7 +7,7 @@ the sealed bytes who proved some key and knows where they are: a public key, an 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -71,6 +72,38 @@ def reveal(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     accepted = edna.ALL if accept_all else held_in(body, "accept")
     with inner_door.unlock_handed(handover) as unlocked:
         return api.reveal(receipt, unlocked, overrides=overrides, accept=accepted).as_dict()
+
+
+@json_view(most_bytes=_MOST_HANDED_BYTES)
+def plan_erasure(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """What `erase` would destroy of what ``receipt`` leads to, with what is ``handed``. Changes nothing."""
+    return _erasure(request, body, api.plan_erasure)
+
+
+@json_view(most_bytes=_MOST_HANDED_BYTES)
+def erase(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """Destroys for good what ``receipt`` leads to, with what is ``handed``. In locator mode ``client`` other ``receipts`` may be needed,
+    and ``receipts_complete`` says that these are all."""
+    return _erasure(request, body, api.erase)
+
+
+def _erasure(request: HttpRequest, body: Body, act: Callable[..., edna.Erasure]) -> Mapping[str, Any]:
+    handover = handover_of(body.part("handed"), public_key=proved_key(request))
+    receipt = edna.Receipt.parse(body.text("receipt", most=_RECEIPT_CHARACTERS))
+    others = [edna.Receipt.parse(text) for text in body.labels("receipts", most=_MOST_ASKED, least=0)]
+    complete = body.truth("receipts_complete")
+    with inner_door.unlock_handed(handover, receipts=others) as unlocked:
+        return act(receipt, unlocked, receipts_complete=complete).as_dict()
+
+
+@json_view(most_bytes=_MOST_HANDED_BYTES)
+def export(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """The rows that somebody owns now, and of the ``models`` that stand in their bags what is needed to write what is sealed beside them.
+    ``handed`` is what says for whom they speak."""
+    handover = handover_of(body.part("handed"), public_key=proved_key(request))
+    labels = body.labels("models", most=_MOST_ASKED, least=0)
+    with inner_door.unlock_handed(handover) as unlocked:
+        return inner_door.export_tables(unlocked, labels)
 
 
 @json_view(most_bytes=_MOST_HANDED_BYTES)

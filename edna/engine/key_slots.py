@@ -14,7 +14,7 @@ from functools import partial
 from django.db.models import Model
 
 from edna import conf, registry, store
-from edna.crypto.keys import SecretKey
+from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
 from edna.custody.base import (
@@ -180,11 +180,20 @@ def add(slots: Sequence[Slot], *, using: str) -> None:
     store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in slots], using=using)
 
 
-def remove_all(secret_key: SecretKey, *, using: str) -> None:
-    """Delete every slot in which a key lies."""
+def remove_all(key: SecretKey | PublicKey, *, using: str) -> None:
+    """Delete every slot in which a key lies; by its public half, all but those of version 1."""
     keys = conf.mac_keys()
-    tags = [tag for kind in KINDS for tag in slot_tags(secret_key, kind=kind, peppers=keys)]
+    if isinstance(key, SecretKey):
+        tags = [tag for kind in KINDS for tag in slot_tags(key, kind=kind, peppers=keys)]
+    else:
+        tags = [stored_tag(key, kind=kind, pepper=pepper) for kind in KINDS for pepper in keys]
     store.delete_slots_by_tag(tags, using=using)
+
+
+def remove_all_of(unlocked: Unlocked) -> None:
+    """Delete every slot of an unlocked principal's key, as far as they can be told by what is here of it."""
+    key = unlocked.secret_key if unlocked.handover is None else unlocked.public_key
+    remove_all(key, using=unlocked.using)
 
 
 def change_password(unlocked: Unlocked, *, identifier: str, password: str) -> None:

@@ -24,6 +24,7 @@ from edna import json_keys, registry
 from edna.coverage import same_table
 from edna.db.rows import Row, table_of
 from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.bags.ownership import owners_of
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.mentions import principal_columns
@@ -51,15 +52,9 @@ def of(unlocked: Unlocked) -> dict[str, Any]:
             _note_mine(mine, bag)
             bags.append(bag)
     graph.require_own(unlocked.locators)
-    there: _Mine = {}
-    me = {graph.own.entry.model: {str(graph.own.entry.reference)}} if graph.own.entry.attached else {}
-    # By their entries: somebody else may have the key of an account that is gone.
-    for entry in (holder.entry for holder in graph.holders.values() if holder.entry.attached):
-        for known in (mine, there):
-            known.setdefault(entry.model, set()).add(str(entry.reference))
     bags.sort(key=lambda bag: bag.applied_at)
     rows = [
-        *_present(me, there, mine, using=unlocked.using),
+        *_present(graph, mine, using=unlocked.using),
         *(row for bag in bags for row in _sealed_rows(bag, mine)),
     ]
     _leave_out_values_of_others(rows)
@@ -70,6 +65,51 @@ def of(unlocked: Unlocked) -> dict[str, Any]:
         "files": [file for bag in bags for file in _sealed_files(bag)],
         "blobs": [blob for bag in bags for blob in _sealed_blobs(bag)],
         "unopened": len(graph.refused) + len(graph.forged),
+    }
+
+
+def of_tables(unlocked: Unlocked, labels: Iterable[str]) -> dict[str, Any]:
+    """The part of the document that stands in tables, for a browser that opens the bags itself; and what it has to know of the models
+    ``labels``, which it has found in them, to write the rest as `of` does.
+
+    Takes what says for whom the person speaks, and opens nothing else.
+    """
+    graph = unlocked.key_graph()
+    mine: _Mine = {}
+    for _, segments in graph.follow([BagKind.SPEAKS_FOR], start=unlocked.locators):
+        for segment in segments:
+            _note_mine(mine, segment.bag)
+    graph.require_own(unlocked.locators)
+    graph.require_handed()
+    rows = [*_present(graph, mine, using=unlocked.using)]
+    _leave_out_values_of_others(rows)
+    return {
+        "format": FORMAT,
+        "made_at": timezone.now().isoformat(),
+        "rows": rows,
+        "principals": {label: sorted(references) for label, references in mine.items()},
+        "models": {label: _about(label) for label in set(labels)},
+    }
+
+
+def _about(label: str) -> dict[str, Any]:
+    """Of a model's columns: which name principals, and of which model, "" for one that cannot be compared; which are left out; which hold
+    truth, or documents, that a driver gives as something else; which are compared with values of principals, or are such values."""
+    try:
+        model: type[Model] = apps.get_model(label)
+    except (LookupError, ValueError):
+        return {"people": {}, "secret": [], "booleans": [], "documents": [], "values": [], "naming": []}
+    names = [column.name for column in table_of(model).fields]
+    known = principal_columns().get(label, {})
+    people = {name: known.get(name, "") for name in names if name in known or _refers_to_principals(label, name)}
+    values, naming = _compared()
+    return {
+        "people": people,
+        "secret": [name for name in names if _is_password(label, name)],
+        "booleans": [name for name in names if isinstance(_column(label, name), BooleanField)],
+        "documents": [name for name in names if isinstance(_column(label, name), JSONField)],
+        "values": sorted(values.get(label, ())),
+        "naming": sorted(naming.get(label, ())),
     }
 
 
@@ -85,8 +125,14 @@ def _note_mine(mine: _Mine, bag: Bag) -> None:
 # What is in the tables
 
 
-def _present(me: _Mine, there: _Mine, mine: _Mine, *, using: str) -> Iterator[dict[str, Any]]:
-    """Of principals' own rows that of the person alone: those of pseudoprincipals are placeholders."""
+def _present(graph: KeyGraph, mine: _Mine, *, using: str) -> Iterator[dict[str, Any]]:
+    """Of principals' own rows that of the person alone: those of pseudoprincipals are placeholders. Adds to ``mine`` who is there."""
+    there: _Mine = {}
+    me = {graph.own.entry.model: {str(graph.own.entry.reference)}} if graph.own.entry.attached else {}
+    # By their entries: somebody else may have the key of an account that is gone.
+    for entry in (holder.entry for holder in graph.holders.values() if holder.entry.attached):
+        for known in (mine, there):
+            known.setdefault(entry.model, set()).add(str(entry.reference))
     for model in sorted(_models(), key=lambda each: each._meta.label_lower):
         table = table_of(model)
         names = [column.name for column in table.fields]
@@ -227,6 +273,10 @@ def _names_another(label: str, principals: str | None, name: str, value: Any, mi
     """Whether a column names somebody else; one that does not hold their primary key cannot be compared, and counts as that."""
     if principals is not None:
         return reference_of(apps.get_model(principals), value) not in mine.get(principals, ())
+    return _refers_to_principals(label, name)
+
+
+def _refers_to_principals(label: str, name: str) -> bool:
     column = _column(label, name)
     return isinstance(column, ForeignKey) and any(
         same_table(column.remote_field.model, model) for model in registry.principal_models()

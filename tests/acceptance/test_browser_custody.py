@@ -11,6 +11,7 @@ from itertools import permutations
 
 import pytest
 from django.conf import settings
+from django.db import transaction
 from django.test import override_settings
 
 import edna
@@ -22,7 +23,7 @@ from edna.inner_door import Handover
 from edna.models import Bag
 from edna.records.speaksfor import SealedKey
 from tests.acceptance import test_composition as composition
-from tests.handing import Browser, keys_in_browsers
+from tests.handing import Browser, keys_in_browsers, without_keys
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.models import Story
 from tests.lobsters.specs import ANON, BY_URL, CLEAR_MESSAGES, GDPR, TOPIC
@@ -195,3 +196,46 @@ def test_a_sealed_key_of_another_pair_is_no_voice() -> None:
     assert box.open([other, holder], public_key=key.public_key) == key
     assert box.open([other, holder], public_key=other.public_key) is None
     assert box.open([other], public_key=key.public_key) is None
+
+
+# Erasing
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+@pytest.mark.parametrize("chunk_rows", [None, 2], ids=["whole", "chunks"])
+def test_three_disguises_are_erased_in_any_order_as_with_the_key(
+    order: tuple[int, ...], chunk_rows: int | None, small_community: Community
+) -> None:
+    """The same is destroyed, and forgotten, and the same is left: tables, history, and what comes back."""
+    ann = small_community.ann
+
+    def by_key(receipt: edna.Receipt) -> edna.Erasure:
+        with ann.unlock() as unlocked:
+            return edna.erase(receipt, unlocked)
+
+    def by_browser(receipt: edna.Receipt) -> edna.Erasure:
+        handover = Browser(ann.secret_key).for_reveal(receipt)
+        with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+            planned = edna.plan_erasure(receipt, unlocked)
+            assert edna.erase(receipt, unlocked) == planned
+        return planned
+
+    def left(erase: Callable[[edna.Receipt], edna.Erasure]) -> object:
+        erasures = [erase(receipts[number]) for number in order[:2]]
+        counts = [entry.counts for entry in ann.history()]
+        outcome = ann.reveal(receipts[order[2]]).as_dict()
+        return erasures, counts, outcome, state(), Bag.objects.count()
+
+    configured = {**settings.EDNA, "CUSTODY": "browser"}
+    with override_settings(EDNA=configured), cut_into_chunks(chunk_rows):
+        receipts = [
+            small_community.everybody(BY_URL)[ann.pk][0],
+            ann.disguise(CLEAR_MESSAGES, with_key=True),
+            ann.disguise(GDPR, with_key=True),
+        ]
+        found = []
+        for erase in (by_key, by_browser):
+            with transaction.atomic():
+                found.append(left(erase))
+                transaction.set_rollback(True)
+    assert found[0] == found[1]

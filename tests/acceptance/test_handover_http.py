@@ -128,7 +128,10 @@ def is_sound(place: tuple[Any, ...], junk: Any) -> bool:
     match place[-1], junk:
         case "public_key", str() if "voices" in place:
             return True
-        case ("models" | "public_keys" | "indexes", [str()]) | ("overrides" | "accept" | "voices", []):
+        case ("models" | "public_keys" | "indexes", [str()]) | (
+            "overrides" | "accept" | "voices" | "receipts" | "models",
+            [],
+        ):
             return True
         case "field", _:
             return True
@@ -173,6 +176,8 @@ def test_rubbish_in_any_field_is_refused_with_a_code_and_changes_nothing(small_c
         "graph/references": {"models": ["lobsters.user"]},
         "graph/reveal": {**asks.handed(receipt), **more},
         "graph/disguise": {"disguise": GDPR, "handed": as_sent(Browser(asks.key).for_disguise())},
+        "graph/plan-erasure": {**asks.handed(receipt), "receipts": [str(receipt)], "receipts_complete": True},
+        "graph/export": {"models": ["lobsters.user"], "handed": as_sent(Browser(asks.key).for_disguise())},
     }
     before = state(), edna_dump()
     answered = []

@@ -7,8 +7,9 @@ import { fromHex } from "../../edna/static/edna/js/base/bytes.js";
 import { EdnaError } from "../../edna/static/edna/js/base/errors.js";
 import { OpenKey } from "../../edna/static/edna/js/custody.js";
 import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
+import { exportData } from "../../edna/static/edna/js/export.js";
 import { walk } from "../../edna/static/edna/js/graph.js";
-import { disguise, reveal } from "../../edna/static/edna/js/reveal.js";
+import { disguise, erase, planErasure, reveal } from "../../edna/static/edna/js/reveal.js";
 import { Server } from "../../edna/static/edna/js/server.js";
 
 globalThis.crypto ??= webcrypto; // Node 18 has it there alone
@@ -28,6 +29,8 @@ async function act() {
   const key = new OpenKey(sodium, new Server({ base: given.base, csrfToken: TOKEN }), fromHex(given.secret_key));
   if (given.act === "history") return (await walk(sodium, key)).history();
   if (given.act === "disguise") return disguise(sodium, key, given.disguise);
+  if (given.act === "export") return exportData(sodium, key);
+  if (given.act === "erase") return { planned: await planErasure(sodium, key, given.receipt), erased: await erase(sodium, key, given.receipt) };
   return reveal(sodium, key, given.receipt);
 }
 

@@ -16,7 +16,7 @@ from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
 from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener
-from edna.errors import BagError, CapabilityClosed, EntryForged, PrincipalError, PrincipalNotRegistered
+from edna.errors import BagError, CapabilityClosed, EntryForged, HandoverRefused, PrincipalError, PrincipalNotRegistered
 from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator
 from edna.store import Entry
@@ -190,6 +190,17 @@ class Unlocked:
             refusal = graph.seen[locator].refusal(BagKind.SPEAKS_FOR)
             if refusal is not None:
                 raise refusal
+
+    def require_everything(self) -> None:
+        """
+        Raises:
+            HandoverRefused: a browser has handed over a part of what the principal's own list leads to.
+        """
+        graph = self._followed()
+        if graph.own.opener.withholds(graph.own.entry):
+            raise HandoverRefused(
+                "Not all that the list leads to was handed over. Nothing was changed; look anew, and try again."
+            )
 
     # What is disguised
 

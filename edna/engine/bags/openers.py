@@ -111,6 +111,10 @@ class KeyOpener:
         """Whether items of the list were not handed over, and lead to what may name anybody."""
         return False
 
+    def withholds(self, entry: Entry) -> bool:
+        """Whether the list leads to something that was not handed over."""
+        return False
+
     def require_holders(self, holders: Collection[bytes]) -> None:
         """Of those whose lists were handed over."""
 
@@ -178,10 +182,12 @@ class HandedOpener:
         return index in self.handover.content_keys
 
     def hides(self, entry: Entry) -> bool:
-        own = entry.public_key == bytes(self.handover.public_key)
-        handed = self.handover.lists[entry.public_key]
-        if own:
+        if entry.public_key == bytes(self.handover.public_key):
             return self.handover.damaged
+        return self.withholds(entry)
+
+    def withholds(self, entry: Entry) -> bool:
+        handed = self.handover.lists[entry.public_key]
         return any(handed[item] is None for item in handed.keys() - set(self.handover.nowhere))
 
     def require_holders(self, holders: Collection[bytes]) -> None:

@@ -51,6 +51,7 @@ def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fal
     serverkeys.require(using=using)
 
     def work() -> Erasure:
+        unlocked.start_over()
         counting = Counting()
         _destroy(receipt, unlocked, counting)
         forgets = not _is_needed(unlocked, but=(), receipts_complete=receipts_complete)
@@ -77,6 +78,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
     if any(entry.attached for entry in found):
         return False
     if found:
+        unlocked.require_everything()
         for entry in history.of(unlocked):
             _destroy(entry.receipt, unlocked, Counting())
         for damage in unlocked.damaged:
@@ -84,7 +86,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
         if _is_needed(unlocked, but=(), receipts_complete=False):
             return False
         store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
-    key_slots.remove_all(unlocked.secret_key, using=unlocked.using)
+    key_slots.remove_all_of(unlocked)
     return True
 
 
@@ -99,6 +101,7 @@ def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fals
     """What `erase` would destroy now, with what it would refuse. Reads only."""
 
     def work() -> Erasure:
+        unlocked.start_over()
         counting = Counting()
         but: set[Locator] = set()
         for journal, _ in _journals(receipt, unlocked):
@@ -160,6 +163,9 @@ def _erase(reveal: Reveal) -> None:
     store.delete_entries(
         [journal.holders[public_key].entry for public_key in sorted(reveal.released.gone)], using=using
     )
+    if (handover := reveal.unlocked.handover) is not None:
+        silent = {bytes(voice.public_key) for voice in voices}
+        handover.follow(reveal.entries.values(), gone=silent, new=reveal.new_items)
 
 
 def _gone(journal: Journal, voices: tuple[SpeaksFor, ...]) -> set[bytes]:
@@ -203,6 +209,8 @@ def _is_needed(unlocked: Unlocked, *, but: tuple[()] | set[Locator], receipts_co
     graph = unlocked.key_graph()
     if graph.own.entry.attached or (registry.any_unlisted() and not receipts_complete):
         return True
+    if graph.own.opener.withholds(graph.own.entry):
+        return True
     for locator, _ in graph.follow(_OWN, start=unlocked.locators):
         if locator not in but:
             return True
@@ -211,5 +219,5 @@ def _is_needed(unlocked: Unlocked, *, but: tuple[()] | set[Locator], receipts_co
 
 def _forget(unlocked: Unlocked) -> None:
     """Nothing is left to come back to: neither an account nor a bag."""
-    key_slots.remove_all(unlocked.secret_key, using=unlocked.using)
+    key_slots.remove_all_of(unlocked)
     store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)

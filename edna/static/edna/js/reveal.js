@@ -22,21 +22,45 @@ export async function reveal(sodium, key, receipt, { graph = null, overrides = {
     const refused = walked.bags.get(toHex(each))?.refused;
     if (refused) throw refused;
   }
-  const handed = handedFor(sodium, walked, needed(walked, locator, await referencesOf(key, walked)));
+  const handed = handedFor(sodium, walked, needed(walked, [locator], await referencesOf(key, walked)));
   return key.ask("graph/reveal", { receipt, handed, overrides, accept, accept_all: acceptAll });
 }
 
 /** Disguises, with what was disowned earlier; the receipt. Throws what the server refuses with, HandoverRefused. */
 export async function disguise(sodium, key, name, { graph = null } = {}) {
   const walked = graph ?? (await walk(sodium, key));
-  const all = [...walked.bags.values()].filter(({ refused }) => !refused).map(({ locator }) => locator);
-  const handed = handedFor(sodium, walked, all, { kinds: [SPEAKS_FOR] });
+  const handed = handedVoices(sodium, walked);
   return (await key.ask("graph/disguise", { disguise: name, handed })).receipt;
 }
 
-/** The locators of what one reveal needs: of the receipt, of what lies over or under that, and of what speaks for those whose it is. */
-export function needed(graph, locator, references) {
-  const wanted = new Map(graph.chunksOf(locator).map((each) => [toHex(each), each]));
+/** What `erase` would destroy: `{rows, pseudoprincipals, files, forgets}`. Changes nothing. Throws as `erase`. */
+export async function planErasure(sodium, key, receipt, options = {}) {
+  return key.ask("graph/plan-erasure", await handedForErasure(sodium, key, receipt, options));
+}
+
+/**
+ * Destroys for good what the receipt leads to; what that was. If it `forgets`, nothing of the person is left, and the key opens nothing.
+ *
+ * Where receipts are kept by people alone, `receipts` are their others, and `receiptsComplete` says that these are all.
+ * Throws what the server refuses with, HandoverRefused, BagError.
+ */
+export async function erase(sodium, key, receipt, options = {}) {
+  return key.ask("graph/erase", await handedForErasure(sodium, key, receipt, options));
+}
+
+async function handedForErasure(sodium, key, receipt, { graph = null, receipts = [], receiptsComplete = false }) {
+  const locators = [receipt, ...receipts].map((each) => parseReceipt(sodium, each).locator);
+  const walked = graph ?? (await walk(sodium, key, { locators }));
+  const refused = locators.flatMap((each) => walked.chunksOf(each)).map((each) => walked.bags.get(toHex(each))?.refused);
+  const first = refused.find((error) => error);
+  if (first) throw first;
+  const handed = handedFor(sodium, walked, needed(walked, locators, await referencesOf(key, walked)));
+  return { receipt, handed, receipts, receipts_complete: receiptsComplete };
+}
+
+/** The locators of what one act needs: of its receipts, of what lies over or under those, and of what speaks for those whose it is. */
+export function needed(graph, locators, references) {
+  const wanted = new Map(locators.flatMap((locator) => graph.chunksOf(locator)).map((each) => [toHex(each), each]));
   const parts = new Map([...graph.bags].map(([name, bag]) => [name, new Part(bag, references)]));
   for (let before = 0; before < wanted.size; ) {
     before = wanted.size;
@@ -56,13 +80,25 @@ export function needed(graph, locator, references) {
 
 /** Of the models that stand in bags, which columns refer to which rows: what lies over what depends on it. */
 async function referencesOf(key, graph) {
+  const models = modelsIn(graph);
+  return models.length ? (await key.ask("graph/references", { models })).references : {};
+}
+
+/** The labels of all models that stand in bags. */
+export function modelsIn(graph) {
   const models = new Set();
   for (const { payload, kind } of [...graph.bags.values()].flatMap(({ parts }) => parts)) {
     models.add(payload.value[3].value);
     for (const { value: batch } of payload.value[9].value) models.add(batch[kind === SPEAKS_FOR ? 0 : 1].value);
   }
   models.delete("");
-  return models.size ? (await key.ask("graph/references", { models: [...models] })).references : {};
+  return [...models];
+}
+
+/** What says for whom this person speaks, and nothing of what was disguised. Throws HandoverRefused. */
+export function handedVoices(sodium, graph) {
+  const all = [...graph.bags.values()].filter(({ refused }) => !refused).map(({ locator }) => locator);
+  return handedFor(sodium, graph, all, { kinds: [SPEAKS_FOR] });
 }
 
 /** As the routes take it. Throws HandoverRefused where a bag has a secret key in the clear. */
