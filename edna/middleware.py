@@ -159,6 +159,11 @@ class RequestEdna(Visitor, Asking):
             receipts=receipts,
             principal=user if is_principal(user) else None,
         )
+        return self.keep(unlocked)
+
+    def keep(self, unlocked: api.Unlocked) -> api.Unlocked:
+        """Close it with what was unlocked here: something that a browser has handed over."""
+        self.mark()
         self._unlocked += (unlocked,)
         return unlocked
 

@@ -36,15 +36,15 @@ def session(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     return {"token": to_base64(inner_door.prove_key(public_key, opened, bound_to=browser(request)))}
 
 
-def proved_key(request: HttpRequest) -> api.PublicKey:
-    """Whose secret key the sender of this request has.
+def proved_key(request: HttpRequest, *, token: str | None = None) -> api.PublicKey:
+    """Whose secret key the sender of this request has: by a header, or, in a form, by a field that the caller has read.
 
     Raises:
         KeyNotProved: the request has no token that counts.
     """
-    token = Body({"token": request.headers.get(HEADER)})
+    given = Body({"token": request.headers.get(HEADER) if token is None else token})
     try:
-        raw = token.binary("token", size=_TOKEN_BYTES)
+        raw = given.binary("token", size=_TOKEN_BYTES)
     except EdnaError:
         raise KeyNotProved(f"Send the token of a proved key in the header {HEADER}.") from None
     return inner_door.proved_key(raw, bound_to=browser(request))

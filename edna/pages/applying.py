@@ -142,6 +142,7 @@ class Apply(KeyPage):
             return self.form_invalid(form) if self.is_still_there() else self.gone_already()
         user: Any = self.request.user
         unlocked = None
+        voices = None
         if form.needs_key() or (self.offer.asks_for_key and self.perhaps_more):
             # Before the locks: it takes its time.
             try:
@@ -154,16 +155,18 @@ class Apply(KeyPage):
                 )
                 form.add_error(None, problem)
                 return self.form_invalid(form)
-        if self.is_large(unlocked):
+        if form.cleaned_data.get("also_earlier") or (self.offer.asks_for_key and self.perhaps_more):
+            voices = unlocked
+        if self.is_large(voices):
             with self.alone() as is_alone:
                 if not is_alone:
                     problem = gettext(
                         "You have sent this already, and it is being done. Please look again in a minute."
                     )
                     return self.told_anew(problem)
-                outcome = self.done_now(form, unlocked)
+                outcome = self.done_now(form, voices)
         else:
-            outcome = inner_door.locked(user, lambda: self.done_now(form, unlocked))
+            outcome = inner_door.locked(user, lambda: self.done_now(form, voices))
         return outcome if isinstance(outcome, HttpResponse) else self.done(outcome)
 
     def is_large(self, unlocked: api.Unlocked | None) -> bool:
@@ -248,6 +251,7 @@ class Apply(KeyPage):
                 "is_empty": self.is_empty,
                 "problem": self.problem,
                 "has_key": self.has_key,
+                "hands": "voices" if self.perhaps_more and self.offer.asks_for_key is not False else "proof",
                 "button": self.offer.title,
                 "is_grave": self.removes_account,
                 **kwargs,

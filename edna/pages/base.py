@@ -6,6 +6,7 @@ Django's log of what is missing prints all the others. Receipts and recovery cod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -20,10 +21,10 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.generic import FormView
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 
-from edna import api
+from edna import api, conf
 from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
-from edna.pages import words
+from edna.pages import handed, words
 from edna.pages.forms import KeyForm
 from edna.pages.people import People
 
@@ -55,6 +56,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
     #: Whose pages this one is among.
     pages: People = People()
     login_required: ClassVar[bool] = True
+    #: What a browser that keeps the key does with the form for it (``js/pages``); nothing: the key is used on the server.
+    hands: ClassVar[str] = ""
     #: Shown instead, where an error leaves nothing else to show.
     refused_template_name: ClassVar[str] = "edna/refused.html"
 
@@ -89,11 +92,24 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         """Answer with another page: what has been done, say."""
         return self.response_class(self.request, [template_name], self.get_context_data(**{"form": None, **context}))
 
+    def identifier(self) -> str:
+        user: Any = self.request.user
+        return self.pages.identifier_of(user) if user.is_authenticated else ""
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(
             **{
                 "title": self.title,
                 "problem": "",
+                "custody": conf.custody(),
+                "in_browser": conf.custody() != "server",
+                "hands": self.hands,
+                "account_model": self.pages.model._meta.label_lower,
+                # What goes with a password, of who is logged in, and of who says their name.
+                "identifier": self.identifier(),
+                "identifier_of_name": self.pages.identifier("{name}"),
+                # Printed by pages with a form for the key alone.
+                "sentences": words.sentences if conf.custody() != "server" else {},
                 "form": None,
                 "address": self.request.path,
                 "login_address": self.pages.login_address(),
@@ -131,7 +147,8 @@ class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         if "form" not in kwargs:
             kwargs["form"] = self.get_form()
-        return super().get_context_data(**{"button": self.button, "is_grave": self.is_grave, **kwargs})
+        more = {"button": self.button, "is_grave": self.is_grave}
+        return super().get_context_data(**{**more, **kwargs})
 
 
 class KeyPage(FormPage):
@@ -162,17 +179,24 @@ class KeyPage(FormPage):
         Raises:
             EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
         """
-        unlocked = self.unlocked(**form.credentials())
+        unlocked = self.unlocked(form)
         if self.request.user.is_authenticated and api.principal(unlocked) != self.request.user:
             raise NotYours("This is the key of another account than the one that is logged in.")
         return unlocked
 
-    def unlocked(self, **credentials: Any) -> api.Unlocked:
-        """
+    def unlocked(self, form: Any, *, receipts: Sequence[api.Receipt] = ()) -> api.Unlocked:
+        """What the form opens until the end of this request: by what was typed, or by what a browser hands over that keeps the key.
+
         Raises:
             EdnaError: nothing is opened, or it is the key of somebody whose pages these are not.
         """
-        unlocked: api.Unlocked = self.request.edna.unlock(**credentials)  # type: ignore[attr-defined]  # of EdnaMiddleware
+        given = {**form.credentials(), **({"receipts": receipts} if receipts else {})}
+        edna: Any = self.request.edna  # type: ignore[attr-defined]  # of EdnaMiddleware
+        unlocked: api.Unlocked
+        if form.is_handed():  # noqa: SIM108
+            unlocked = edna.keep(handed.unlock(self.request, receipts=given.get("receipts", ())))
+        else:
+            unlocked = edna.unlock(**given)
         self.pages.require(unlocked)
         return unlocked
 

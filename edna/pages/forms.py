@@ -13,12 +13,33 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, registry
+from edna import api, conf, registry
 from edna.errors import ReceiptMalformed
 from edna.pages import words
 from edna.pages.people import People
 
 _LONGEST = 1000
+#: The field by which a browser that keeps the key sends what an act needs instead of it.
+HANDED = "handed"
+
+
+class SecretInput(forms.PasswordInput):
+    """Where keys stay in browsers it has no name: none sends what is typed into it, whatever becomes of the script that takes it."""
+
+    def __init__(self, *, attrs: dict[str, Any], is_shown: bool = False) -> None:
+        super().__init__(attrs=attrs)
+        self.input_type = "text" if is_shown else "password"
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        if conf.custody() != "server":
+            context["widget"]["attrs"]["data-edna-secret"] = name
+        if conf.custody() == "browser":
+            context["widget"]["name"] = ""
+        return context
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        return None if conf.custody() == "browser" else super().value_from_datadict(data, files, name)
 
 
 def password_field(*, label: Any, autocomplete: str, **options: Any) -> forms.CharField:
@@ -35,13 +56,14 @@ def password_field(*, label: Any, autocomplete: str, **options: Any) -> forms.Ch
 def secret_field(*, label: Any, **options: Any) -> forms.CharField:
     """A recovery code or a secret key: to be read while it is copied, and kept by no browser."""
     attributes = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
-    return forms.CharField(label=label, max_length=_LONGEST, widget=forms.TextInput(attrs=attributes), **options)
+    widget = SecretInput(attrs=attributes, is_shown=True)
+    return forms.CharField(label=label, max_length=_LONGEST, widget=widget, **options)
 
 
 class KeyForm(forms.Form):
     """Asks for the key, by exactly one of password, recovery code and secret key.
 
-    Beside a password, who is not logged in says who they are.
+    Beside a password, who is not logged in says who they are. Where browsers keep keys, what they hand over takes the place of it all.
     """
 
     #: Shown first; `other_ways` are folded away.
@@ -63,6 +85,14 @@ class KeyForm(forms.Form):
             del self.fields["identifier"]
         else:
             self.fields["identifier"].label = name_of_identifier(self.pages.model)
+        if conf.custody() != "server":
+            password = self.fields["password"]
+            password.label = gettext("The password of your key")
+            password.widget = SecretInput(attrs=password.widget.attrs)
+
+    def is_handed(self) -> bool:
+        """Whether a browser that keeps the key has sent this."""
+        return conf.custody() != "server" and HANDED in self.data
 
     def first_fields(self) -> list[forms.BoundField]:
         return [field for field in self.visible_fields() if field.name not in self.other_ways]
@@ -77,6 +107,12 @@ class KeyForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
+        if self.is_handed():
+            return data
+        if conf.custody() == "browser":
+            raise ValidationError(
+                gettext("Nothing was changed: the script of this page did not run, and only it can use your key.")
+            )
         given = [name for name in ("password", *self.other_ways) if data.get(name)]
         if not self.errors and len(given) != 1:
             if given:
@@ -93,8 +129,10 @@ class KeyForm(forms.Form):
         return data
 
     def credentials(self) -> dict[str, Any]:
-        """What to unlock with."""
+        """What to unlock with; nothing, if a browser hands over what it has opened."""
         data = self.cleaned_data
+        if self.is_handed():
+            return {}
         for name in self.other_ways:
             if data.get(name):
                 return {name: data[name].strip()}

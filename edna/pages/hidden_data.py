@@ -6,17 +6,25 @@ report of an error has one, or says who has hidden what.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.apps import apps
 from django.db.models import CharField, TextField
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.text import Truncator
+from django.utils.timezone import get_current_timezone_name
 from django.utils.translation import gettext_lazy
+from django.views.decorators.csrf import csrf_exempt
+from django.views.generic import View
 
 from edna import api
+from edna.api_http.body import Body
+from edna.api_http.json_view import json_view
+from edna.api_http.keys import proved_key
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
@@ -50,6 +58,10 @@ class Hidden(KeyPage):
     list_template_name = "edna/hidden_list.html"
     title: ClassVar[str | Promise] = gettext_lazy("What is hidden now")
     button: ClassVar[str | Promise] = gettext_lazy("Show it")
+    hands = "list"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**{"blank": _BLANK, "zone": get_current_timezone_name(), **kwargs})
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         waiting = self.waiting(unlocked)
@@ -61,6 +73,26 @@ class Hidden(KeyPage):
             waiting=[still_waiting(entry, self.pages) for entry in waiting],
             some_is_damaged=bool(unlocked.damaged),
         )
+
+
+class HiddenWords(View):
+    """For a browser that opens the list by itself, the site's words for it: all of them, so that nobody learns which ones are used."""
+
+    pages = People()
+
+    @method_decorator(csrf_exempt)  # `json_view` protects
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return _words(request)
+
+
+@json_view()
+def _words(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    proved_key(request)
+    return words.of_what_is_hidden()
+
+
+#: What a script fills in that has opened the list by itself.
+_BLANK = ShownFields(receipt="{receipt}", title="{title}", day="{day}", covers=[""])
 
 
 def described(entry: api.HistoryEntry, pages: People) -> ShownFields:

@@ -17,9 +17,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, registry
 from edna.errors import EdnaError, ReceiptUnknown
-from edna.pages import words
+from edna.pages import handed, words
 from edna.pages.base import KeyPage, Shown
-from edna.pages.forms import KeyForm
+from edna.pages.forms import HANDED, KeyForm
 from edna.pages.hidden_data import named, still_waiting
 from edna.pages.people import People
 
@@ -101,9 +101,13 @@ class BringBack(KeyPage):
     outcome_template_name = "edna/brought_back.html"
     title: ClassVar[str | Promise] = gettext_lazy("Bring it back")
     button: ClassVar[str | Promise] = gettext_lazy("Bring it back")
+    hands: ClassVar[str] = "receipt"
+
+    #: A browser has sent one that the password opens under another name.
+    slots_replaced = False
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if "password" not in request.POST:
+        if not {"password", HANDED} & request.POST.keys():
             # From the list of what is hidden: which one is meant is said, and the key is asked for.
             return self.render_to_response(self.get_context_data(form=self.asking()))
         return super().post(request, *args, **kwargs)
@@ -124,7 +128,7 @@ class BringBack(KeyPage):
 
     def unlock(self, form: Any) -> api.Unlocked:
         # Whoever is logged in may bring back an account of theirs that is away: whose key it is, the receipt tells.
-        return self.unlocked(**form.credentials(), receipts=[form.cleaned_data["receipt"]])
+        return self.unlocked(form, receipts=[form.cleaned_data["receipt"]])
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         outcome = self.reveal(form, unlocked)
@@ -139,7 +143,9 @@ class BringBack(KeyPage):
             outcome = api.reveal(receipt, unlocked, overrides=overrides)
             account: Any = api.principal(unlocked)
             password = form.cleaned_data["password"]
-            if account is not None and password and hasattr(account, "get_username"):
+            if form.is_handed():
+                self.slots_replaced = handed.replace_slots(self.request)
+            elif account is not None and password and hasattr(account, "get_username"):
                 api.change_password(unlocked, identifier=self.pages.identifier_of(account), password=password)
         return outcome
 
@@ -168,7 +174,8 @@ class BringBack(KeyPage):
             account_is_back=account is not None and not self.request.user.is_authenticated,
             called=Shown(account.get_username() if hasattr(account, "get_username") else ""),
             replaced=bool(overrides),
-            by_password=bool(form.cleaned_data["password"]),
+            by_password=bool(form.cleaned_data["password"] or self.slots_replaced),
+            hands=BringBack.hands,
         )
 
 

@@ -18,6 +18,7 @@ def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:
         page("do/<str:name>/", applying.Apply, "apply"),
         page("hidden/", hidden_data.Hidden, "hidden"),
         page("back/", returning.BringBack, "bring-back"),
+        page("api/1/words", hidden_data.HiddenWords, "words"),
         page("give-up/", returning.GiveUp, "give-up"),
         page("receipt/file/", receipts.ReceiptFile, "receipt-file"),
         page("receipt/mail/", receipts.ReceiptMail, "receipt-mail"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from django.apps import apps
 from django.db.models import Model
@@ -56,6 +56,12 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
     errors.ErasureRefused: gettext_lazy(
         "The law makes those who run this site keep this for now, locked. Nothing was changed; please ask them for how long."
     ),
+    errors.HandoverRefused: gettext_lazy(
+        "What is kept for you has changed while this page was open, in another tab perhaps. Nothing was changed; please try again."
+    ),
+    errors.KeyNotProved: gettext_lazy(
+        "Too much time has passed since you opened your key here, or you have logged in since. Nothing was changed; please try again."
+    ),
     errors.DatabaseBusy: gettext_lazy("The site is very busy. Nothing was changed; please try again in a minute."),
     errors.ServerKeyUnknown: gettext_lazy(
         "This site was started with a wrong setting, and cannot hide or bring back anything. There is nothing wrong with what you "
@@ -83,13 +89,23 @@ def explain(error: errors.EdnaError) -> str:
     """A sentence that says what to do about an error: that of the nearest class in the tree of errors."""
     if isinstance(error, errors.TooBusy):
         seconds = error.retry_after_seconds
-        return ngettext(
-            "Many people are using their keys right now. Nothing was changed; please try again in a second.",
-            "Many people are using their keys right now. Nothing was changed; please try again in %(seconds)s seconds.",
-            seconds,
-        ) % {"seconds": number_format(seconds)}
+        return _too_busy(seconds) % {"seconds": number_format(seconds)}
     sentence = next(_EXPLANATIONS[kind] for kind in type(error).__mro__ if kind in _EXPLANATIONS)
     return str(sentence) % {"name": type(error).__name__}
+
+
+def _too_busy(seconds: int) -> str:
+    return ngettext(
+        "Many people are using their keys right now. Nothing was changed; please try again in a second.",
+        "Many people are using their keys right now. Nothing was changed; please try again in %(seconds)s seconds.",
+        seconds,
+    )
+
+
+def sentences() -> dict[str, str]:
+    """What `explain` says of each class that has a sentence of its own, by its name. Scripts fill in ``%(name)s``, and seconds from 2."""
+    told = {kind.__name__: str(sentence) for kind, sentence in _EXPLANATIONS.items()}
+    return {**told, errors.TooBusy.__name__: _too_busy(2)}
 
 
 def why(reason: api.Reason) -> str:
@@ -166,6 +182,24 @@ def called(name: str) -> str:
     """The title of a disguise, as people read it; of one whose code is gone, too."""
     found = registry.find(name)
     return found.called() if found else title_of(name)
+
+
+def of_what_is_hidden() -> dict[str, Any]:
+    """For a script that counts by itself: what disguises are called, the nouns of what they touch, and how a number goes with a noun."""
+    disguises = registry.disguises()
+    models = {each.model for disguise in disguises.values() for each in disguise.transformations}
+    things = [ngettext("thing", "things", rows) for rows in (1, 2)]
+    nouns = {
+        model._meta.label_lower: [str(model._meta.verbose_name), str(model._meta.verbose_name_plural)]
+        for model in models
+    }
+    return {
+        "titles": {name: called(name) for name in disguises},
+        "nouns": {**nouns, "": things},
+        "accounts": [model._meta.label_lower for model in registry.principal_models()],
+        "account": gettext("your account"),
+        "of": gettext("%(number)s %(noun)s"),
+    }
 
 
 def held(rows: Iterable[api.Held]) -> list[str]:

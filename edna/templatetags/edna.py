@@ -10,7 +10,7 @@ from typing import Any
 from django import template
 from django.utils.html import format_html
 
-from edna import api
+from edna import api, conf
 from edna.visitors import is_principal
 
 register = template.Library()
@@ -21,7 +21,7 @@ def edna_account(context: dict[str, Any]) -> dict[str, Any]:
     """What who is logged in can do about their data, with links to the pages."""
     user: Any = getattr(context.get("request"), "user", None) or context.get("user")
     known = user is not None and user.is_authenticated and is_principal(user)
-    return {"is_known": known, "has_key": known and api.is_registered(user)}
+    return {"is_known": known, "has_key": known and api.is_registered(user), "custody": conf.custody()}
 
 
 @register.simple_tag(takes_context=True)

@@ -24,7 +24,7 @@ def recording(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[
         reached.append(request.get_full_path().encode())
         reached.append(request.body)
         response = get_response(request)
-        response.headers["Content-Security-Policy"] = POLICY
+        response.headers.setdefault("Content-Security-Policy", POLICY)
         return response
 
     return answer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from typing import Any
 
@@ -17,6 +16,7 @@ from edna.custody import base, password, recovery
 from edna.errors import WrongCredentials
 from edna.testing.search import finds, places
 from tests.custody import story_site
+from tests.custody.chromium import bodies, with_passkeys
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -62,23 +62,6 @@ class Page:
 
     def fails(self, name: str, given: Any = None) -> str:
         return str(self.page.evaluate("([name, given]) => step(name, given)", [name, given])["error"])
-
-
-def with_passkeys(page: Any) -> None:
-    """The browser has an authenticator that has the PRF extension."""
-    session = page.context.new_cdp_session(page)
-    session.send("WebAuthn.enable")
-    device = {
-        "protocol": "ctap2",
-        "ctap2Version": "ctap2_1",
-        "transport": "internal",
-        "hasResidentKey": True,
-        "hasUserVerification": True,
-        "isUserVerified": True,
-        "automaticPresenceSimulation": True,
-        "hasPrf": True,
-    }
-    session.send("WebAuthn.addVirtualAuthenticator", {"options": device})
 
 
 def test_the_server_never_sees_what_opens_a_key(page: Any, site: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -146,15 +129,3 @@ def test_the_server_never_sees_what_opens_a_key(page: Any, site: str, caplog: py
         assert bytes(unlocked.secret_key.public_key).hex() == first["public"]
     with pytest.raises(WrongCredentials):
         edna.unlock(identifier=EMAIL, password=FIRST)
-
-
-def bodies(sent: list[bytes]) -> list[bytes]:
-    """What is in base 64 in them, decoded."""
-    found = []
-    for body in sent:
-        for word in body.replace(b'"', b" ").replace(b"'", b" ").split():
-            try:
-                found.append(base64.b64decode(word, validate=True))
-            except ValueError:
-                continue
-    return found

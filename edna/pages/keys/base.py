@@ -56,6 +56,10 @@ class ShowsCode(Page):
     #: The file that is downloaded.
     code_file_name = "recovery-code.txt"
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        more = {"code_file_name": self.code_file_name, "site": self.request.get_host()}
+        return super().get_context_data(**{**more, **kwargs})
+
     def show_code(self, code: api.RecoveryCode | None, **context: Any) -> HttpResponse:
         request = self.request
         return self.show(

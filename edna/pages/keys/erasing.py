@@ -12,16 +12,17 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.auth import logout
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, registry
+from edna import api, conf, registry
 from edna.errors import EdnaError, ReceiptMalformed
 from edna.offers import Offer
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
-from edna.pages.forms import ReceiptsForm
+from edna.pages.forms import HANDED, ReceiptsForm
 from edna.pages.keys.forms import PhraseForm
 
 #: Instead of a receipt.
@@ -58,11 +59,20 @@ class DeleteForGood(KeyPage):
     form_class = ReceiptsForm
     login_required = False
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if conf.custody() == "browser":
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
+
     def get_form_class(self) -> type[Any]:
-        return ChooseForm if "phrase" in self.request.POST else ReceiptsForm
+        # A browser that keeps the key lists what there is by itself; here it is asked about everything.
+        return ChooseForm if "phrase" in self.request.POST or conf.custody() == "browser" else ReceiptsForm
+
+    def get_initial(self) -> dict[str, Any]:
+        return {**super().get_initial(), **({"what": EVERYTHING} if conf.custody() == "browser" else {})}
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
-        if "what" in request.POST and "password" not in request.POST:
+        if "what" in request.POST and not {"password", HANDED, "phrase"} & request.POST.keys():
             # From the list of what is hidden: which one is meant is said, and the key is asked for.
             form = ChooseForm(**self.whose(), initial={"what": request.POST["what"]})
             return self.render_to_response(self.get_context_data(form=form))
@@ -99,14 +109,31 @@ class DeleteForGood(KeyPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(
-            **{"choices": [], "everything": None, "chosen": "", "preview": [], "is_nothing_there": False, **kwargs}
+            **{
+                "choices": [],
+                "everything": None,
+                "chosen": "",
+                "preview": [],
+                "is_everything": False,
+                "is_nothing_there": False,
+                **kwargs,
+            }
         )
         form = context["form"]
         if isinstance(form, ChooseForm):
-            context.update(button=gettext("Delete for good"), is_grave=True)
+            context.update(button=gettext("Delete for good"), is_grave=True, hands="erase")
             if "what" in form.fields:
                 context["chosen"] = form.chosen()
+                context["is_everything"] = str(form["what"].value() or "") == EVERYTHING
+            if conf.custody() == "browser" and context["is_everything"] and not context["preview"]:
+                context["preview"] = self.preview_without_key()
         return context
+
+    def preview_without_key(self) -> list[str]:
+        """Of the account that is logged in, what would go with everything, as far as its owner's key does not find more."""
+        account: Any = self.request.user if self.request.user.is_authenticated else None
+        offer = self.departure(account)
+        return words.preview(api.plan(offer.name, account, params=offer.params)) if offer else []
 
     def choices(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         """What there is, each with what would go."""

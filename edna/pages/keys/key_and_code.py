@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api
+from edna import api, conf
 from edna.errors import EdnaError, PrincipalAlreadyRegistered, RecoveryCodeMalformed, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage, KeyPage
@@ -29,6 +30,7 @@ class MakeKey(ShowsCode, FormPage):
     title: ClassVar[str | Promise] = gettext_lazy("Make your key")
     button = gettext_lazy("Make my key")
     form_class = PasswordForm
+    hands = "make"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         # A code that was made cannot be shown again, and there a new one is made.
@@ -51,6 +53,9 @@ class MakeKey(ShowsCode, FormPage):
 
     def submitted(self, form: Any) -> HttpResponse:
         account: Any = self.request.user
+        if conf.custody() == "browser":
+            # The script that makes it did not run; here no key is made.
+            return self.form_invalid(form)
         try:
             made = api.register_principal(
                 account, password=form.cleaned_data.get("password"), identifier=self.pages.identifier_of(account)
@@ -66,6 +71,7 @@ class RecoveryCode(ShowsCode, KeyPage):
     template_name = "edna/new_code.html"
     title: ClassVar[str | Promise] = gettext_lazy("A new recovery code")
     button = gettext_lazy("Make a new code")
+    hands = "code"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if not has_key(request.user):
@@ -137,6 +143,11 @@ class ReplaceKey(ShowsCode, KeyPage):
     title: ClassVar[str | Promise] = gettext_lazy("A new key")
     button = gettext_lazy("Replace my key")
     form_class = ReplaceKeyForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if conf.custody() == "browser":
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         account: Any = self.request.user

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
@@ -32,10 +33,11 @@ logger = logging.getLogger("edna")
 def give_key_at_login(user: Any, *, password: str, identifier: str | None = None) -> api.Registration | None:
     """Give somebody a key that this password opens, with a recovery code, if they have none yet. Costs one statement if they have.
 
-    A login never fails because of it: None is returned, and the log says why, where no key could be made.
+    A login never fails because of it: None is returned, and the log says why, where no key could be made. With ``EDNA["CUSTODY"]``
+    "browser" none is: people make theirs on the page for that.
     """
     try:
-        if not is_principal(user) or api.is_registered(user):
+        if conf.custody() == "browser" or not is_principal(user) or api.is_registered(user):
             return None
         return api.register_principal(user, password=password, identifier=identifier)
     except EdnaError as error:
@@ -57,6 +59,10 @@ class GivesKeyAtLogin(_View):
         response = super().form_valid(form)
         # After the login, which may be refused.
         user = form.get_user()
+        if conf.custody() == "browser":
+            # It is made in the browser, and shall not be opened by what the log-in has sent.
+            has_none = self.pages.is_for(user) and not api.is_registered(user)
+            return redirect(self.pages.reverse("make-key")) if has_none else response
         identifier = self.pages.identifier_of(user) if self.pages.is_for(user) else None
         give_key_at_login(user, password=form.cleaned_data["password"], identifier=identifier)
         return response
@@ -74,7 +80,11 @@ class TellsWhatWaits(_View):
     @sensitive_variables()
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
-        if self.pages.is_for(form.get_user()) and conf.request_rate_per_second() is None:
+        if (
+            conf.custody() != "browser"
+            and self.pages.is_for(form.get_user())
+            and conf.request_rate_per_second() is None
+        ):
             self._tell(self.request, form.get_user(), password=form.cleaned_data["password"])
         return response
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
-from edna import api
+from edna import api, conf
 from edna.errors import EdnaError, NotYours, WrongCredentials
 from edna.pages import words
 from edna.pages.base import FormPage
@@ -50,7 +51,8 @@ class KeepsKey(_ChangeView):
     @sensitive_variables()
     def form_valid(self, form: Any) -> HttpResponse:
         account: Any = self.request.user
-        if not is_principal(account) or not api.is_registered(account):
+        # A key that stays in the browser has a password of its own.
+        if conf.custody() == "browser" or not is_principal(account) or not api.is_registered(account):
             return super().form_valid(form)
         old, new = form.cleaned_data["old_password"], form.cleaned_data["new_password1"]
         try:
@@ -84,7 +86,7 @@ class LeadsToKey(_ResetView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
-        if is_principal(self.user) and api.is_registered(self.user):
+        if conf.custody() != "browser" and is_principal(self.user) and api.is_registered(self.user):
             return redirect(_after_new_password(self.pages))
         return response
 
@@ -97,6 +99,12 @@ class Forgotten(FormPage):
     button = gettext_lazy("Set the password")
     form_class = ForgottenForm
     login_required = False
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if conf.custody() == "browser":
+            # Nothing that opens a key is for the server; and the log-in's password does not open it.
+            return redirect(self.address_of("key-password"))
+        return super().dispatch(request, *args, **kwargs)
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}

@@ -57,6 +57,7 @@ class Return(BringBack):
     title: ClassVar[str | Promise] = gettext_lazy("Come back")
     button: ClassVar[str | Promise] = gettext_lazy("Bring my account back")
     form_class: type[forms.Form] = ReturnForm
+    hands: ClassVar[str] = "return"
     get_form_kwargs = KeyPage.get_form_kwargs
     form_invalid = KeyPage.form_invalid
     #: What is brought back.
@@ -67,7 +68,7 @@ class Return(BringBack):
 
     def unlock(self, form: Any) -> api.Unlocked:
         receipt = form.cleaned_data["receipt"]
-        return self.unlocked(**form.credentials(), receipts=[receipt] if receipt else [])
+        return self.unlocked(form, receipts=[receipt] if receipt else [])
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         if api.principal(unlocked) is not None:

@@ -64,7 +64,7 @@ export class OpenKey {
 
   /** Put a slot of a new password in the place of the present one. */
   async changePassword({ identifier, password, stretch = inWorker }) {
-    const made = await this.#passwordSlot({ identifier, password, stretch });
+    const made = await this.passwordSlot({ identifier, password, stretch });
     await this.#server.replace([made], await this.token());
   }
 
@@ -84,12 +84,13 @@ export class OpenKey {
   async register({ identifier = null, password = null, stretch = inWorker } = {}) {
     const { made, text } = await this.#codeSlot();
     const all = [made];
-    if (password !== null) all.push(await this.#passwordSlot({ identifier, password, stretch }));
+    if (password !== null) all.push(await this.passwordSlot({ identifier, password, stretch }));
     await this.#server.register(all, await this.token());
     return text;
   }
 
-  async #passwordSlot({ identifier, password, stretch }) {
+  /** A slot of a password, to be sent along with something else that is done. */
+  async passwordSlot({ identifier, password, stretch }) {
     const [first] = await this.#server.stretchings(identifier);
     return this.#slot("password", await stretch(password, first));
   }

@@ -67,7 +67,10 @@ export class Graph {
     return found;
   }
 
-  /** What is disguised now, newest first: `{receipt, disguise, appliedAt, params, records}`; of chunks, one for all. */
+  /**
+   * What is disguised now, newest first: `{receipt, disguise, appliedAt, params, records, counts}`; of chunks, one for all. `counts` are
+   * rows by model, each once; `tried` says that something of it was brought back, and the rest waits.
+   */
   history() {
     const firsts = new Map();
     const shown = [...this.bags.values()].filter(({ parts, refused }) => !refused && parts.some(({ kind }) => kind === DIFF));
@@ -79,15 +82,22 @@ export class Graph {
       const name = firsts.get(toHex(locator)) ?? toHex(locator);
       for (const { payload } of parts.filter(({ kind }) => kind === DIFF)) {
         const [, disguise, appliedAt, , , params] = payload.value;
-        const entry = entries.get(name) ?? { locator, disguise: disguise.value, appliedAt: appliedAt.value, params: plain(params), records: [] };
+        const made = { locator, disguise: disguise.value, appliedAt: appliedAt.value, params: plain(params), records: [], payloads: [] };
+        const entry = entries.get(name) ?? made;
         if (name === toHex(locator)) entry.locator = locator;
         if (appliedAt.value < entry.appliedAt) entry.appliedAt = appliedAt.value;
         entry.records.push(...recordsOf(payload));
+        entry.payloads.push(payload);
         entries.set(name, entry);
       }
     }
     return [...entries.values()]
-      .map(({ locator, ...entry }) => ({ receipt: receiptText(this.#sodium, { disguise: entry.disguise, locator }), ...entry }))
+      .map(({ locator, payloads, ...entry }) => ({
+        receipt: receiptText(this.#sodium, { disguise: entry.disguise, locator }),
+        ...entry,
+        counts: countsOf(payloads),
+        tried: entry.records.some(({ operation }) => operation === "listing"),
+      }))
       .sort((one, other) => (one.appliedAt < other.appliedAt ? 1 : -1));
   }
 
@@ -220,6 +230,36 @@ function recordsOf(payload) {
     model: model.value,
     rows: rows.value.length,
   }));
+}
+
+/** Rows by model, each once; those of placeholders count nowhere. */
+function countsOf(payloads) {
+  const [rows, given, shared] = [{}, {}, {}];
+  for (const { value: [, , , ownModel, own, , , , , batches] } of payloads) {
+    for (const { value: [operation, { value: model }, , key, columns, found] } of batches.value) {
+      const word = OPERATIONS[Number(operation.value)];
+      if (word === "share") shared[model] = (shared[model] ?? 0) + found.value.reduce((sum, { value: row }) => sum + Number(row[1].value), 0);
+      if (!["remove", "modify", "decorrelate", "blob"].includes(word)) continue;
+      const [keys, names] = [key, columns].map((list) => list.value.map(({ value }) => value));
+      const layout = word === "remove" ? names : keys;
+      for (const { value: row } of found.value) {
+        const values = keys.map((name) => plain(row[layout.indexOf(name)]));
+        if (word === "remove" && model === ownModel.value && values.length === 1 && bare(values[0]) !== bare(plain(own))) continue;
+        (rows[model] ??= new Set()).add(JSON.stringify(values));
+        if (word === "decorrelate") (given[model] ??= new Set()).add(JSON.stringify(values));
+      }
+    }
+  }
+  for (const [model, number] of Object.entries(shared)) {
+    const more = Math.max(0, number - (given[model]?.size ?? 0));
+    for (let at = 0; at < more; at++) (rows[model] ??= new Set()).add(`shared ${at}`);
+  }
+  return Object.fromEntries(Object.entries(rows).map(([model, keys]) => [model, keys.size]));
+}
+
+/** A primary key as text: of a UUID, with or without its dashes. */
+function bare(key) {
+  return String(key).length < 32 ? String(key) : String(key).replace(/-/g, "").toLowerCase();
 }
 
 function unique(locators) {

@@ -16,14 +16,18 @@ const ANY = ["", ""];
 
 /** Takes back what the receipt says; the outcome as the site has it. Throws what the server refuses with, HandoverRefused, BagError. */
 export async function reveal(sodium, key, receipt, { graph = null, overrides = {}, accept = [], acceptAll = false } = {}) {
-  const { locator } = parseReceipt(sodium, receipt);
-  const walked = graph ?? (await walk(sodium, key, { locators: [locator] }));
-  for (const each of walked.chunksOf(locator)) {
-    const refused = walked.bags.get(toHex(each))?.refused;
-    if (refused) throw refused;
-  }
-  const handed = handedFor(sodium, walked, needed(walked, [locator], await referencesOf(key, walked)));
+  const handed = await handedForReceipts(sodium, key, [receipt], { graph });
   return key.ask("graph/reveal", { receipt, handed, overrides, accept, accept_all: acceptAll });
+}
+
+/** What is handed over to do something with what these receipts say. Throws HandoverRefused, BagError. */
+export async function handedForReceipts(sodium, key, receipts, { graph = null } = {}) {
+  const locators = receipts.map((each) => parseReceipt(sodium, each).locator);
+  const walked = graph ?? (await walk(sodium, key, { locators }));
+  const refused = locators.flatMap((each) => walked.chunksOf(each)).map((each) => walked.bags.get(toHex(each))?.refused);
+  const first = refused.find((error) => error);
+  if (first) throw first;
+  return handedFor(sodium, walked, needed(walked, locators, await referencesOf(key, walked)));
 }
 
 /** Disguises, with what was disowned earlier; the receipt. Throws what the server refuses with, HandoverRefused. */
@@ -49,12 +53,7 @@ export async function erase(sodium, key, receipt, options = {}) {
 }
 
 async function handedForErasure(sodium, key, receipt, { graph = null, receipts = [], receiptsComplete = false }) {
-  const locators = [receipt, ...receipts].map((each) => parseReceipt(sodium, each).locator);
-  const walked = graph ?? (await walk(sodium, key, { locators }));
-  const refused = locators.flatMap((each) => walked.chunksOf(each)).map((each) => walked.bags.get(toHex(each))?.refused);
-  const first = refused.find((error) => error);
-  if (first) throw first;
-  const handed = handedFor(sodium, walked, needed(walked, locators, await referencesOf(key, walked)));
+  const handed = await handedForReceipts(sodium, key, [receipt, ...receipts], { graph });
   return { receipt, handed, receipts, receipts_complete: receiptsComplete };
 }
 

@@ -80,6 +80,7 @@ export class Server {
   }
 }
 
-function sent({ lookup, kind, wrapped }) {
+/** A slot, as JSON has it. */
+export function sent({ lookup, kind, wrapped }) {
   return { lookup: toBase64(lookup), kind, wrapped: toBase64(wrapped) };
 }

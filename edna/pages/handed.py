@@ -1,0 +1,58 @@
+"""What a browser that keeps the key sends with a form instead of it: a handover for this one act, and the proof that it has the key.
+
+Keeps: what was handed over is used for this one request. Where ``EDNA["CUSTODY"]`` is "server", nobody asks here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from django.http import HttpRequest
+
+from edna import api, inner_door
+from edna.api_http.body import Body
+from edna.api_http.handover import handover_of
+from edna.api_http.keys import proved_key
+from edna.api_http.slots import slots_in
+from edna.errors import RequestRefused
+from edna.pages.forms import HANDED
+
+#: The token of the session of the key; and slots that take the place of the key's own in the same transaction.
+_TOKEN, _SLOTS = "key_session", "slots"
+
+
+def unlock(request: HttpRequest, *, receipts: Sequence[api.Receipt] = ()) -> api.Unlocked:
+    """
+    Raises:
+        KeyNotProved, RequestRefused, PrincipalNotRegistered, EntryForged, ServerKeyUnknown
+    """
+    handover = handover_of(_body(request, HANDED), public_key=_key(request))
+    return inner_door.unlock_handed(handover, receipts=receipts)
+
+
+def replace_slots(request: HttpRequest) -> bool:
+    """In the caller's transaction; whether any were sent.
+
+    Raises:
+        KeyNotProved, RequestRefused, PrincipalNotRegistered, SlotRefused, ServerKeyUnknown
+    """
+    if _SLOTS not in request.POST:
+        return False
+    inner_door.replace_slots(_key(request), slots_in(_body(request, _SLOTS)))
+    return True
+
+
+def _key(request: HttpRequest) -> api.PublicKey:
+    return proved_key(request, token=request.POST.get(_TOKEN, ""))
+
+
+def _body(request: HttpRequest, name: str) -> Body:
+    try:
+        content = json.loads(request.POST.get(name, ""))
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise RequestRefused(f"The field {name} holds no JSON object.", status=HTTPStatus.BAD_REQUEST)
+    return Body(content)

@@ -1,0 +1,62 @@
+/** Forms of the site that take a handover in the place of the key: the site answers them as it does without scripts, with a page. */
+
+import { handedFor, handedForReceipts, handedVoices } from "../reveal.js";
+import { parseReceipt } from "../locator.js";
+import { sent } from "../server.js";
+import { walk } from "../graph.js";
+
+const PROOF = { lists: [], bags: [], voices: [], damaged: false };
+
+export function begin(question, name) {
+  const { form } = question;
+  question.ask(async ({ sodium, key, ...opened }) => {
+    const receipts = receiptsIn(form);
+    question.says("walking");
+    const graph = name === "proof" ? null : await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator) });
+    const acts = {
+      proof: () => ({ handed: PROOF }),
+      voices: () => ({ handed: form.elements.also_earlier?.checked === false ? PROOF : handedVoices(sodium, graph) }),
+      receipt: () => revealing(sodium, key, graph, receipts[0]),
+      erase: () => erasing(sodium, key, graph, form.elements.what.value),
+      return: () => revealing(sodium, key, graph, receipts[0] ?? departure(graph, form.dataset.ednaAccount)),
+    };
+    const { handed, ...more } = await acts[name]();
+    const slots = await slotsUnder(question, key, opened);
+    return question.send({
+      handed: JSON.stringify(handed),
+      key_session: await key.token(),
+      ...(slots ? { slots: JSON.stringify({ slots }) } : {}),
+      ...more,
+    });
+  });
+}
+
+function receiptsIn(form) {
+  const named = [form.elements.receipt, form.elements.what].map((field) => field?.value ?? "").filter((text) => text.startsWith("edna1:"));
+  const typed = [...named, ...(form.elements.receipts?.value ?? "").split("\n")];
+  return typed.map((text) => text.trim()).filter(Boolean);
+}
+
+async function revealing(sodium, key, graph, receipt) {
+  if (!receipt) return { handed: handedFor(sodium, graph, []) };
+  return { receipt, handed: await handedForReceipts(sodium, key, [receipt], { graph }) };
+}
+
+/** What one receipt leads to; or, for everything, all that there is. */
+async function erasing(sodium, key, graph, what) {
+  if (what.startsWith("edna1:")) return { handed: await handedForReceipts(sodium, key, [what], { graph }) };
+  return { handed: handedFor(sodium, graph, [...graph.bags.values()].filter(({ refused }) => !refused).map(({ locator }) => locator)) };
+}
+
+/** The receipt of what took the account away: the latest that did. */
+function departure(graph, account) {
+  const takes = ({ records }) => records.some(({ operation, model }) => operation === "remove" && model === account);
+  return graph.history().find(takes)?.receipt;
+}
+
+/** Where another name is given: the password opens the key under that one, too. */
+async function slotsUnder(question, key, { password }) {
+  const name = question.form.querySelector("[name^=instead-][autocomplete=username]")?.value.trim();
+  if (!name || !password) return null;
+  return [sent(await key.passwordSlot({ identifier: question.form.dataset.ednaIdentifierOfName.replace("{name}", () => name), password, stretch: question.stretch }))];
+}

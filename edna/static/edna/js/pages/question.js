@@ -1,0 +1,165 @@
+/**
+ * The form that asks for the key: takes its submit, opens the key in this page, says meanwhile what goes on, and hands the open key to what the
+ * page does with it.
+ *
+ * Keeps: what is typed into a field for a secret leaves this module as an open key alone; such a field has no name, so that no form sends it.
+ * An open key is dropped when the work with it is done.
+ */
+
+import * as custody from "../custody.js";
+import { loadSodium } from "../base/sodium.js";
+import { passkeySecret } from "../passkey.js";
+import { Server } from "../server.js";
+import { inWorker } from "../stretch.js";
+import { explained, said } from "./said.js";
+
+/** Something that somebody has left out or mistyped; `name` is that of what the page says. */
+export class Mistake extends Error {
+  constructor(name) {
+    super(name);
+    this.name = name;
+  }
+}
+
+export class Question {
+  #busy = false;
+  #work = null;
+
+  constructor(form) {
+    this.form = form;
+    this.secrets = Object.fromEntries([...form.querySelectorAll("[data-edna-secret]")].map((field) => [field.dataset.ednaSecret, field]));
+    for (const field of Object.values(this.secrets)) field.removeAttribute("name");
+    this.server = new Server({ base: form.dataset.ednaBase, csrfToken: () => form.elements.csrfmiddlewaretoken.value });
+  }
+
+  /** `work({ sodium, key, password, identifier })` is done whenever the key was opened; `check()` before, and throws a `Mistake`. */
+  ask(work, { check = () => {}, opens = (sodium) => this.#open(sodium) } = {}) {
+    this.#work = work;
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.run(opens, check);
+    });
+    const passkey = this.form.querySelector("[data-edna-passkey]");
+    if (passkey && globalThis.PublicKeyCredential) {
+      passkey.hidden = false;
+      passkey.querySelector("button").addEventListener("click", () => {
+        if (this.form.reportValidity()) this.run((sodium) => this.#openByPasskey(sodium), check);
+      });
+    }
+    const file = this.form.querySelector("[data-edna-key-file]");
+    if (file) file.hidden = false;
+    const [sent, stays] = ["[data-edna-sent]", "[data-edna-stays]"].map((which) => this.form.querySelector(which));
+    if (sent) sent.hidden = true;
+    if (stays) stays.hidden = false;
+    this.form.dataset.ednaReady = "";
+    // Back from the next page.
+    globalThis.addEventListener("pageshow", ({ persisted }) => persisted && this.#rest());
+  }
+
+  /** Open the key as `opens` says, and do the work. Nothing is done twice by a second click. */
+  async run(opens, check = () => {}) {
+    if (this.#busy) return;
+    this.#busy = true;
+    this.#forgetWhatWasSaid();
+    this.#enable(false);
+    let leaves = false;
+    try {
+      await check();
+      const sodium = await loadSodium();
+      leaves = (await this.#work({ sodium, ...(await opens(sodium)) })) === "leaves";
+    } catch (error) {
+      this.tell(error);
+    }
+    if (!leaves) this.#rest();
+  }
+
+  /** Show what goes on. */
+  says(name) {
+    const progress = this.form.querySelector("[data-edna-progress]");
+    progress.hidden = false;
+    progress.querySelector("[role=status]").textContent = said(name);
+  }
+
+  tell(error) {
+    const problem = this.form.querySelector("[data-edna-problem]");
+    problem.textContent = error instanceof Mistake ? said(error.name) : explained(error);
+    problem.hidden = false;
+    problem.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Whose password it is. Throws a Mistake. */
+  identifier() {
+    const { ednaIdentifier, ednaIdentifierOfName } = this.form.dataset;
+    const typed = this.form.elements.identifier?.value.trim();
+    if (!typed && !ednaIdentifier) throw new Mistake("nobody");
+    return typed ? ednaIdentifierOfName.replace("{name}", () => typed) : ednaIdentifier;
+  }
+
+  /** Stretches in a worker, and says so. */
+  stretch = (password, how) => {
+    this.says("stretching");
+    return inWorker(password, how);
+  };
+
+  /** Send the form as a page does, with `fields` besides: nothing of them stays in the page. What was typed to open the key is no part of it. */
+  send(fields) {
+    this.says("sending");
+    this.forget();
+    this.form.enctype = "multipart/form-data";
+    this.form.addEventListener("formdata", ({ formData }) => Object.entries(fields).forEach(([name, value]) => formData.set(name, value)), {
+      once: true,
+    });
+    this.form.submit();
+    return "leaves";
+  }
+
+  forget() {
+    for (const field of Object.values(this.secrets)) field.value = "";
+    const file = this.form.querySelector("[data-edna-key-file] input");
+    if (file) file.value = "";
+  }
+
+  async #open(sodium) {
+    const { password, recovery_code: code, secret_key: text } = this.secrets;
+    const [file] = this.form.querySelector("[data-edna-key-file] input")?.files ?? [];
+    const given = [password, code, text].filter((field) => field?.value);
+    if (given.length + (file ? 1 : 0) > 1) throw new Mistake("several");
+    this.says("opening");
+    if (file) return { key: custody.openByText(sodium, this.server, await textOf(file)) };
+    if (given[0] === password && password) {
+      const [identifier, typed] = [this.identifier(), password.value];
+      const key = await custody.openByPassword(sodium, this.server, { identifier, password: typed, stretch: this.stretch });
+      return { key, identifier, password: typed };
+    }
+    if (given[0] === code && code) return { key: await custody.openByCode(sodium, this.server, code.value) };
+    if (given[0] === text && text) return { key: custody.openByText(sodium, this.server, text.value) };
+    throw new Mistake("none");
+  }
+
+  async #openByPasskey(sodium) {
+    this.says("opening");
+    return { key: await custody.openBySecret(sodium, this.server, await passkeySecret(sodium)) };
+  }
+
+  #forgetWhatWasSaid() {
+    this.form.querySelectorAll("[role=alert]:not([data-edna-problem])").forEach((alert) => alert.remove());
+    this.form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
+    this.form.querySelector("[data-edna-problem]").hidden = true;
+  }
+
+  #rest() {
+    this.#busy = false;
+    this.#enable(true);
+    this.form.querySelector("[data-edna-progress]").hidden = true;
+  }
+
+  #enable(isReady) {
+    for (const button of this.form.querySelectorAll("button")) button.disabled = !isReady;
+  }
+}
+
+/** The key in a file, whatever else stands there. */
+async function textOf(file) {
+  const text = await file.text();
+  return text.match(/edna-secret-key-1:[a-z2-7\s]+/i)?.[0] ?? text;
+}

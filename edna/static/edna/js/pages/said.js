@@ -1,0 +1,36 @@
+/** The words of a page, which the site has put into it in the language of the visitor: `[data-edna-say]`, each by its name. */
+
+import { EdnaError } from "../base/errors.js";
+
+const box = () => document.querySelector("[data-edna-says]");
+
+/** `%(name)s` are places for values. */
+export function said(name, values = {}) {
+  const text = box()?.querySelector(`[data-edna-say="${CSS.escape(name)}"]`)?.textContent ?? null;
+  return text && Object.entries(values).reduce((words, [place, value]) => words.replaceAll(`%(${place})s`, value), text);
+}
+
+/** A sentence about an error: that of its name, of the nearest class above it, or of all. */
+export function explained(error) {
+  if (error instanceof TypeError && !("code" in error)) return said("unreachable"); // that is how `fetch` says it
+  if (error.status >= 502) return said("unreachable");
+  if (error.code === "RequestRefused" && error.status === 403) return said("outdated");
+  if (error.name === "HandoverRefused" && error.status === undefined) return said("unsealed");
+  const names = [error.code, error.name];
+  for (let kind = error; kind instanceof EdnaError; kind = Object.getPrototypeOf(kind)) names.push(kind.constructor.name);
+  const known = [...names, "EdnaError"].find((name) => name && said(name) !== null);
+  return said(known, { name: error.code ?? error.name, seconds: Math.max(2, error.retryAfterSeconds ?? 2) });
+}
+
+/** The copy of a `<template>` in whose texts and attributes `{name}` are replaced. */
+export function filled(template, values) {
+  const copy = template.content.cloneNode(true);
+  const fill = (text) => Object.entries(values).reduce((words, [place, value]) => words.replaceAll(`{${place}}`, value), text);
+  const nodes = document.createTreeWalker(copy, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+  while (nodes.nextNode()) {
+    const { currentNode: node } = nodes;
+    if (node.nodeType === Node.TEXT_NODE) node.data = fill(node.data);
+    else for (const attribute of node.attributes) if (attribute.value.includes("{")) attribute.value = fill(attribute.value);
+  }
+  return copy;
+}

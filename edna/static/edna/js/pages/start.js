@@ -1,0 +1,23 @@
+/** What a page with `form[data-edna-hands]` does when it is there: the form is asked for the key here, and what it does is one of these. */
+
+import { Question } from "./question.js";
+
+const ACTS = {
+  proof: () => import("./acts.js"),
+  voices: () => import("./acts.js"),
+  receipt: () => import("./acts.js"),
+  return: () => import("./acts.js"),
+  erase: () => import("./acts.js"),
+  list: () => import("./list.js"),
+  make: () => import("./key.js"),
+  code: () => import("./key.js"),
+  password: () => import("./ways.js"),
+  passkey: () => import("./ways.js"),
+};
+
+for (const form of document.querySelectorAll("form[data-edna-hands]")) {
+  const name = form.dataset.ednaHands;
+  const question = new Question(form);
+  const { begin } = await ACTS[name]();
+  begin(question, name);
+}

@@ -1,0 +1,218 @@
+"""In Chromium, under a strict policy: somebody whose key stays in their browser walks through the pages; then every byte is searched."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+
+import edna
+from edna import SecretKey, conf
+from edna.custody import password as passwords
+from edna.custody import recovery
+from edna.models import Bag
+from edna.testing.search import finds, places
+from tests.custody import story_site
+from tests.custody.chromium import bodies, with_passkeys
+from tests.pages.bare.club.models import Comment, Note
+from tests.pages.bare.conftest import PASSWORD, join
+from tests.pages.bare.test_browser import Member
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FIRST, SECOND = "seven geese över the marsh", "eight geese över the marsh"
+
+
+@pytest.fixture(autouse=True)
+def key_in_browser(settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
+    settings.MIDDLEWARE = ["tests.custody.story_site.recording", *settings.MIDDLEWARE]
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+    story_site.reached.clear()
+
+
+class Owner(Member):
+    """Types what opens the key into pages of which a script takes it."""
+
+    namespace = "pages-in-browser"
+
+    def __init__(self, page: Any, site: str) -> None:
+        super().__init__(page, site)
+        self.sent: list[bytes] = []
+        page.context.on("request", self._note)
+
+    def _note(self, request: Any) -> None:
+        self.sent += [request.url.encode(), repr(request.headers).encode(), request.post_data_buffer or b""]
+
+    def log_in_with_password(self, name: str) -> None:
+        self.page.goto(f"{self.site}/login/")
+        self.fill(username=name, password=PASSWORD)
+        self.press("Log in")
+
+    def types(self, label: str, text: str) -> None:
+        self.page.get_by_label(label, exact=True).fill(text)
+
+    def ready(self) -> None:
+        """The script has taken the form."""
+        self.page.locator("[data-edna-ready]").wait_for()
+
+    def opens(self, button: str, password: str) -> None:
+        self.ready()
+        self.types("The password of your key", password)
+        self.press(button)
+
+    def opens_by_code(self, button: str, code: str) -> None:
+        self.ready()
+        self.page.get_by_text("No password, or it does not work?").click()
+        self.types("Recovery code", code)
+        self.press(button)
+
+    def shown_code(self) -> str:
+        return str(self.page.locator("#edna-code:not(:empty)").inner_text())
+
+    def makes_a_key(self) -> str:
+        """From the page where the log-in leads; the recovery code."""
+        self.ready()
+        self.types("A password for your key", FIRST)
+        self.types("The new password again", FIRST)
+        self.press("Make my key")
+        return self.shown_code()
+
+
+def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Made, its code kept, used to leave and to return under another name, opened in each way, its ways renewed. Of all that no byte that
+    the server got holds a password of the key, the code or the key."""
+    with_passkeys(page)
+    anna = join("anna")
+    User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    walker = Owner(page, live_server.url)
+    caplog.set_level(logging.DEBUG)
+
+    walker.log_in_with_password("bea")
+    walker.sees("Make your key")
+    walker.ready()
+    walker.picture("01-make-key")
+    walker.types("A password for your key", FIRST)
+    walker.types("The new password again", SECOND)
+    walker.press("Make my key")
+    walker.sees("The two passwords differ.")
+    code = walker.makes_a_key()
+    walker.picture("03-code")
+    with page.expect_download() as downloaded:
+        walker.press("Download")
+    assert code in downloaded.value.path().read_text()
+    walker.press("I have kept it")
+    walker.types("The last four characters of your recovery code", "UUUU")
+    walker.press("Confirm")
+    walker.sees("Your recovery code ends otherwise.")
+    walker.types("The last four characters of your recovery code", code[-4:].lower())
+    walker.picture("04-check")
+    walker.press("Confirm")
+    walker.sees("Good. Keep it where you find it in years.")
+
+    bea = User.objects.get(username="bea")
+    notes = [Note.objects.create(author=bea, text=f"bea on {text}") for text in ("Deadlock", "Starvation")]
+    Comment.objects.create(author=bea, note=notes[0], text="bea agrees")
+    walker.go("home")
+    walker.go("apply", "club.disown-remarks")
+    walker.opens("Disown remarks", SECOND)
+    walker.sees("This does not open your key.")
+    walker.picture("06-wrong-password")
+    page.context.set_offline(True)
+    walker.opens("Disown remarks", FIRST)
+    walker.sees("The site does not answer.")
+    page.context.set_offline(False)
+    walker.opens("Disown remarks", FIRST)
+    walker.sees("It is done")
+    assert page.reload().request.method == "GET"
+    assert Comment.objects.filter(author=bea).count() == 0
+
+    walker.go("hidden")
+    walker.opens("Show it", FIRST)
+    walker.sees("Disown remarks", "1 remark")
+    walker.picture("08-hidden-list")
+    page.reload()
+    walker.ready()
+    walker.sees("Open the list with your key.")
+    walker.opens("Show it", FIRST)
+    Comment.objects.filter(text="bea agrees").delete()
+    walker.press("Bring it back: Disown remarks")
+    walker.opens("Bring it back", FIRST)
+    walker.sees("Not all of it could come back", "It has been deleted meanwhile.")
+    walker.go("hidden")
+    walker.opens("Show it", FIRST)
+    walker.sees("Not back yet, of “Disown remarks”")
+    walker.press("Try again …")
+    walker.opens("Bring it back", FIRST)
+    page.get_by_role("checkbox").first.check()
+    walker.press("Give up what is ticked …")
+    page.get_by_label("I know that this is final").check()
+    walker.opens("Give it up for good", FIRST)
+    walker.sees("This is given up, and erased:")
+
+    walker.go("passkey")
+    walker.opens("Make a passkey", FIRST)
+    walker.sees("Your passkey opens your key.")
+    walker.go("key-password")
+    walker.ready()
+    walker.picture("12-key-password")
+    walker.types("New password", SECOND)
+    walker.types("The new password again", SECOND)
+    walker.press("Use your passkey instead")
+    walker.sees("The new password opens your key.")
+    walker.go("recovery-code")
+    walker.opens_by_code("Make a new code", code)
+    newer = walker.shown_code()
+    assert newer != code
+
+    walker.go("apply", "club.leave")
+    walker.ready()
+    walker.types("The password of your key", SECOND)
+    page.get_by_role("button", name="Delete your account").dblclick()
+    walker.sees("Good-bye")
+    page.go_back()
+    assert not User.objects.filter(pk=bea.pk).exists()
+
+    User.objects.create_user("bea", password="finders keepers")
+    walker.go("return")
+    walker.opens_by_code("Bring my account back", code)
+    walker.sees("This does not open your key.")
+    walker.fill(identifier="bea")
+    page.get_by_label("Recovery code").fill("")
+    walker.opens("Bring my account back", SECOND)
+    walker.sees("Somebody else has what was yours")
+    walker.picture("13-taken")
+    page.get_by_label("Another username").fill("beatrix")
+    walker.opens("Try again", SECOND)
+    walker.sees("Your account is here, as beatrix.")
+    assert Note.objects.filter(author__username="beatrix").count() == 2
+    assert Note.objects.filter(author=anna.user).count() == 2
+    assert not Bag.objects.exists()
+    assert [error for error in walker.errors if "404" not in error and "INTERNET_DISCONNECTED" not in error] == []
+
+    with edna.unlock(identifier="beatrix", password=SECOND) as unlocked:
+        key: SecretKey = unlocked.secret_key
+    (opslimit, memlimit_bytes), *_ = conf.argon2_costs()
+    needles: dict[str, Any] = {"secret key": key.expose()}
+    for number, (name, text) in enumerate([("bea", FIRST), ("bea", SECOND), ("beatrix", SECOND)]):
+        cost = {"opslimit": opslimit, "memlimit_bytes": memlimit_bytes}
+        secret = passwords.derive(text, identifier=name, pepper=conf.mac_keys()[0], **cost)
+        needles |= {f"password {number}": text, f"slot secret of password {number}": secret.expose()}
+    for number, text in enumerate((code, newer)):
+        parsed = edna.RecoveryCode.parse(text)
+        needles |= {f"code {number}": parsed.expose(), f"text of code {number}": text}
+        needles |= {f"slot secret of code {number}": recovery.derive(parsed).expose()}
+    logged = [str(record.__dict__).encode() for record in caplog.records]
+    seen = b"\n".join([*story_site.reached, *walker.sent, *logged, repr(vars(cache)).encode(), *bodies(walker.sent)])
+    known = {
+        "password of the log-in": PASSWORD.replace(" ", "+").replace(",", "%2C"),
+        "public key": bytes(key.public_key),
+    }
+    assert sorted({what.split(":")[0] for what in finds(seen, known)}) == sorted(known), (
+        "the search finds what was sent"
+    )
+    assert finds(seen, needles) == []
+    assert places(needles) == []
