@@ -15,6 +15,8 @@ WORKERS ?= 2
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
+# The tests are compiled once, and not by every process of every run, wherever images set this.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures release test-matrix clean
 .DEFAULT_GOAL := help

@@ -237,6 +237,7 @@ def test_every_page_of_the_docs_is_in_the_navigation_of_the_site() -> None:
     assert [page for page in pages if shown.count(f"<{page}>") != 1] == []
 
 
+@pytest.mark.thorough
 def test_all_of_a_thorough_folder_is_thorough() -> None:
     """`make test-quick` leaves out these folders whole, a new module in one of them too."""
     modules = {folder: [*(ROOT / folder).rglob("test_*.py")] for folder in THOROUGH_FOLDERS}

@@ -27,6 +27,9 @@ PAGES = [
 SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "edna").rglob("*.py")))
 SCRIPTS = "\n".join(path.read_text() for path in sorted((ROOT / "edna" / "static" / "edna" / "js").rglob("*.js")))
 
+CODE = SOURCE + SCRIPTS
+SOURCE_WORDS = frozenset(re.findall(r"\w+", SOURCE))
+
 MODELS = {
     model._meta.model_name: model
     for label in ("edna", "edna_operations")
@@ -63,7 +66,7 @@ def there_is_file(name: str) -> bool:
 def there_is_name(name: str) -> bool:
     """Something that can be imported, or a name that the code gives: of a check, a task, a model, a logger, a personalisation."""
     last = name.removeprefix("edna.")
-    given = f'"{name}"' in SOURCE + SCRIPTS or f'area="{last}"' in SOURCE or last in CODENAMES or last in MODELS
+    given = f'"{name}"' in CODE or f'area="{last}"' in SOURCE or last in CODENAMES or last in MODELS
     return given or name in EXAMPLES or can_be_imported(name)
 
 
@@ -81,8 +84,7 @@ def can_be_imported(name: str) -> bool:
 
 def there_is_word(name: str) -> bool:
     """A command, a table, or a name that the code gives: of a metric, to which Prometheus adds what a counter ends in."""
-    given = re.search(rf"\b{name.removesuffix('_total')}\b", SOURCE) is not None
-    return given or name in get_commands() or name in TABLES
+    return name.removesuffix("_total") in SOURCE_WORDS or name in get_commands() or name in TABLES
 
 
 def there_is_target(name: str) -> bool:

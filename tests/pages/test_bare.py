@@ -24,6 +24,7 @@ def run(marked: str, scratch: Path) -> None:
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_the_pages(tmp_path: Path) -> None:
     """What tests/pages/bare promises, one by one."""
     run("not browser", tmp_path)
