@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         Pseudoprincipal,
         Remove,
     )
-    from edna.value_owners import about, by_value
+    from edna.value_owners import about, by_element, by_value
 
 _HOMES = {
     "edna.api": (
@@ -86,7 +86,7 @@ _HOMES = {
     "edna.registry": "on_reveal register unregister",
     "edna.schedules": "Notice schedule",
     "edna.spec": "ALL ALL_LEFT ANY_LEFT AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
-    "edna.value_owners": "about by_value",
+    "edna.value_owners": "about by_element by_value",
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("errors", "placeholders", "registry", "signals")
@@ -123,6 +123,7 @@ __all__ = [
     "Unlocked",
     "Waiting",
     "about",
+    "by_element",
     "by_value",
     "change_password",
     "disguise",

@@ -1,6 +1,7 @@
 """Single keys of JSON columns, taken for columns: ``meta__author__name`` is what stands under ``name`` in ``author`` in ``meta``.
 
 ``authors__*__name`` is what stands there in each element of a list: all of it together is one value, a list in the order of the document.
+``cc__,2`` is the third element of a plain text, between commas, semicolons and line ends (`places`).
 
 Invariant: whatever else the document holds stays as it is, to the byte, and a key that is not there does not come to be. A value is
 its text in the document, None where there is none. Knows names and texts; knows no models, and sends no statement.
@@ -18,6 +19,11 @@ BETWEEN: Final = "__"
 #: A part of a path: where it meets a list, each of its elements.
 EACH: Final = "*"
 
+#: Begins the last part of a path into a plain text, before the position.
+OF_TEXT: Final = ","
+
+#: An element of a plain text: all from its first sign to the next comma, semicolon or line end. One may be empty.
+_ELEMENT: Final = re.compile(r"(?:^|(?<=[,;\r\n]))[^\S\r\n]*([^,;\r\n]*)")
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 #: Tells where a value ends. Numbers are left as they are: they may be longer than Python reads.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
@@ -44,6 +50,28 @@ def holder(name: str, columns: Container[str]) -> str | None:
 def is_of_each(name: str) -> bool:
     """Whether it is a value in each element of a list."""
     return EACH in name.split(BETWEEN)
+
+
+def is_element_of_text(name: str) -> bool:
+    """Whether it can be an element of a plain text, or each of them."""
+    _, between, element = name.partition(BETWEEN)
+    return bool(between) and (element == EACH or element.startswith(OF_TEXT))
+
+
+def places(document: Any, path: Sequence[str], *, is_text: bool) -> list[tuple[str, ...]]:
+    """Where in the document something stands under the path, after the column: with a position for each ``*`` that meets a list."""
+    if not isinstance(document, str):
+        return []
+    if is_text:
+        return [(f"{OF_TEXT}{number}",) for number, _ in enumerate(_ELEMENT.finditer(document))]
+    found: list[tuple[tuple[str, ...], int]] = [((), _past_space(document, 0))] if document else []
+    for part in path:
+        found = [
+            ((*before, str(number) if part == EACH and document[start] == "[" else part), at)
+            for before, start in found
+            for number, at in enumerate(_members(document, start, part))
+        ]
+    return [place for place, _ in found]
 
 
 def covers(one: str, other: str) -> bool:
@@ -143,7 +171,9 @@ def _path(name: str, of: str | None) -> list[str]:
 
 def _spans(document: str, path: Sequence[str]) -> list[tuple[int, int]]:
     """Where the values begin and end that the path leads to: one at most, but of each element of a list."""
-    starts = [_past_space(document, 0)]
+    if path and path[0].startswith(OF_TEXT):
+        return [found.span(1) for found in _ELEMENT.finditer(document)][int(path[0][1:]) :][:1]
+    starts = [_past_space(document, 0)] if document else []
     for part in path:
         starts = [found for start in starts for found in _members(document, start, part)]
     return [(start, _end(document, start)) for start in starts]

@@ -37,7 +37,7 @@ from django.utils.text import capfirst
 from edna import json_keys
 from edna.errors import InvalidParameters, SpecError
 from edna.placeholders import Placeholder, as_placeholder, constant, null
-from edna.value_owners import is_by_value
+from edna.value_owners import is_by_value, is_text
 
 NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*", re.ASCII)
 #: Every pseudoprincipal was "born" now: an instant that carries nothing.
@@ -429,7 +429,8 @@ def model_field(model: type[Model], name: str) -> Field[Any, Any]:
     column = model._meta.get_field(json_keys.column(name))
     if not isinstance(column, Field):
         raise SpecError(f"{model._meta.label}.{name} is a relation from elsewhere, not a column of this table.")
-    if json_keys.is_key(name) and not isinstance(column, JSONField):
+    element = is_text(column) and json_keys.is_element_of_text(name)
+    if json_keys.is_key(name) and not isinstance(column, JSONField) and not element:
         raise SpecError(
             f"{model._meta.label}.{name} is no key of a JSON column: {column.name} is a {type(column).__name__}."
         )

@@ -21,10 +21,12 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CharField, Field, ForeignKey, ForeignObjectRel, JSONField, Model, TextField
 
 from edna.errors import SpecError
+from edna.json_keys import BETWEEN, EACH
 
 _TEXT: Final = re.compile(
     r"\[(?:about (?P<about>[\w.]+)(?: by (?P<by>[\w+]+))?"
-    r"|(?P<pairs>\w+=[\w.]+(?:,\w+=[\w.]+)*)(?P<ignoring> ignoring case)?(?: of (?P<of>[\w.]+))?)\]"
+    r"|(?:(?P<pairs>\w+=[\w.]+(?:,\w+=[\w.]+)*)|(?P<value>[\w.]+) in (?P<place>\w+(?:\.(?:\w+|\*))+))"
+    r"(?P<ignoring> ignoring case)?(?: of (?P<of>[\w.]+))?)\]"
 )
 #: What Django and most packages call the two columns of a generic key; the admin's history has no more than these.
 _COLUMNS: Final = ("content_type", "object_id")
@@ -42,6 +44,36 @@ class ByValue:
     def __str__(self) -> str:
         pairs = ",".join(f"{column}={theirs.replace('__', '.')}" for column, theirs in self.pairs)
         return f"[{pairs}{' ignoring case' * self.ignore_case}{f' of {self.principal}' if self.principal else ''}]"
+
+
+@dataclass(frozen=True)
+class ByElement:
+    """A column of the principal, and the ``place`` of the same value in a document or a list of the row: a column, then keys, and ``*`` for
+    each element. Whatever else stands there may be somebody else's."""
+
+    place: tuple[str, ...]
+    theirs: str
+    ignore_case: bool = False
+    principal: str = ""
+
+    def __str__(self) -> str:
+        of = f" of {self.principal}" if self.principal else ""
+        return f"[{self.theirs.replace('__', '.')} in {'.'.join(self.place)}{' ignoring case' * self.ignore_case}{of}]"
+
+    @property
+    def column(self) -> str:
+        return self.place[0]
+
+    @property
+    def element(self) -> tuple[str, ...]:
+        """The place of what is the person's: the element in the innermost list, or the document."""
+        last = max((at for at, part in enumerate(self.place) if part == EACH), default=0)
+        return self.place[: last + 1]
+
+    def same(self, value: Any) -> str:
+        """A value as it is compared: on every database alike, for a document's texts have no collation."""
+        text = str(value).strip()
+        return text.casefold() if self.ignore_case else text
 
 
 @dataclass(frozen=True)
@@ -87,6 +119,30 @@ def by_value(
     (path,) = paths
     columns = tuple((name.rpartition("__")[2], str(theirs)) for name, theirs in pairs.items())
     return _ending(path, ByValue(columns, ignore_case, principal._meta.label_lower if principal else ""))
+
+
+def by_element(
+    place: str, principal_column: str, *, ignore_case: bool = False, principal: type[Model] | None = None
+) -> str:
+    """For ``owner`` of a `Modify`: whoever has in their row what stands in a list or a document of this one. Theirs is that element alone.
+
+    ``place`` is a column, then keys and ``*`` for each element, as in ``set``: ``by_element("watchers__*", "email")`` for a list,
+    ``by_element("people__*__mail", "email")`` for one of objects, ``by_element("meta__mail", "email")`` for a key. In a column of text,
+    ``by_element("cc__*", "email")``, elements are what stands between commas, semicolons and line ends.
+
+    Raises:
+        SpecError: it does not say where.
+    """
+    parts = tuple(str(place).split(BETWEEN))
+    keys = [part for part in parts[1:] if part != EACH]
+    if len(parts) < 2 or not re.fullmatch(r"\w+", str(principal_column)):
+        raise SpecError(
+            'edna.by_element takes a place in a list or a document of the row, and a column of the principal: by_element("watchers__*", '
+            '"email"). A column that has one value alone is edna.by_value\'s.'
+        )
+    if not all(re.fullmatch(r"\w*[^\W\d]\w*", key) for key in (parts[0], *keys)):
+        raise SpecError(f"edna.by_element: {place!r} has a part that is no name; where an element stands is said by *.")
+    return str(ByElement(parts, principal_column, ignore_case, principal._meta.label_lower if principal else ""))
 
 
 def about(principal: type[Model], *, by: str | tuple[str, str] = "") -> str:
@@ -139,7 +195,7 @@ def _named_by(model: type[Model]) -> tuple[str, ...]:
     return (keys[0],) if keys else columns
 
 
-def _ending(path: str, match: ByValue | About) -> str:
+def _ending(path: str, match: ByValue | ByElement | About) -> str:
     return f"{path}__{match}" if path else str(match)
 
 
@@ -152,7 +208,7 @@ def is_by_value(owner: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def parsed(owner: str) -> tuple[str, ByValue | About]:
+def parsed(owner: str) -> tuple[str, ByValue | ByElement | About]:
     """The path to the row that has the values, "" if it is the row itself, and what is compared there.
 
     Raises:
@@ -164,9 +220,18 @@ def parsed(owner: str) -> tuple[str, ByValue | About]:
         raise SpecError(f"{owner!r} is no owner: write it with edna.by_value or edna.about.")
     if found["about"]:
         return path, About(found["about"], tuple((found["by"] or "").split("+")) if found["by"] else ())
+    if found["place"]:
+        place, theirs = tuple(found["place"].split(".")), found["value"].replace(".", "__")
+        return path, ByElement(place, theirs, bool(found["ignoring"]), found["of"] or "")
     pairs = [pair.split("=") for pair in found["pairs"].split(",")]
     columns = tuple((column, theirs.replace(".", "__")) for column, theirs in pairs)
     return path, ByValue(columns, bool(found["ignoring"]), found["of"] or "")
+
+
+def element_of(owners: Sequence[str]) -> ByElement | None:
+    """Where in rows the person's element stands, if that is how they are owned."""
+    match = parsed(owners[0])[1] if len(owners) == 1 and is_by_value(owners[0]) else None
+    return match if isinstance(match, ByElement) else None
 
 
 def with_principal(owner: str, principal: type[Model]) -> str:
@@ -204,6 +269,8 @@ def written(owner: str, *, named: Callable[[type[Model]], str] = lambda model: m
         return f"edna.about({_written_model(match.principal, named)}{by})"
     options = ", ignore_case=True" if match.ignore_case else ""
     options += f", principal={_written_model(match.principal, named)}" if match.principal else ""
+    if isinstance(match, ByElement):
+        return f"edna.by_element({json.dumps(BETWEEN.join(match.place))}, {json.dumps(match.theirs)}{options})"
     if len(match.pairs) == 1:
         ((column, theirs),) = match.pairs
         return f"edna.by_value({json.dumps(prefix + column)}, {json.dumps(theirs)}{options})"
@@ -219,6 +286,10 @@ def in_words(owner: str) -> str:
     prefix = f"{path}__" if path else ""
     if isinstance(match, About):
         return f"{prefix}{match.by[0] if len(match.by) == 1 else 'object'}"
+    if isinstance(match, ByElement):
+        return (
+            f"an element of {prefix}{BETWEEN.join(match.element).removesuffix(f'{BETWEEN}{EACH}')} (by {match.theirs})"
+        )
     return " and ".join(f"{prefix}{column} (by {theirs})" for column, theirs in match.pairs)
 
 
@@ -250,7 +321,7 @@ def holder(model: type[Model], owner: str) -> type[Model]:
 
 def _why_nothing_is_there(field: object) -> str:
     if isinstance(field, JSONField):
-        return "is a JSON document, and what stands in one cannot be compared: owners by value are columns"
+        return "is a JSON document: edna.by_element says where in it somebody is named, for a Modify"
     return "is no foreign key, so the path ends there"
 
 
@@ -262,7 +333,10 @@ def columns_of(model: type[Model], owner: str) -> tuple[Field[Any, Any], ...]:
     """
     _, match = parsed(owner)
     here = holder(model, owner)
-    names = generic_columns(here, match) if isinstance(match, About) else [column for column, _ in match.pairs]
+    if isinstance(match, ByElement):
+        names: Sequence[str] = [match.column]
+    else:
+        names = generic_columns(here, match) if isinstance(match, About) else [column for column, _ in match.pairs]
     columns = tuple(here._meta.get_field(name) for name in names)
     if any(not isinstance(column, Field) or not column.concrete for column in columns):
         raise SpecError(f"{written(owner)}: {here._meta.label} has no column of that name.")
@@ -272,10 +346,11 @@ def columns_of(model: type[Model], owner: str) -> tuple[Field[Any, Any], ...]:
 
 
 def own_columns(model: type[Model], owners: Sequence[str]) -> list[str]:
-    """Columns of ``model`` itself by which ``owners`` are found; none of paths, and none where `edna.E106` speaks."""
+    """Columns of ``model`` itself by which ``owners`` are found; none of paths, and none where `edna.E106` speaks. Nor of elements: whoever
+    writes another one beside does not change whose these are."""
     names: list[str] = []
     for owner in owners:
-        if is_by_value(owner) and not parsed(owner)[0]:
+        if is_by_value(owner) and not parsed(owner)[0] and not isinstance(parsed(owner)[1], ByElement):
             try:
                 names += [column.name for column in columns_of(model, owner)]
             except (SpecError, FieldDoesNotExist):
@@ -378,8 +453,14 @@ def their_columns(owner: str, principal: type[Model]) -> list[Field[Any, Any]]:
         SpecError, django.core.exceptions.FieldDoesNotExist
     """
     _, match = parsed(owner)
-    pairs = match.pairs if isinstance(match, ByValue) else ()
-    return [their_column(principal, theirs).column for _, theirs in pairs]
+    return [their_column(principal, theirs).column for theirs in compared(match)]
+
+
+def compared(match: ByValue | ByElement | About) -> list[str]:
+    """What principals have in common with their rows."""
+    if isinstance(match, ByElement):
+        return [match.theirs]
+    return [theirs for _, theirs in match.pairs] if isinstance(match, ByValue) else []
 
 
 def is_text(field: Field[Any, Any]) -> bool:

@@ -25,7 +25,7 @@ from edna.checks.relations import check_relations
 from edna.checks.settings import principal_models
 from edna.checks.steps import check_step, is_table, name_of, params_in, refers_to_principal, usable_steps
 from edna.checks.terms import check_returning
-from edna.checks.value_owners import check_pseudoprincipals, check_shared
+from edna.checks.value_owners import check_elements, check_pseudoprincipals, check_shared
 from edna.coverage import one_each
 from edna.errors import InvalidParameters, SpecError
 from edna.spec import PARAMETER_TYPES, TRANSFORMATIONS, Disguise, Keep, Pseudoprincipal, validated_params
@@ -81,6 +81,7 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
         *check_together(disguise),
         *twice_changed(disguise),
         *check_shared(disguise, steps),
+        *check_elements(disguise, steps),
         *when_all_have_left(disguise),
         *goes_with_the_first(disguise),
         *given_away_before(disguise),

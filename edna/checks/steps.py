@@ -5,6 +5,7 @@ A little long: each of these looks at one step alone, and they share how a step 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -26,7 +27,7 @@ from edna.errors import SpecError
 from edna.naming import written_names
 from edna.remedies import is_of_principals
 from edna.spec import Decorrelate, Disguise, Modify, Param, Remove, Transformation
-from edna.value_owners import is_by_value
+from edna.value_owners import element_of, is_by_value, is_text
 
 #: Lookups whose right side decides on the SQL itself: one value in one place cannot stand there.
 _NOT_FOR_ONE_VALUE: Final = {"in", "range", "isnull"}
@@ -286,7 +287,9 @@ def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -
     """A single key of a JSON column."""
     label = f"{step.model._meta.label}.{field.name}"
     around = next((each for each in step.set if each != name and json_keys.covers(each, name)), None)
-    if not isinstance(field, JSONField):
+    if is_text(field) and json_keys.is_element_of_text(name) and element_of(step.owners) is not None:
+        yield from _of_text(step, name, field, what, obj)
+    elif not isinstance(field, JSONField):
         yield Error(
             f"{what} sets {name!r}, but {label} is no JSONField and has no keys, so the disguise cannot be applied.",
             hint="A path with __ names a key in a JSON column of the step's own model. Columns of other models take a step of their own.",
@@ -311,6 +314,21 @@ def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -
         yield Error(
             f"{what}: what it puts into {label} under {name!r} {problem}, so applying the disguise would fail.",
             hint="Choose another placeholder.",
+            obj=obj,
+            id="edna.E302",
+        )
+
+
+def _of_text(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:
+    """An element of a plain text: the rest of it stays, so what is put in must not be longer, nor be several elements."""
+    placeholder = step.placeholders[name]
+    value = placeholder.make(field, None) if placeholder.fixed else ""
+    fits = isinstance(value, str) and not re.search(r"[,;\r\n]", value)
+    if not fits or (field.max_length is not None and not (placeholder.fixed and value == "")):
+        yield Error(
+            f"{what}: what it puts into {field.model._meta.label}.{field.name} for one element of it may not fit, so applying the disguise "
+            "could fail.",
+            hint='Write "": the element is emptied, and what stands around it stays. A TextField takes other texts, without commas.',
             obj=obj,
             id="edna.E302",
         )

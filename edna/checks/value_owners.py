@@ -14,10 +14,25 @@ from django.db.models.functions import Lower
 from edna import registry
 from edna.checks.settings import principal_models
 from edna.coverage import same_table, unique_groups
+from edna.element_steps import require_own_elements
 from edna.errors import SpecError
+from edna.json_keys import EACH
 from edna.placeholders import Placeholder, as_placeholder
 from edna.spec import Disguise, Modify, Pseudoprincipal, Remove, Transformation
-from edna.value_owners import ByValue, columns_of, is_by_value, is_text, parsed, principal_of, their_column, written
+from edna.value_owners import (
+    About,
+    ByElement,
+    ByValue,
+    columns_of,
+    compared,
+    element_of,
+    is_by_value,
+    is_text,
+    parsed,
+    principal_of,
+    their_column,
+    written,
+)
 
 _MEANS_NOBODY: Final = (None, "")
 
@@ -28,8 +43,7 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
     try:
         columns = columns_of(step.model, owner)
         principal = principal_of(owner, principal_models())
-        pairs = match.pairs if isinstance(match, ByValue) else ()
-        theirs = [their_column(principal, name) for _, name in pairs]
+        theirs = [their_column(principal, name) for name in compared(match)]
     except (SpecError, FieldDoesNotExist) as error:
         yield Error(
             f"{what}: {str(error).rstrip('.')}. So nobody owns these rows, and the disguise cannot be applied.",
@@ -38,15 +52,17 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
             id="edna.E106",
         )
         return
-    if not isinstance(match, ByValue):
+    if isinstance(match, About):
         return
-    for column, their in zip(columns, theirs, strict=True):
+    if isinstance(match, ByElement):
+        yield from _element(step, owner, match, columns[0], theirs[0].column, what, obj)
+    for column, their in zip(columns, theirs, strict=True) if isinstance(match, ByValue) else ():
         documents = [each for each in (column, their.column) if isinstance(each, JSONField)]
         if documents:
             yield Error(
                 f"{what} compares {column.model._meta.label}.{column.name} with {their.column.model._meta.label}.{their.column.name}, and "
                 f"{documents[0].name} is a JSON document: what stands in one is not compared.",
-                hint="Keep the value in a column of its own, beside the document, and compare that.",
+                hint="For a Modify of what stands there, write edna.by_element. Else compare a column that has the value alone.",
                 obj=obj,
                 id="edna.E130",
             )
@@ -68,7 +84,17 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
             obj=obj,
             id="edna.W106",
         )
-    if not any(_is_indexed(column, ignore_case=match.ignore_case) for column in columns):
+    if isinstance(match, ByElement):
+        if not _has_lists_index(columns[0]):
+            yield Warning(
+                f"{what}: no index finds who is named within {columns[0].model._meta.label}.{columns[0].name}. Each time the disguise is "
+                "applied, the whole table is read.",
+                hint="On PostgreSQL, a GinIndex of a JSON column does, if case counts. If the table is small, silence this check; "
+                "else keep those people in a table of their own, a row for each.",
+                obj=obj,
+                id="edna.W131",
+            )
+    elif not any(_is_indexed(column, ignore_case=match.ignore_case) for column in columns):
         column = columns[0]
         index = f'models.Index(Lower("{column.name}"), name="...")'
         index = (
@@ -81,6 +107,55 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
             obj=obj,
             id="edna.W131",
         )
+
+
+def _element(
+    step: Transformation,
+    owner: str,
+    match: ByElement,
+    column: Field[Any, Any],
+    their: Field[Any, Any],
+    what: str,
+    obj: str,
+) -> Iterator[CheckMessage]:
+    """Whether somebody can be named there, and the step changes what is theirs alone."""
+    problem = ""
+    if is_text(column) and match.place[1:] != (EACH,):
+        problem = f"{column.name} is text, in which {written(owner)} finds nothing"
+    elif not is_text(column) and not isinstance(column, JSONField):
+        problem = f"{column.name} is no list: neither JSON nor text"
+    elif _kind(their) not in ("text",) and (is_text(column) or _kind(their) != "number"):
+        problem = f"{their.name} is neither text nor, for a JSON document, a number"
+    else:
+        try:
+            require_own_elements(step)
+        except SpecError as error:
+            problem = str(error).rstrip(".")
+    if problem:
+        yield Error(
+            f"{what}: {problem}. So nobody owns what stands there, and the disguise cannot be applied.",
+            hint='Write edna.Modify(Model, owner=edna.by_element("watchers__*", "email"), set={"watchers__*": ...}). Whole rows are '
+            "owned by a column that has one value alone.",
+            obj=obj,
+            id="edna.E130",
+        )
+
+
+def check_elements(disguise: type[Disguise], steps: Sequence[Transformation]) -> Iterator[CheckMessage]:
+    """A list that is replaced as a whole goes with one, and others who leave are not found in it."""
+    for step in steps:
+        element = element_of(step.owners)
+        if element is None:
+            continue
+        for other in steps:
+            if isinstance(other, Modify) and same_table(other.model, step.model) and element.column in other.set:
+                yield Error(
+                    f"Modify({other.model.__name__}) sets the whole of {element.column}, in which {written(step.owners[0])} finds what is "
+                    "each one's own: who leaves later is not found there, and what named them would come back with somebody else.",
+                    hint=f"Leave {element.column} out of the one, or the elements out of the disguise.",
+                    obj=f"{disguise.__module__}.{disguise.__qualname__}",
+                    id="edna.E130",
+                )
 
 
 def check_shared(disguise: type[Disguise], steps: Sequence[Transformation]) -> Iterator[CheckMessage]:
@@ -132,8 +207,7 @@ def check_pseudoprincipals(generator: type[Pseudoprincipal], model: type[Model])
 
 
 def _compared(owner: str, model: type[Model]) -> Iterator[tuple[type[Model], str]]:
-    _, match = parsed(owner)
-    for _, name in match.pairs if isinstance(match, ByValue) else ():
+    for name in compared(parsed(owner)[1]):
         try:
             column = their_column(model, name).column
         except (SpecError, FieldDoesNotExist):
@@ -164,6 +238,12 @@ def _is_one_persons(columns: Sequence[Field[Any, Any]], *, ignore_case: bool) ->
 def _unique(model: type[Model]) -> list[UniqueConstraint]:
     found = [each for each in model._meta.constraints if isinstance(each, UniqueConstraint)]
     return [each for each in found if len(each.expressions) == 1 and each.condition is None]
+
+
+def _has_lists_index(column: Field[Any, Any]) -> bool:
+    if connections[router.db_for_write(column.model)].vendor != "postgresql":
+        return False
+    return any(type(each).__name__ == "GinIndex" and column.name in each.fields for each in column.model._meta.indexes)
 
 
 def _lowered(expressions: Sequence[Any]) -> set[str]:

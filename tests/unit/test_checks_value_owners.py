@@ -11,11 +11,11 @@ from django.contrib.admin.models import LogEntry
 from django.core.checks import run_checks
 
 import edna
-from edna import Decorrelate, Disguise, Modify, Remove, value_owners
+from edna import Decorrelate, Disguise, Modify, Remove, placeholders, value_owners
 from edna.errors import SpecError
 from edna.spec import model_field
 from tests.installed import forget_relations, registered, registering
-from tests.integration.counter.models import Customer, Entry, EntryNote, Remark, Ticket, Visit
+from tests.integration.counter.models import Board, Customer, Entry, EntryNote, Remark, Ticket, Visit
 from tests.integration.counter.specs import BY_EMAIL
 
 COUNTER = "tests.integration.counter"
@@ -184,3 +184,43 @@ def test_columns_of_no_row_are_refused_when_they_are_written() -> None:
     ):
         with pytest.raises(SpecError):
             wrong()
+
+
+WATCHER = edna.by_element("watchers__*", "email", principal=Customer)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([Remove(Board, owner=WATCHER)], "E130"),
+        ([Modify(Board, owner=[WATCHER, "owner"], set={"watchers__*": None})], "E130"),
+        ([Modify(Board, owner=WATCHER, set={"watchers__*": None, "cc": ""})], "E130"),
+        ([Modify(Board, owner=edna.by_element("owner__*", "email", principal=Customer), set={"owner__*": ""})], "E130"),
+        ([Modify(Board, owner=edna.by_element("cc__mail", "email", principal=Customer), set={"cc__mail": ""})], "E130"),
+        (
+            [
+                Modify(Board, owner=WATCHER, set={"watchers__*": None}),
+                Modify(Board, owner="owner", set={"watchers": placeholders.constant([])}),
+            ],
+            "E130",
+        ),
+        ([Modify(Board, owner=edna.by_element("cc__*", "email", principal=Customer), set={"cc__*": "a, b"})], "E302"),
+        ([Modify(Board, owner="owner", set={"cc__*": ""})], "E112"),
+        ([Modify(Board, owner=edna.by_element("cc__*", "nickname", principal=Customer), set={"cc__*": ""})], "W106"),
+    ],
+)
+def test_what_is_named_in_a_list_is_one_persons_element(steps: list[Any], said: str) -> None:
+    """Beside what is said of the table: that no index finds elements."""
+    assert f"edna.{said}" in found(*steps)
+    assert found(Modify(Board, owner=WATCHER, set={"watchers__*": None})).keys() == {"edna.W131"}
+
+
+def test_an_owner_in_a_list_is_written_as_it_was_said() -> None:
+    for place in ("watchers__*", "people__readers__*__mail", "meta__mail"):
+        owner = edna.by_element(place, "address__email", ignore_case=True, principal=Customer)
+        assert value_owners.written(owner) == (
+            f'edna.by_element("{place}", "address__email", ignore_case=True, principal=Customer)'
+        )
+    for place in ("watchers", "watchers__0", "watchers__*__", "*__mail"):
+        with pytest.raises(SpecError):
+            edna.by_element(place, "email")

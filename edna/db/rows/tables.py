@@ -64,7 +64,9 @@ class Table:
 
     def _has_key(self, name: str) -> bool:
         column = json_keys.column(name)
-        return json_keys.is_key(name) and column in self.names and isinstance(self.field(column), JSONField)
+        if not json_keys.is_key(name) or column not in self.names:
+            return False
+        return isinstance(self.field(column), JSONField) or json_keys.is_element_of_text(name)
 
 
 @functools.cache

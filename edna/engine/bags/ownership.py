@@ -15,7 +15,7 @@ from edna import registry
 from edna.coverage import same_table
 from edna.engine.bags.capability import Unlocked
 from edna.errors import SpecError
-from edna.value_owners import is_by_value
+from edna.value_owners import element_of, is_by_value
 
 Voices = Callable[[Unlocked, type[Model]], list[Any]]
 
@@ -70,7 +70,8 @@ def owners_of(model: type[Model]) -> list[tuple[str, type[Model]]]:
         for step in disguise.steps()
         if same_table(step.model, model)
         for owner in step.owners
-        if is_by_value(owner)
+        # A row that names somebody in a list, beside others, is not theirs.
+        if is_by_value(owner) and element_of([owner]) is None
     ]
     return [(path, principals) for path, principals in dict.fromkeys(found) if principals is not None]
 

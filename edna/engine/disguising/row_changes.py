@@ -235,16 +235,20 @@ def _values_of_key(
     texts: Sequence[str | None],
     people: Sequence[Mapping[str, Any]] | None,
 ) -> list[str | None]:
-    """What stands under a key of a JSON column, as texts of the document: nothing where nothing stands there."""
-    assert isinstance(column, JSONField)
+    """What stands under a key of a document, as texts of it: nothing where nothing stands there."""
     drawn: list[str | None] = []
+    read: Callable[[str], Any] = str  # an element of a plain text
+    write: Callable[[Any], str] = str
+    if isinstance(column, JSONField):
+        read = functools.partial(json.loads, cls=column.decoder)
+        write = functools.partial(json.dumps, cls=column.encoder)
     for place, text in enumerate(texts):
         if text is None or (drawn and drawn[-1] is not None and (placeholder.fixed or placeholder.once)):
             drawn.append(None if text is None else drawn[-1])
             continue
-        original = json.loads(text, cls=column.decoder) if placeholder.reads_original else None
+        original = read(text) if placeholder.reads_original else None
         original = (original, people[place]) if people else original
-        drawn.append(json.dumps(placeholder.make(column, original), cls=column.encoder))
+        drawn.append(write(placeholder.make(column, original)))
     return drawn
 
 

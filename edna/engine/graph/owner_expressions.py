@@ -25,8 +25,9 @@ from django.db.models.sql.datastructures import Join
 from django.db.models.sql.where import AND, WhereNode
 
 from edna import value_owners
+from edna.engine.graph.element_joins import contains, elements
 from edna.engine.graph.references import key_of, reference_of
-from edna.value_owners import About, ByValue, columns_of, is_by_value, is_text, parsed, their_column
+from edna.value_owners import About, ByElement, columns_of, compared, is_by_value, is_text, parsed, their_column
 
 #: A raw value as it stands in another column; None where it cannot.
 Translation = Callable[[Any, str], Any]
@@ -75,7 +76,7 @@ def owned_by(model: type[Model], owner: str, *, using: str) -> Q:
     """The condition that one of the owners to be bound is at the end of ``owner``."""
     if not is_by_value(owner):
         return Q(_OwnedBy(F(owner)))
-    if isinstance(parsed(owner)[1], ByValue):
+    if not isinstance(parsed(owner)[1], About):
         return Q(_OwnedBy(_ValueOwner(model, owner)))
     place = Owners(f"__edna_about_{_number(owner)}__", _into(model, owner))
     return _of_kind(model, owner, using=using) & Q(_OwnedBy(F(_number_path(model, owner)), place))
@@ -85,7 +86,7 @@ def named(model: type[Model], owner: str, *, using: str) -> Any:
     """What a statement selects to know whose a row is."""
     if not is_by_value(owner):
         return owner
-    if isinstance(parsed(owner)[1], ByValue):
+    if not isinstance(parsed(owner)[1], About):
         return _ValueOwner(model, owner)
     return Case(When(_of_kind(model, owner, using=using), then=F(_number_path(model, owner))))
 
@@ -96,7 +97,7 @@ def names_anybody(model: type[Model], owner: str, principal: type[Model], *, usi
     if not is_by_value(owner):
         # With a subquery, not a join: Django leaves a join to the principal out, since the key is in the table itself.
         return Q(**{f"{owner}__in": everybody.values("pk")})
-    if isinstance(parsed(owner)[1], ByValue):
+    if not isinstance(parsed(owner)[1], About):
         return Q(IsNull(_ValueOwner(model, owner), False))
     kind, path = _of_kind(model, owner, using=using), _number_path(model, owner)
     number = columns_of(model, owner)[1]
@@ -137,14 +138,16 @@ class _ValueOwner(F):
         for_save: bool = False,
     ) -> Any:
         path, match = parsed(self.name)
-        assert isinstance(match, ByValue)
+        assert not isinstance(match, About)
         principal = apps.get_model(match.principal)
-        theirs = [their_column(principal, name) for _, name in match.pairs]
+        theirs = [their_column(principal, name) for name in compared(match)]
         prefix = f"{path}__" if path else ""
-        own = [query.resolve_ref(prefix + column, allow_joins, reuse, summarize) for column, _ in match.pairs]
+        columns = [match.column] if isinstance(match, ByElement) else [column for column, _ in match.pairs]
+        own = [query.resolve_ref(prefix + column, allow_joins, reuse, summarize) for column in columns]
         pairs = tuple((col.target, their.column) for col, their in zip(own, theirs, strict=True))
         whose = theirs[0].whose
-        same: Any = _ValueJoin(pairs, match.ignore_case)
+        element = match if isinstance(match, ByElement) else None
+        same: Any = _ValueJoin(pairs, match.ignore_case, element)
         join = Join(whose.model._meta.db_table, own[0].alias, None, LOUTER, same, nullable=True)
         # What is asked for and what is selected are one join.
         return whose.get_col(query.join(join))
@@ -156,6 +159,7 @@ class _ValueJoin:
 
     pairs: tuple[tuple[Field[Any, Any], Field[Any, Any]], ...]
     ignore_case: bool
+    element: ByElement | None = None
 
     def get_joining_fields(self) -> tuple[tuple[Any, Any], ...]:
         # Not here: Django would cast one to the type of the other, and cut it off to its length.
@@ -165,7 +169,9 @@ class _ValueJoin:
         conditions: list[Any] = []
         for column, their in self.pairs:
             own, theirs = column.get_col(related_alias), their.get_col(alias)
-            if self.ignore_case and _is_sensitive(column, their):
+            if self.element is not None:
+                conditions.append(contains(self.element, own, theirs))
+            elif self.ignore_case and _is_sensitive(column, their):
                 conditions.append(_Folded(own, theirs))
             else:
                 conditions.append(Exact(own, theirs))
@@ -247,7 +253,8 @@ def _out_of(model: type[Model], owner: str) -> Translation:
 
 
 def named_by(model: type[Model], rows: Sequence[Mapping[str, Any]], owner: str, *, using: str) -> list[Any]:
-    """Of sealed rows of ``model``, as raw values by column: the keys of principals whom they name by ``owner`` now, or None."""
+    """Of rows of ``model``, as raw values by column: the keys of principals whom they name by ``owner`` now, or None. Whom a list names
+    are several: a tuple."""
     _, match = parsed(owner)
     columns = columns_of(model, owner)
     if isinstance(match, About):
@@ -256,6 +263,8 @@ def named_by(model: type[Model], rows: Sequence[Mapping[str, Any]], owner: str, 
         kind, number = columns
         return [translate(row[number.name], using) if row[kind.name] in known else None for row in rows]
     principal = apps.get_model(match.principal)
+    if isinstance(match, ByElement):
+        return _named_in_lists(match, columns[0], rows, principal, using=using)
     theirs = [their_column(principal, name) for _, name in match.pairs]
     first, whose = theirs[0].column, theirs[0].whose
     wanted = {row[columns[0].name] for row in rows} - {None, ""}
@@ -268,6 +277,24 @@ def named_by(model: type[Model], rows: Sequence[Mapping[str, Any]], owner: str, 
         for key, *values in found.order_by("-pk").values_list(whose.attname, *(each.column.attname for each in theirs))
     }
     return [holders.get(_folded([row[column.name] for column in columns])) for row in rows]
+
+
+def _named_in_lists(
+    match: ByElement, column: Field[Any, Any], rows: Sequence[Mapping[str, Any]], principal: type[Model], *, using: str
+) -> list[Any]:
+    theirs = their_column(principal, match.theirs)
+    texts = [{match.same(value) for _, value in elements(row[column.name], match, column)} - {""} for row in rows]
+    people: QuerySet[Any, Any] = QuerySet(model=theirs.whose.model, using=using)
+    asked = "edna_value" if match.ignore_case and is_text(theirs.column) else theirs.column.name
+    people = people.annotate(edna_value=Lower(theirs.column.name)) if asked == "edna_value" else people
+    wanted = (
+        set().union(*texts) if is_text(theirs.column) else {each for each in set().union(*texts) if each.isdecimal()}
+    )
+    found = people.filter(**{f"{asked}__in": wanted}).values_list(theirs.whose.attname, theirs.column.attname)
+    holders: dict[str, list[Any]] = {}
+    for key, value in found.order_by("pk") if wanted else ():
+        holders.setdefault(match.same(value), []).append(key)
+    return [tuple(key for text in sorted(each) for key in holders.get(text, ())) for each in texts]
 
 
 def _folded(values: Sequence[Any]) -> tuple[str, ...]:

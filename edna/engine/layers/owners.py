@@ -13,6 +13,7 @@ from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
 from edna.records.diff import Changed
 from edna.records.locator import Locator
+from edna.value_owners import element_of
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Need:
     public_key: bytes
     #: What is theirs, too; nothing where it is the row itself.
     columns: frozenset[str]
+
+    @property
+    def at(self) -> str:
+        """Where it is asked whether they are there: at the end of the path, or, if that leads to elements, at theirs."""
+        return self.path if element_of([self.path]) is None else f"{self.path} {self.reference}"
 
 
 #: By model and key of a row.

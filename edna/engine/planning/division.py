@@ -1,25 +1,37 @@
 """Divides the rows that a step has found among the targets of a plan: each row with its owner, its group, or with whom it is shared.
 
-Invariant: a row is in a step once, for one target. Decides on values; the owners of shared rows are looked up (`shares`). Writes nothing.
+Of what names several people in one list, each element is changed for itself, under its position (``watchers__2``): so it is put back in any
+order, each by their own, as other keys of a document are.
+
+Invariant: a row, or an element, is in a step once, for one target. Decides on values; the owners of shared rows are
+looked up (`shares`), and what names people in lists. Writes nothing.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+from edna import json_keys
 from edna.db.rows import Row, Table
+from edna.engine.graph.element_joins import elements
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.scope import Scope
+from edna.engine.planning.selection import Selection
 from edna.engine.planning.shares import Share, decide
 from edna.engine.planning.statements import CompiledStep
 from edna.engine.planning.steps import PlannedStep
 from edna.records.diff import Decorrelated
 from edna.spec import ALL, Decorrelate, Modify, Remove
+from edna.value_owners import ByElement, element_of, their_column
 
 
 def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[PlannedStep]:
     """The step with its rows; of rows that others own too, also the steps that re-point the owners who leave."""
+    if element_of(compiled.transformation.owners) is not None and not scope.everyone:
+        return _own_elements(compiled, rows, scope)
     step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
     several_owners = len(compiled.transformation.owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
@@ -140,3 +152,56 @@ def _place(
             return table, list(range(start, start + width))
         start += width
     return None
+
+
+# Elements of lists and documents
+
+
+def _own_elements(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[PlannedStep]:
+    """The step with the elements of those who are meant: a step for each position, of the rows that have one there."""
+    step = compiled.transformation
+    element = element_of(step.owners)
+    assert element is not None
+    assert isinstance(step, Modify)
+    whose = _people(element, scope) if rows else {}
+    column = compiled.table.field(element.column)
+    width, steps = len(compiled.table.key), dict[tuple[str, ...], PlannedStep]()
+    document_at = compiled.columns.index(element.column)
+    for row in {row[:width]: row for row in rows}.values():
+        document = row[document_at]
+        for place, value in elements(document, element, column):
+            target = whose.get(element.same(value))
+            if target is None:
+                continue
+            own = json_keys.BETWEEN.join((element.column, *place[: len(element.element) - 1]))
+            names = {_within(name, element, own): value for name, value in step.set.items()}
+            found = steps.setdefault((own, *names), _planned(compiled, names))
+            found.rows.append((*row[:width], *(json_keys.read(document, name) for name in names)))
+            found.targets.append(target)
+    return [steps[place] for place in sorted(steps)] or [_planned(compiled, step.set)]
+
+
+def _planned(compiled: CompiledStep, names: Mapping[str, Any]) -> PlannedStep:
+    step = compiled.transformation
+    assert isinstance(step, Modify)
+    columns = (*compiled.table.key_names, *names)
+    return PlannedStep(compiled.operation, compiled.table, columns, replace(step, set=names))
+
+
+def _within(name: str, element: ByElement, own: str) -> str:
+    """What a step sets in each element, as it is called in this one."""
+    below = name.split(json_keys.BETWEEN)[len(element.element) :]
+    return json_keys.BETWEEN.join((own, *below))
+
+
+def _people(element: ByElement, scope: Scope) -> dict[str, int]:
+    """The targets by what names them. What is empty names nobody."""
+    theirs = their_column(scope.model, element.theirs)
+    names = (theirs.whose.name, theirs.column.name)
+    selection = Selection.compile(theirs.whose.model, names, owners=(theirs.whose.name,), where=None, using=scope.using)
+    found = selection.run(owners=scope.keys, params={}, using=scope.using) if selection else []
+    return {
+        element.same(value): scope.owners[reference_of(scope.model, key)]
+        for key, value in found
+        if value is not None and element.same(value)
+    }

@@ -9,15 +9,16 @@ without a key, makes no owner here. Reads the application's tables and entries; 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import ForeignKey, Model, Q
 
-from edna import coverage, registry, store, value_owners
+from edna import coverage, json_keys, registry, store, value_owners
 from edna.coverage import same_table
+from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of, without_row
@@ -28,7 +29,7 @@ from edna.errors import SpecError
 from edna.records.diff import Modified, Removed
 from edna.spec import Decorrelate, Disguise, Modify, Remove
 from edna.store import Entry
-from edna.value_owners import columns_of, is_by_value, parsed, their_columns
+from edna.value_owners import columns_of, element_of, is_by_value, parsed, their_columns
 
 #: By path, the columns that go with whoever leaves first; none where it is the row itself.
 Paths = Mapping[str, tuple[str, ...]]
@@ -48,13 +49,15 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
     if not found:
         return
     own = {str(entry.reference): entry for target in scope.targets for entry in target.owners if entry.attached}
-    entries = own | _entries(scope, {value for _, _, rows in found for row in rows.values() for value in row}, own)
+    named_anywhere = {value for _, _, rows in found for row in rows.values() for whom in row for value in each_of(whom)}
+    entries = own | _entries(scope, named_anywhere, own)
     told: dict[int, Entry] = {}
     for step, paths, rows in found:
         targets = dict(zip(step.primary_keys(), step.targets, strict=True))
         for key, values in rows.items():
             owners: list[Owner] = []
-            for (path, columns), value in zip(paths.items(), values, strict=True):
+            by_path = zip(paths.items(), values, strict=True)
+            for path, columns, value in ((*at, value) for at, whom in by_path for value in each_of(whom)):
                 entry = None if value is None else entries.get(reference_of(scope.model, value))
                 if entry is None:
                     continue
@@ -86,16 +89,44 @@ def values_of(
     using: str,
     model: type[Model] | None = None,
 ) -> dict[Row, Sequence[Any]]:
-    """Of rows that are in their table: raw primary keys of principals, by the rows' keys and in the order of the paths. Nothing of a path
-    that the ``model``, or that of the table, does not have."""
+    """Of rows that are in their table: raw primary keys of principals, by the rows' keys and in the order of the paths; a tuple of them
+    along one to elements. Nothing of a path that the ``model``, or that of the table, does not have."""
     model, width, wanted = model or table.model, len(table.key), set(keys)
     key_names = table.key_names if width > 1 else ("pk",)
+    single = [path for path in paths if element_of([path]) is None]
     try:
-        names = (*key_names, *(registry.owner_key(model, path, principal=principal) for path in paths))
+        names = (*key_names, *(registry.owner_key(model, path, principal=principal) for path in single))
     except (SpecError, FieldDoesNotExist):
         return {}
     found = _selected(model, names, key_names[0], [key[0] for key in keys], using=using)
-    return {row[:width]: row[width:] for row in found if row[:width] in wanted}
+    values: dict[Row, Sequence[Any]] = {row[:width]: row[width:] for row in found if row[:width] in wanted}
+    if len(single) < len(paths):
+        several = {
+            path: _in_lists(table, list(values), path, principal, using=using) for path in paths if path not in single
+        }
+        values = {
+            key: tuple(several[path][key] if path in several else row[single.index(path)] for path in paths)
+            for key, row in values.items()
+        }
+    return values
+
+
+def each_of(whom: Any) -> tuple[Any, ...]:
+    """Whom a path leads to: one, nobody or, to elements, several."""
+    return whom if isinstance(whom, tuple) else () if whom is None else (whom,)
+
+
+def _in_lists(
+    table: Table, keys: Sequence[Row], path: str, principal: type[Model], *, using: str
+) -> dict[Row, tuple[Any, ...]]:
+    element = element_of([path])
+    if element is None or element.column not in table.names:
+        return dict.fromkeys(keys, ())
+    width, names = len(table.key), (*table.key_names, element.column)
+    rows = raw.read(table, names, keys, lock=False, using=using)
+    owner = registry.owner_key(table.model, path, principal=principal)
+    named = named_by(table.model, [{element.column: row[-1]} for row in rows], owner, using=using)
+    return dict.fromkeys(keys, ()) | {row[:width]: whom for row, whom in zip(rows, named, strict=True)}
 
 
 def values_along(
@@ -160,7 +191,7 @@ def _changes(disguise: type[Disguise], model: type[Model], owner: str) -> bool:
     except (SpecError, FieldDoesNotExist):
         return True
     return any(
-        same_table(column.model, step.model) and column.name in step.set
+        same_table(column.model, step.model) and any(json_keys.column(name) == column.name for name in step.set)
         for step in disguise.steps()
         if isinstance(step, Modify)
         for column in columns
@@ -257,12 +288,28 @@ def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: froz
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, Modify) and not step.waits_for_all:
             says_whose = {*step.owners, *value_owners.own_columns(step.model, step.owners)}
-            common = columns.intersection(step.set).difference(says_whose)
+            # A document holds what other steps set in it.
+            common = {name for name in columns if any(_holds(name, each, step) for each in step.set)} - says_whose
             paths |= {path: tuple(sorted(common.union(paths.get(path, ())))) for path in step.owners if common}
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, Remove):
             paths |= {path: () for path in step.owners if path not in paths}
+    if paths:
+        # Whom a value names has nothing in common with the others but the row, which may go with one of them.
+        paths |= {path: () for path in _own_values(disguise, model, columns) if path not in paths}
     return paths
+
+
+def _holds(column: str, name: str, step: Modify) -> bool:
+    """Whether what the step sets goes with the column. An element that is one person's alone does not go with itself."""
+    return json_keys.covers(column, name) and not (column == name and element_of(step.owners) is not None)
+
+
+def _own_values(disguise: type[Disguise], model: type[Model], columns: frozenset[str]) -> Iterator[str]:
+    for step in disguise.steps():
+        if same_table(step.model, model) and isinstance(step, Modify) and any(map(is_by_value, step.owners)):
+            own = any(json_keys.covers(each, name) for each in step.set for name in columns)
+            yield from step.owners if own else ()
 
 
 def _may_have_it_under_a_disguise(disguise: type[Disguise], step: PlannedStep, path: str, entry: Entry) -> bool:

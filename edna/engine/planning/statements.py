@@ -17,6 +17,7 @@ from django.db.models import ForeignKey, Model, Q
 from edna import coverage, json_keys, registry, value_owners
 from edna.db import rows as raw
 from edna.db.rows import Table, table_of
+from edna.element_steps import require_own_elements
 from edna.engine.graph.owner_expressions import names_anybody
 from edna.engine.planning.selection import Selection
 from edna.records.diff import Decorrelated, Modified, Operation, Removed
@@ -192,6 +193,7 @@ def _compile(
     everyone: bool,
     keys: Sequence[Any] | None = None,
 ) -> CompiledStep:
+    require_own_elements(step)
     operation, columns = _shape(step, table)
     owners = owner_keys(step, principal)
     inherited = _inherited_owners(step, table)
@@ -279,5 +281,8 @@ def _shape(step: Transformation, table: Table) -> tuple[Operation, tuple[str, ..
     if isinstance(step, Remove):
         return Removed, table.names
     if isinstance(step, Modify):
-        return Modified, (*table.key_names, *(name for name in step.set if json_keys.column(name) in table.names))
+        names = [name for name in step.set if json_keys.column(name) in table.names]
+        if value_owners.element_of(step.owners) is not None:
+            names = list(dict.fromkeys(_documents(names)))  # which of their elements, the values will tell
+        return Modified, (*table.key_names, *names)
     return Decorrelated, (*table.key_names, step.column)

@@ -26,12 +26,12 @@ from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
-from edna.engine.planning.owners import people, takes_out, values_along, values_of
+from edna.engine.planning.owners import each_of, people, takes_out, values_along, values_of
 from edna.records.bag import Bag
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
 from edna.store import Entry
-from edna.value_owners import is_by_value
+from edna.value_owners import element_of, is_by_value
 
 #: What keeps back a row that comes back by itself when somebody else does.
 WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Reason.REFERENCE_MISSING})
@@ -148,14 +148,16 @@ class Others:
             ):
                 found[position, path] = value
         by_value = [need for position in asked for need in needs[batch.model, keys[position]] if is_by_value(need.path)]
-        self._ask(
-            standing, (value for there, value in found.values() if there), also={need.reference for need in by_value}
-        )
+        named = (value for there, whom in found.values() if there for value in each_of(whom))
+        self._ask(standing, named, also={need.reference for need in by_value})
         away = []
         for position in asked:
             key = batch.model, keys[position]
-            there = {path: found[position, path] for path in paths}
-            standing.named[key] = {path: self._name(value) if known else "" for path, (known, value) in there.items()}
+            named_there: dict[str, str | None] = {}
+            for path in paths:
+                known, whom = found[position, path]
+                named_there |= self._names(path, whom, needs[key]) if known else {path: ""}
+            standing.named[key] = named_there
             if self._has_left(*key, needs, standing, by_any=opened is not None):
                 away.append(batch.rows[position])
         return away
@@ -175,10 +177,11 @@ class Others:
         if not needed or named is None:
             return False
         mine = any(self._is_mine(standing, reference) for reference in named.values())
-        if mine and common and not by_any:
-            return False  # who has disguised it since has told it
+        # Who has disguised it since has told it; but for those who did not find it, since what named them was taken out.
+        told = mine and bool(common) and not by_any
         return any(
             need.public_key not in self.mine
+            and not (told and not self._is_gone(standing, named, need))
             and (not common or not need.columns.isdisjoint(common))
             and (self._tells(model, need.path, by_any=by_any) or self._is_gone(standing, named, need))
             and not self._stands_for(standing, named, need)
@@ -186,12 +189,12 @@ class Others:
         )
 
     def _stands_for(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
-        now = named.get(need.path, "")
+        now = named.get(need.at, "")
         return standing.is_there(now) or self._is_mine(standing, now)
 
     def _is_gone(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
         """Whether the account went whose value the row has. A foreign key would point at nothing, and hold the row."""
-        return is_by_value(need.path) and named.get(need.path, "") is None and need.reference in standing.nobody
+        return is_by_value(need.path) and named.get(need.at, "") is None and need.reference in standing.nobody
 
     def _tells(self, model: str, path: str, *, by_any: bool) -> bool:
         """Whether somebody who leaves is missed at the end of this path, or only what it leads over. Of what was handed over, nobody
@@ -214,10 +217,13 @@ class Others:
         found = values_of(table, keys, paths, self.model, using=self.using)
         # Whom a value meant who is gone, no row tells any more.
         by_value = {need.reference for key in keys for need in needs[batch.model, key] if is_by_value(need.path)}
-        self._ask(standing, (value for values in found.values() for value in values), also=by_value)
+        named = (value for values in found.values() for whom in values for value in each_of(whom))
+        self._ask(standing, named, also=by_value)
         for key, values in found.items():
             standing.named[batch.model, key] = {
-                path: self._name(value) for path, value in zip(paths, values, strict=True)
+                at: reference
+                for path, whom in zip(paths, values, strict=True)
+                for at, reference in self._names(path, whom, needs[batch.model, key]).items()
             }
         self._standing.named |= standing.named
         return standing
@@ -229,8 +235,13 @@ class Others:
             self._standing.entries |= standing.entries
             self._standing.nobody |= standing.nobody
 
-    def _name(self, value: Any) -> str | None:
-        return None if value is None else reference_of(self.model, value)
+    def _names(self, path: str, whom: Any, needs: Collection[Need]) -> dict[str, str | None]:
+        """Who stands at the end of a path; of elements, each whom it names, and None for those needed whom it does not."""
+        references = [reference_of(self.model, value) for value in each_of(whom)]
+        if element_of([path]) is None:
+            return {path: references[0] if references else None}
+        nobody: dict[str, str | None] = {need.at: None for need in needs if need.path == path}
+        return nobody | {f"{path} {reference}": reference for reference in references}
 
     # Handing over
 
@@ -316,7 +327,7 @@ class Others:
         for need in self.needs.get(row, ()):
             if need.public_key in self.mine:
                 continue
-            now = self._standing.named.get(row, {}).get(need.path)
+            now = self._standing.named.get(row, {}).get(need.at)
             stands_for = found.get(now) if now else None
             if stands_for is not None and not stands_for.natural and stands_for.public_key not in self.mine:
                 yield stands_for

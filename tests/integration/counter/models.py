@@ -86,6 +86,15 @@ class Remark(Table):
     context = GenericForeignKey("context_type", "context_number")
 
 
+class Board(Table):
+    """Names several people at once: in lists, in a document, in a text."""
+
+    owner = models.ForeignKey(Customer, models.SET_NULL, null=True)
+    watchers = models.JSONField(default=list)
+    people = models.JSONField(default=dict)
+    cc = models.TextField(default="")
+
+
 #: In an order in which the tables can be made.
-MODELS: tuple[ModelBase, ...] = (Customer, Address, Ticket, Answer, Visit, Entry, EntryNote, Remark)
+MODELS: tuple[ModelBase, ...] = (Customer, Address, Ticket, Answer, Visit, Entry, EntryNote, Remark, Board)
 PRINCIPALS = ("counter.customer",)

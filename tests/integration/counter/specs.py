@@ -5,7 +5,7 @@ from __future__ import annotations
 import edna
 from edna import Disguise, Keep, Modify, Remove, placeholders
 
-from .models import Address, Answer, Customer, Entry, EntryNote, Remark, Ticket, Visit
+from .models import Address, Answer, Board, Customer, Entry, EntryNote, Remark, Ticket, Visit
 
 BY_EMAIL = edna.by_value("submitter_email", "email", principal=Customer)
 
@@ -22,6 +22,7 @@ class Leave(Disguise):
     transformations = [
         Remove(Customer),
         Remove(Address, owner="customer"),
+        Remove(Board, owner="owner"),
         Remove(Ticket, owner=BY_EMAIL),
         Keep(Ticket, "submitter_email", why="where the person was to answer, it is somebody else's"),
         Keep(Ticket, "nickname"),
