@@ -49,6 +49,7 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
     listed = unlocked.listed()
     chunked = {locator.chunk(number): locator for locator in listed for number in chunks_of(locator, listed.keys())[1:]}
     entries_by_first: dict[Locator, HistoryEntry] = {}
+    placeholders = unlocked.placeholder_rows()
     tried: set[Locator] = set()
     pointers: dict[Locator, list[Locator]] = {}
     for locator, bag in unlocked.disguises():
@@ -57,7 +58,7 @@ def of(unlocked: Unlocked) -> list[HistoryEntry]:
         if any(isinstance(batch, Listed) for batch in bag.batches):
             tried.add(first)
         if known is None or bag.applied_at < known.applied_at:
-            recorded = known._recorded if known else Recorded(bag.principal_model, bag.principal)
+            recorded = known._recorded if known else Recorded(bag.principal_model, bag.principal, placeholders)
             entries_by_first[first] = HistoryEntry(
                 Receipt(bag.disguise, first), bag.disguise, bag.applied_at, {}, dict(bag.params), recorded
             )

@@ -26,6 +26,8 @@ from edna.db.rows import Row, table_of
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.bags.ownership import owners_of
+from edna.engine.graph.placeholder_rows import PlaceholderRows
+from edna.engine.graph.placeholder_rows import columns_of as placeholder_columns
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.planning.selection import Selection
@@ -53,9 +55,10 @@ def of(unlocked: Unlocked) -> dict[str, Any]:
             bags.append(bag)
     graph.require_own(unlocked.locators)
     bags.sort(key=lambda bag: bag.applied_at)
+    placeholders = PlaceholderRows.spoken_for((batch.model, batch.rows) for batch in graph.voices)
     rows = [
-        *_present(graph, mine, using=unlocked.using),
-        *(row for bag in bags for row in _sealed_rows(bag, mine)),
+        *_present(graph, mine, placeholders, using=unlocked.using),
+        *(row for bag in bags for row in _sealed_rows(bag, mine, placeholders)),
     ]
     _leave_out_values_of_others(rows)
     return {
@@ -81,7 +84,8 @@ def of_tables(unlocked: Unlocked, labels: Iterable[str]) -> dict[str, Any]:
             _note_mine(mine, segment.bag)
     graph.require_own(unlocked.locators)
     graph.require_handed()
-    rows = [*_present(graph, mine, using=unlocked.using)]
+    placeholders = PlaceholderRows.spoken_for((batch.model, batch.rows) for batch in graph.voices)
+    rows = [*_present(graph, mine, placeholders, using=unlocked.using)]
     _leave_out_values_of_others(rows)
     return {
         "format": FORMAT,
@@ -94,11 +98,20 @@ def of_tables(unlocked: Unlocked, labels: Iterable[str]) -> dict[str, Any]:
 
 def _about(label: str) -> dict[str, Any]:
     """Of a model's columns: which name principals, and of which model, "" for one that cannot be compared; which are left out; which hold
-    truth, or documents, that a driver gives as something else; which are compared with values of principals, or are such values."""
+    truth, or documents, that a driver gives as something else; which are compared with values of principals, or are such values; and by
+    which column a row names the pseudoprincipal as whose placeholder it is left out, of which model, and whether a negative key says so."""
     try:
         model: type[Model] = apps.get_model(label)
     except (LookupError, ValueError):
-        return {"people": {}, "secret": [], "booleans": [], "documents": [], "values": [], "naming": []}
+        return {
+            "people": {},
+            "secret": [],
+            "booleans": [],
+            "documents": [],
+            "values": [],
+            "naming": [],
+            "placeholders": [],
+        }
     names = [column.name for column in table_of(model).fields]
     known = principal_columns().get(label, {})
     people = {name: known.get(name, "") for name in names if name in known or _refers_to_principals(label, name)}
@@ -110,6 +123,10 @@ def _about(label: str) -> dict[str, Any]:
         "documents": [name for name in names if isinstance(_column(label, name), JSONField)],
         "values": sorted(values.get(label, ())),
         "naming": sorted(naming.get(label, ())),
+        "placeholders": [
+            [column, table_of(principals).label, by_key]
+            for column, principals, by_key in placeholder_columns(label, registry.principal_models())
+        ],
     }
 
 
@@ -125,8 +142,8 @@ def _note_mine(mine: _Mine, bag: Bag) -> None:
 # What is in the tables
 
 
-def _present(graph: KeyGraph, mine: _Mine, *, using: str) -> Iterator[dict[str, Any]]:
-    """Of principals' own rows that of the person alone: those of pseudoprincipals are placeholders. Adds to ``mine`` who is there."""
+def _present(graph: KeyGraph, mine: _Mine, placeholders: PlaceholderRows, *, using: str) -> Iterator[dict[str, Any]]:
+    """Without pseudoprincipals themselves, and their companions. Adds to ``mine`` who is there."""
     there: _Mine = {}
     me = {graph.own.entry.model: {str(graph.own.entry.reference)}} if graph.own.entry.attached else {}
     # By their entries: somebody else may have the key of an account that is gone.
@@ -140,11 +157,13 @@ def _present(graph: KeyGraph, mine: _Mine, *, using: str) -> Iterator[dict[str, 
         for principals, whom, paths in _owners(model, me, there):
             keys = [key_of(principals, reference, using=using) for reference in sorted(whom)]
             selection = Selection.compile(model, [*table.key_names, *names], owners=paths, where=None, using=using)
-            for found in selection.run(owners=keys, params={}, using=using) if selection else ():
-                key, row = found[: len(table.key_names)], found[len(table.key_names) :]
+            found = selection.run(owners=keys, params={}, using=using) if selection else []
+            found_keys = [row[: len(table.key_names)] for row in found]
+            seen |= placeholders.among(table.label, [*table.key_names, *names], found, found_keys)
+            for key, row in zip(found_keys, found, strict=True):
                 if key not in seen:
                     seen.add(key)
-                    yield _row(table.label, key, zip(names, row, strict=True), mine, state="present")
+                    yield _row(table.label, key, zip(names, row[len(key) :], strict=True), mine, state="present")
 
 
 def _models() -> set[type[Model]]:
@@ -206,14 +225,18 @@ def _compared() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
 # What is sealed
 
 
-def _sealed_rows(bag: Bag, mine: _Mine) -> Iterator[dict[str, Any]]:
+def _sealed_rows(bag: Bag, mine: _Mine, placeholders: PlaceholderRows) -> Iterator[dict[str, Any]]:
     for batch in bag.batches:
         if not isinstance(batch, Removed | Changed):
             continue
         state = "removed" if isinstance(batch, Removed) else "changed"
         if isinstance(batch, Decorrelated):
             state = "disowned"
-        for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
+        keys = batch.primary_keys()
+        left_out = placeholders.in_batch(batch, keys)
+        for key, row in zip(keys, batch.rows, strict=True):
+            if key in left_out:
+                continue
             old = row if isinstance(batch, Removed) else batch.old(row)
             if bag.kind is BagKind.SHARED and isinstance(batch, Changed) and all(value is None for value in old):
                 continue  # it says no more than that a disguise of somebody else lies over the row

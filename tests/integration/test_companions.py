@@ -113,17 +113,86 @@ def test_they_go_with_it_and_nothing_is_left(bea: Person, carl: Person) -> None:
     assert edna_dump() == tables
 
 
+#: Of each disguise, the rows that are Bea's own: none of her six pseudoprincipals and of what is beside them.
+OWN = {
+    "forum.anonymise": {"forum.topic": 2, "forum.post": 2},
+    "forum.hush": {"forum.profile": 1},
+    "test.mask": {"forum.member": 1, "forum.profile": 1, "forum.settings": 1},
+    "forum.leave": {
+        "forum.member": 1,
+        "forum.profile": 1,
+        "forum.settings": 1,
+        "forum.topic": 2,
+        "forum.post": 2,
+    },
+}
+
+
 @pytest.mark.parametrize("newest_first", [True, False])
 def test_who_leaves_with_the_key_takes_them_along_and_brings_them_back(
     bea: Person, carl: Person, newest_first: bool
 ) -> None:
+    """They are removed and come back with the others, and count nowhere: not before, not in between, and not afterwards."""
     before, tables = application_dump(), edna_dump()
     receipts = [bea.disguise("forum.anonymise"), bea.disguise("forum.hush", with_key=True)]
+    with bea.unlock() as unlocked:
+        assert edna.plan("forum.leave", bea.user, unlocked=unlocked).counts == OWN["forum.leave"]
     receipts.append(bea.disguise("forum.leave", with_key=True))
     for receipt in reversed(receipts) if newest_first else receipts:
-        assert bea.reveal(receipt).complete
+        with bea.unlock() as unlocked:
+            history = {entry.name: entry.counts for entry in edna.history(unlocked)}
+            assert edna.plan_erasure(receipt, unlocked).rows == history[receipt.disguise]
+        assert history == {name: OWN[name] for name in history}
+        outcome = bea.reveal(receipt)
+        assert outcome.complete
+        counted = {name: {**outcome.restored, **outcome.deferred}.get(name, 0) for name in OWN[receipt.disguise]}
+        assert counted == OWN[receipt.disguise]
     assert application_dump() == before
     assert edna_dump() == tables
+
+
+def test_they_are_no_data_of_the_persons_to_take_along(bea: Person, carl: Person) -> None:
+    """Neither those that are there, nor those that were changed or removed with the key. What is beside her is."""
+
+    def exported() -> list[tuple[str, str, Any]]:
+        with bea.unlock() as unlocked:
+            rows = edna.export(unlocked)["rows"]
+        beside = {"forum.member", "forum.profile", "forum.settings"}
+        return sorted((row["model"], row["state"], *row["key"]) for row in rows if row["model"] in beside)
+
+    own = bea.user.profile.pk
+    with registering(Mask):
+        bea.disguise("forum.anonymise")
+        present = [("forum.member", bea.user.pk), ("forum.profile", own), ("forum.settings", bea.user.pk)]
+        assert exported() == [(model, "present", key) for model, key in present]
+        bea.disguise("test.mask", with_key=True)
+        bea.disguise("forum.leave", with_key=True)
+        assert exported() == [(model, state, key) for model, key in present for state in ("changed", "removed")]
+
+
+def test_what_is_beside_somebody_else_counts(bea: Person, carl: Person) -> None:
+    """A session may remove anybody's row: only what is beside a pseudoprincipal is none."""
+    with by_hand():
+        bea.disguise("forum.anonymise")
+        with edna.session(bea.user, "test.by-hand") as session:
+            session.remove(carl.user.profile)
+        with bea.unlock() as unlocked:
+            assert edna.history(unlocked)[0].counts == {"forum.profile": 1}
+            [row] = [row for row in edna.export(unlocked)["rows"] if row["state"] == "removed"]
+        assert row["model"] == "forum.profile"
+
+
+@contextmanager
+def by_hand() -> Iterator[None]:
+    def nothing(revealed: edna.Revealed) -> None:
+        """Nothing more to do."""
+
+    with registering():
+        edna.on_reveal("test.by-hand")(nothing)
+        try:
+            yield
+        finally:
+            edna.unregister(nothing)
 
 
 def test_what_somebody_wrote_into_one_goes_with_it(bea: Person, carl: Person) -> None:
@@ -223,6 +292,8 @@ def test_what_changed_in_one_that_was_swept_needs_nothing_to_come_back(bea: Pers
         receipts = [bea.disguise("forum.anonymise"), bea.disguise("forum.anonymise", with_key=True)]
         receipts.append(bea.disguise("test.mask", with_key=True))
         assert residue.sweep(made_by_hand=True).pseudoprincipals == 6
+        with bea.unlock() as unlocked:
+            assert edna.history(unlocked)[0].counts == OWN["test.mask"]
         for receipt in reversed(receipts):
             assert bea.reveal(receipt).complete
         assert application_dump() == before
@@ -271,22 +342,15 @@ def test_what_a_page_made_and_a_later_disguise_removed_stands_in_nobodys_way(bea
 
 
 def test_pseudoprincipals_of_sessions_have_them_too(bea: Person) -> None:
-    def nothing(revealed: edna.Revealed) -> None:
-        """Nothing more to do."""
-
-    with registering():
-        edna.on_reveal("test.by-hand")(nothing)
-        try:
-            before = application_dump()
-            with edna.session(bea.user, "test.by-hand") as session:
-                nobody = session.new_pseudoprincipal()
-                session.decorrelate(Post.objects.filter(author=bea.user), "author", to=nobody)
-            assert nobody.profile.signature == "[deleted]"
-            assert session.receipt is not None
-            assert bea.reveal(session.receipt).complete
-            assert application_dump() == before
-        finally:
-            edna.unregister(nothing)
+    with by_hand():
+        before = application_dump()
+        with edna.session(bea.user, "test.by-hand") as session:
+            nobody = session.new_pseudoprincipal()
+            session.decorrelate(Post.objects.filter(author=bea.user), "author", to=nobody)
+        assert nobody.profile.signature == "[deleted]"
+        assert session.receipt is not None
+        assert bea.reveal(session.receipt).complete
+        assert application_dump() == before
 
 
 @pytest.mark.parametrize("mode", ["negative", "random", "sequence"])

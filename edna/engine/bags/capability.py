@@ -16,6 +16,7 @@ from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
 from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener
+from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.errors import BagError, CapabilityClosed, EntryForged, HandoverRefused, PrincipalError, PrincipalNotRegistered
 from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator
@@ -157,6 +158,10 @@ class Unlocked:
             voice = voices[entry.public_key]
             require_meant(entry, model=str(voice.model), key=voice.key)
         return entries
+
+    def placeholder_rows(self) -> PlaceholderRows:
+        """The rows that the pseudoprincipals are, and those beside them, to be told by them from the person's own."""
+        return PlaceholderRows.spoken_for((batch.model, batch.rows) for batch in self._followed().voices)
 
     def speaking(self) -> dict[Locator, list[Opener]]:
         """Where the keys of the pseudoprincipals lie, and what may open it: what opens for one of those in whose list it is."""

@@ -124,6 +124,8 @@ class KeyGraph:
         self.forged: dict[bytes, EntryForged] = {}
         #: Under which locators speaks-for bags note that a bag that no list leads to may name those whose keys are there.
         self.noted: set[Locator] = set()
+        #: What speaks for anybody, of those who were swept as well.
+        self.voices: list[SpeaksForBatch] = []
         self.own = self._add(own, opener)
 
     def follow(
@@ -153,6 +155,7 @@ class KeyGraph:
                 opener = segments[0].holder.opener
                 for batch in (batch for segment in segments for batch in segment.bag.batches):
                     if isinstance(batch, SpeaksForBatch):
+                        self.voices.append(batch)
                         spoken = (SpeaksFor(*row) for row in batch.rows)
                         voices |= {bytes(voice.public_key): (batch.model, voice, opener, locator) for voice in spoken}
                         self.noted |= {locator} if batch.unlisted else set()

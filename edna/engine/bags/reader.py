@@ -20,6 +20,7 @@ from edna.engine.bags.key_graph import Holder, KeyGraph, Segment
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.forwarding import vendors
+from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.errors import BagError, BagMisplaced, ConfigurationError, ReceiptForeign, ReceiptMalformed, WrongKey
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt
@@ -47,6 +48,13 @@ class Journal:
     def own(self) -> Holder:
         """The principal who unlocked: the only one whose key does not lie in a bag."""
         return next(iter(self.holders.values()))
+
+    @functools.cached_property
+    def placeholder_rows(self) -> PlaceholderRows:
+        """The rows that its pseudoprincipals are, and those beside them, as the bags say that were opened."""
+        return PlaceholderRows.spoken_for(
+            (opened.head.principal_model, opened.speaks_for) for opened in (self.current, *self.others)
+        )
 
     def holder_of(self, voice: SpeaksFor) -> Holder | None:
         return self.holders.get(bytes(voice.public_key))

@@ -24,7 +24,7 @@ from edna.engine.books import beside, measurements
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.erasing.erasure import Counting, Erasure
 from edna.engine.files.pointers import pointers_in
-from edna.engine.pseudoprincipals.orphans import recognisable
+from edna.engine.graph.references import recognisable
 from edna.engine.revealing import finish
 from edna.engine.revealing.progress import Adopted, LetGo, Reveal
 from edna.engine.surroundings import files
@@ -92,7 +92,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
 
 def _destroy(receipt: Receipt, unlocked: Unlocked, counting: Counting) -> None:
     for journal, chunk in _journals(receipt, unlocked):
-        counting.add(journal.current, journal.others)
+        counting.add(journal.current, journal.others, journal.placeholder_rows)
         _require_erasable(journal, lock=True, using=unlocked.using)
         _erase(Reveal(journal, unlocked, {}, True, chunk))
 
@@ -105,7 +105,7 @@ def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fals
         counting = Counting()
         but: set[Locator] = set()
         for journal, _ in _journals(receipt, unlocked):
-            counting.add(journal.current, journal.others)
+            counting.add(journal.current, journal.others, journal.placeholder_rows)
             _require_erasable(journal, lock=False, using=unlocked.using)
             but.add(journal.current.locator)
         return counting.result(forgets=not _is_needed(unlocked, but=but, receipts_complete=receipts_complete))

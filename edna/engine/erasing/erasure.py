@@ -12,6 +12,7 @@ from typing import Any
 
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.files.pointers import pointers_in
+from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.engine.graph.tally import Recorded
 
 
@@ -43,9 +44,9 @@ class Counting:
         self._pseudoprincipals = 0
         self._files = 0
 
-    def add(self, opened: Opened, others: Iterable[Opened]) -> None:
+    def add(self, opened: Opened, others: Iterable[Opened], placeholders: PlaceholderRows) -> None:
         """``others``: among them, the shared bags at which it points."""
-        recorded = Recorded(opened.head.principal_model, opened.head.principal)
+        recorded = Recorded(opened.head.principal_model, opened.head.principal, placeholders)
         recorded.add(opened.diffs)
         pointers = set(opened.pointers) if recorded.needs_shared else ()
         for shared in others:

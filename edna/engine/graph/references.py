@@ -10,8 +10,9 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connections
-from django.db.models import ForeignKey, Model
+from django.db.models import ForeignKey, IntegerField, Model
 
+from edna import conf
 from edna.coverage import generic_keys
 from edna.db import rows as raw
 from edna.db.rows import table_of
@@ -20,6 +21,11 @@ from edna.db.rows import table_of
 def reference_of(model: type[Model], key: Any) -> str:
     """The text form of a raw primary key, the same on every database."""
     return str(key) if type(key) is int else str(model._meta.pk.to_python(key))
+
+
+def recognisable(model: type[Model]) -> bool:
+    """Whether a primary key alone says that edna has drawn it, for a pseudoprincipal or what is beside it."""
+    return conf.pseudoprincipal_keys() == "negative" and isinstance(table_of(model).key[0], IntegerField)
 
 
 def key_of(model: type[Model], reference: str, *, using: str) -> Any:

@@ -1,7 +1,7 @@
 """Counts rows, and each of them once: a plan, a history and an outcome say of one disguise what is counted here.
 
 A row counts once for a disguise, however many of its steps change it, and however many records speak of it. The row of a
-pseudoprincipal is edna's own, and counts nowhere. Works on keys and records; reads no tables.
+pseudoprincipal is edna's own, as its companions are, and counts nowhere. Works on keys and records; reads no tables.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from django.apps import apps
 
 from edna.db.rows import Row
+from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.engine.graph.references import reference_of
 from edna.records.diff import Blobs, Changed, Decorrelated, Modified, Removed, RowBatch, Shares
 
@@ -56,9 +57,14 @@ class Recorded:
     Or of several disguises, each `include`d.
     """
 
-    def __init__(self, principal_model: str = "", principal: Any = "") -> None:
+    def __init__(
+        self, principal_model: str = "", principal: Any = "", placeholders: PlaceholderRows | None = None
+    ) -> None:
         self._principal_model, self._principal = principal_model, str(principal)
+        self._placeholders = placeholders or PlaceholderRows({})
         self.rows = Tally()
+        #: Rows that count nowhere, by their keys.
+        self.left_out = Tally()
         #: For rows of which a change has changed the key: the key that they had before the disguise, by the later one.
         self.before: dict[str, dict[Row, Row]] = {}
         self._changed = Tally()
@@ -115,8 +121,11 @@ class Recorded:
                 counts[model] = counts.get(model, 0) + max(0, more)
         return counts
 
-    def _keys(self, batch: RowBatch) -> list[Row]:
+    def _keys(self, batch: Removed | Changed) -> list[Row]:
         keys: list[Row] = batch.primary_keys()
+        if placeholders := self._placeholders.in_batch(batch, keys):
+            self.left_out.add(batch.model, placeholders)
+            keys = [key for key in keys if key not in placeholders]
         if isinstance(batch, Removed) and batch.model == self._principal_model:
             model = apps.get_model(batch.model)
             return [key for key in keys if len(key) > 1 or reference_of(model, key[0]) == self._principal]

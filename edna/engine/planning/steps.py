@@ -12,8 +12,8 @@ from django.db.models import Model
 
 from edna import conf, coverage, decorrelated_rows, json_keys, registry
 from edna.crypto.keys import PublicKey
-from edna.db.rows import Row, Table
-from edna.engine.graph.references import reference_of
+from edna.db.rows import Row, Table, table_of
+from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.engine.graph.tally import Tally
 from edna.engine.planning import terms
 from edna.engine.planning.shares import Share
@@ -246,11 +246,15 @@ class Plan:
 
     def _counted(self, step: PlannedStep) -> list[Row]:
         keys = step.primary_keys()
-        if step.operation is Removed and step.table.model is self.principal_model._meta.concrete_model:
-            owners = [owner for target in self.targets for owner in target.owners]
-            if nobody := {str(owner.reference) for owner in owners if not owner.natural}:
-                return [key for key in keys if reference_of(self.principal_model, key[0]) not in nobody]
-        return keys
+        names = step.columns if step.operation is Removed else (*step.table.key_names, *step.columns)
+        placeholders = self._placeholders.among(step.table.label, names, step.rows, keys)
+        return [key for key in keys if key not in placeholders] if placeholders else keys
+
+    @functools.cached_property
+    def _placeholders(self) -> PlaceholderRows:
+        owners = (owner for target in self.targets for owner in target.owners)
+        nobody = {str(owner.reference) for owner in owners if not owner.natural}
+        return PlaceholderRows({table_of(self.principal_model).label: nobody})
 
     @property
     def pseudoprincipals(self) -> int:

@@ -23,15 +23,10 @@ from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.books.announcements import News
-from edna.engine.graph.references import key_of, reference_of
+from edna.engine.graph.references import key_of, recognisable, reference_of
 from edna.engine.pseudoprincipals import companions
 from edna.spec import Modify
 from edna.store import residue, retention
-
-
-def recognisable(model: type[Model]) -> bool:
-    """Whether a primary key alone says that it is a pseudoprincipal's."""
-    return conf.pseudoprincipal_keys() == "negative" and isinstance(table_of(model).key[0], IntegerField)
 
 
 def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:

@@ -71,6 +71,7 @@ def settle_files(reveal: Reveal) -> None:
 def count(reveal: Reveal) -> None:
     """Before the application's function is called: it is shown the outcome."""
     reveal.outcome.due.include(reveal.recorded.rows)
+    reveal.outcome.waiting = reveal.outcome.waiting.without(reveal.recorded.left_out)
     reveal.outcome.count()
 
 

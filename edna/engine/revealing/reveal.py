@@ -144,7 +144,8 @@ def hold_stuck(reveal: Reveal) -> None:
 def note_rows(reveal: Reveal) -> None:
     """Needs the records as they are to be revealed. Leaves what they are about: to count it, to know rows by their former keys, and to
     keep shared rows out of one owner's bag."""
-    reveal.recorded = Recorded(reveal.current.head.principal_model, reveal.current.head.principal)
+    head, placeholders = reveal.current.head, reveal.journal.placeholder_rows
+    reveal.recorded = Recorded(head.principal_model, head.principal, placeholders)
     passing = {id(batch) for opened in reveal.others.passing for batch in opened.diffs}
     due = [batch for batch in (*reveal.current.diffs, *reveal.shared) if id(batch) not in passing]
     reveal.recorded.add(batch for batch in due if not isinstance(batch, Blobs))

@@ -23,10 +23,9 @@ from edna.db.rows import Row, table_of
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
-from edna.engine.graph.references import reference_of
+from edna.engine.graph.references import recognisable, reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.pseudoprincipals import factory
-from edna.engine.pseudoprincipals.orphans import recognisable
 from edna.records.diff import Changed, Mentions, Removed, RowBatch
 from edna.records.speaksfor import SpeaksFor
 from edna.spec import Disguise

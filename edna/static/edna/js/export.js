@@ -10,7 +10,7 @@ import { handedVoices, modelsIn } from "./reveal.js";
 import { plain } from "./values/plain.js";
 
 const STATES = { remove: "removed", modify: "changed", decorrelate: "disowned" };
-const NOTHING_KNOWN = { people: {}, secret: [], booleans: [], documents: [], values: [], naming: [] };
+const NOTHING_KNOWN = { people: {}, secret: [], booleans: [], documents: [], values: [], naming: [], placeholders: [] };
 
 /** The document, as `edna.export` has it; whole numbers beyond 2^53 are texts. Throws what the server refuses with, HandoverRefused. */
 export async function exportData(sodium, key, { graph = null, receipts = [] } = {}) {
@@ -20,7 +20,7 @@ export async function exportData(sodium, key, { graph = null, receipts = [] } = 
   const { format, made_at, rows, principals, models } = await key.ask("graph/export", { handed, models: modelsIn(walked) });
   const parts = [...walked.bags.values()].flatMap((bag) => bag.parts);
   parts.sort((one, other) => (appliedAt(one) < appliedAt(other) ? -1 : Number(appliedAt(one) > appliedAt(other))));
-  const sealed = new Sealed(models, whoTheyAre(principals, parts));
+  const sealed = new Sealed(models, whoTheyAre(principals, parts), spokenFor(parts));
   for (const part of parts.filter(({ kind }) => kind !== SPEAKS_FOR)) sealed.add(part);
   leaveOutOthers(models, [...rows, ...sealed.rows], sealed.rows);
   const unopened = [...walked.bags.values()].filter(({ refused }) => refused).length;
@@ -35,15 +35,25 @@ function appliedAt({ payload }) {
 function whoTheyAre(principals, parts) {
   const known = new Map(Object.entries(principals).map(([model, keys]) => [model, new Set(keys.map(sameKey))]));
   const note = (model, value) => known.set(model, (known.get(model) ?? new Set()).add(sameKey(value)));
-  for (const { kind, payload } of parts) {
+  for (const { payload } of parts) {
     const [, , , model, principal] = payload.value;
     if (principal.type !== "null") note(model.value, principal.value);
-    if (kind !== SPEAKS_FOR) continue;
+  }
+  for (const [model, keys] of spokenFor(parts)) for (const key of keys) note(model, key);
+  return known;
+}
+
+/** By model, the keys of pseudoprincipals, as texts. */
+function spokenFor(parts) {
+  const spoken = new Map();
+  for (const { payload } of parts.filter(({ kind }) => kind === SPEAKS_FOR)) {
     for (const { value: batch } of payload.value[9].value) {
-      for (const { value: row } of batch[1].value) note(batch[0].value, row[0].value);
+      const [{ value: model }, { value: voices }] = batch;
+      if (!spoken.has(model)) spoken.set(model, new Set());
+      for (const { value: row } of voices) spoken.get(model).add(sameKey(row[0].value));
     }
   }
-  return known;
+  return spoken;
 }
 
 /** Databases write a UUID with hyphens or without. */
@@ -59,10 +69,12 @@ class Sealed {
   blobs = [];
   #models;
   #mine;
+  #spoken;
 
-  constructor(models, mine) {
+  constructor(models, mine, spoken) {
     this.#models = models;
     this.#mine = mine;
+    this.#spoken = spoken;
   }
 
   add({ kind, payload }) {
@@ -85,6 +97,7 @@ class Sealed {
     // It says no more than that a disguise of somebody else lies over the row.
     if (kind === SHARED && !isRemoved && old.every(({ type }) => type === "null")) return;
     const about = this.#models[model] ?? NOTHING_KNOWN;
+    if (this.#isPlaceholder(about, isRemoved ? names : [...keys, ...names], row)) return;
     const [cells, leftOut] = [{}, []];
     names.forEach((name, at) => {
       const isKept = old[at].type === "null" || !(this.#namesAnother(about, name, old[at]) || about.secret.includes(name));
@@ -93,6 +106,16 @@ class Sealed {
     });
     const key = (isRemoved ? keys.map((name) => row[names.indexOf(name)]) : row.slice(0, keys.length)).map(plain);
     this.rows.push({ model, key, state: STATES[word], ...when, columns: cells, left_out: leftOut });
+  }
+
+  /** The row of a pseudoprincipal, or one that was made beside it. */
+  #isPlaceholder(about, layout, row) {
+    return about.placeholders.some(([column, principals, byKey]) => {
+      const spoken = this.#spoken.get(principals);
+      const at = layout.indexOf(column);
+      if (!spoken) return false;
+      return at < 0 ? byKey && row[0].value < 0n : row[at].type !== "null" && spoken.has(sameKey(row[at].value));
+    });
   }
 
   #namesAnother(about, name, { value }) {
