@@ -27,6 +27,7 @@ from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
 from edna.engine.graph import references
 from edna.engine.history import SealedValues
+from edna.engine.planning.owners import tables_in_common
 from edna.errors import DatabaseBusy
 from edna.records.locator import Receipt
 
@@ -165,6 +166,11 @@ def columns_that_refer(labels: Iterable[str]) -> dict[str, dict[str, tuple[str, 
     """Of these models, which columns refer to which column of which model: by label, names of fields."""
     throttle.admit()
     return {label: references.columns_that_refer(label) for label in set(labels)}
+
+
+def in_common(labels: Iterable[str]) -> list[str]:
+    """Those of these models of whose rows others may own, too, what a disguise changes."""
+    return sorted(tables_in_common().intersection(labels))
 
 
 def export_tables(unlocked: Unlocked, models: Iterable[str]) -> dict[str, Any]:

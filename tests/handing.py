@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -16,16 +17,18 @@ from django.test import override_settings
 
 import edna
 from edna import inner_door
+from edna.crypto.keys import PublicKey
 from edna.crypto.sealing import content_key_of
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
 from edna.engine.bags.openers import KeyOpener, items_of
 from edna.engine.graph.references import columns_that_refer
+from edna.engine.planning.owners import tables_in_common
 from edna.inner_door import Handover
 from edna.records.bag import BagKind
-from edna.records.diff import Changed, Removed, RowBatch, Shares
-from edna.records.locator import Locator
+from edna.records.diff import Changed, Modified, Owners, Removed, RowBatch, Shares
+from edna.records.locator import Locator, seal_locator
 from edna.records.speaksfor import SealedKey, SpeaksForBatch
 from edna.testing import Person
 
@@ -55,11 +58,28 @@ class Browser:
         """
         if refusal := self.graph.refused.get(receipt.locator):
             raise refusal
-        return self._handover(self.needed(receipt.locator), kinds=tuple(BagKind))
+        wanted = self.needed(receipt.locator)
+        if not self._may_be_others(wanted):
+            return self._handover(wanted, kinds=tuple(BagKind))
+        shared = {each for each, segments in self.bags.items() if segments[0].kind is BagKind.SHARED}
+        handover = self._handover(self.closure(wanted | shared), kinds=tuple(BagKind))
+        return replace(handover, whole=self._handover(self.graph.listed, kinds=[BagKind.SPEAKS_FOR]))
+
+    def _may_be_others(self, wanted: Collection[Locator]) -> bool:
+        """Whether the site asks for everything that may tell of other owners."""
+        bags = [segment.bag for each in wanted for segment in self.bags.get(each, ())]
+        changed = {(bag.kind, batch.model) for bag in bags for batch in bag.batches if isinstance(batch, Modified)}
+        common = tables_in_common()
+        return any(isinstance(batch, Owners) for bag in bags for batch in bag.batches) or any(
+            kind is BagKind.SHARED or model in common for kind, model in changed
+        )
 
     def needed(self, locator: Locator) -> set[Locator]:
         own = self.graph.own.items
-        wanted = {locator.chunk(number) for number in (chunks_of(locator, own) if locator in own else [0])}
+        return self.closure({locator.chunk(number) for number in (chunks_of(locator, own) if locator in own else [0])})
+
+    def closure(self, wanted: set[Locator]) -> set[Locator]:
+        """With what lies over or under these, and what speaks for those whose they are."""
         while True:
             known = self.bags.keys() - self.graph.refused.keys()
             more = {each for each in known - wanted if self._belongs(each, wanted)}
@@ -94,7 +114,7 @@ class Browser:
         holders = [self.graph.own, *(holder for holder in self.voices if holder.entry.public_key in spoken)]
         return Handover(
             own,
-            {holder.entry.public_key: _handed_items(holder, wanted) for holder in holders},
+            {holder.entry.public_key: self._handed_items(holder, wanted) for holder in holders},
             {
                 each.index(segment.kind, segment.sequence): content_key_of(
                     segment.stored.sealed, secret_key=segment.holder.opener.secret_key
@@ -103,18 +123,19 @@ class Browser:
                 if segment.kind is not BagKind.SHARED
             },
             {bytes(public): SealedKey.of(secret, recipient=own) for _, public, secret, _ in rows},
-            {item for holder in holders for item in set(items_of(holder.entry)) - self._leading(holder)},
             bool(self.graph.refused),
         )
 
-    def _leading(self, holder: Holder) -> set[bytes]:
-        """Items that lead to bags."""
-        return {item for locator, item in holder.items.items() if self.graph.seen[locator].segments}
-
-
-def _handed_items(holder: Holder, wanted: Collection[Locator]) -> dict[bytes, Locator | None]:
-    locators = {item: locator for locator, item in holder.items.items() if locator in wanted}
-    return {item: locators.get(item) for item in items_of(holder.entry)}
+    def _handed_items(self, holder: Holder, wanted: Collection[Locator]) -> dict[bytes, Locator | None]:
+        """Those that are wanted, and those that lead nowhere: as far as the site has put them there."""
+        recipient = PublicKey(holder.entry.public_key)
+        locators = {
+            item: locator
+            for locator, item in holder.items.items()
+            if (locator in wanted or not self.graph.seen[locator].segments)
+            and seal_locator(locator, recipient=recipient) == item
+        }
+        return {item: locators.get(item) for item in items_of(holder.entry)}
 
 
 class Part:
@@ -197,16 +218,15 @@ def keys_in_browsers() -> Iterator[None]:
 
 def as_sent(handover: Handover) -> dict[str, Any]:
     """As the HTTP interface takes it."""
+    whole = {"whole": as_sent(handover.whole)} if handover.whole else {}
     return {
+        **whole,
         "damaged": handover.damaged,
         "lists": [
             {
                 "public_key": _base64(public_key),
                 "items": _base64(b"".join(items)),
-                "locators": [
-                    "" if item in handover.nowhere else locator and _base64(locator.expose())
-                    for item, locator in items.items()
-                ],
+                "locators": [locator and _base64(locator.expose()) for locator in items.values()],
             }
             for public_key, items in handover.lists.items()
         ],

@@ -65,7 +65,7 @@ class Body:
         return [value[start : start + size] for start in range(0, len(value), size)]
 
     def optional_binaries(self, name: str, *, size: int, count: int) -> list[bytes | None]:
-        """So many, of which each may be null, None, or empty.
+        """So many, of which each may be null: None.
 
         Raises:
             RequestRefused: there are others.
@@ -74,11 +74,8 @@ class Body:
         if not isinstance(value, list) or len(value) != count:
             raise _refused(f"{name!r} must be a list of {count}.")
         found = [None if each is None else _from_base64(each) for each in value]
-        if any(
-            each is not None and (raw is None or len(raw) not in (0, size))
-            for each, raw in zip(value, found, strict=True)
-        ):
-            raise _refused(f"Each of {name!r} must be null, or {size} bytes or none, in base 64.")
+        if any(each is not None and (raw is None or len(raw) != size) for each, raw in zip(value, found, strict=True)):
+            raise _refused(f"Each of {name!r} must be null, or {size} bytes in base 64.")
         return found
 
     def labels(self, name: str, *, most: int, least: int = 1) -> list[str]:

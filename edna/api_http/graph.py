@@ -56,10 +56,11 @@ def bags(request: HttpRequest, body: Body) -> Mapping[str, Any]:
 
 @json_view(most_bytes=_MOST_BYTES)
 def references(request: HttpRequest, body: Body) -> Mapping[str, Any]:
-    """Of ``models``, which somebody has found in their bags, the columns that refer to rows: to which column of which model."""
+    """Of ``models``, which somebody has found in their bags, the columns that refer to rows: to which column of which model. And those of
+    them of whose rows others may own what a disguise changes."""
     proved_key(request)
     labels = body.labels("models", most=_MOST_ASKED)
-    return {"references": inner_door.columns_that_refer(labels)}
+    return {"references": inner_door.columns_that_refer(labels), "in_common": inner_door.in_common(labels)}
 
 
 @json_view(most_bytes=_MOST_HANDED_BYTES)

@@ -20,21 +20,23 @@ def handover_of(body: Body, *, public_key: api.PublicKey) -> inner_door.Handover
     Raises:
         RequestRefused: a part is missing, or of another size.
     """
+    whole = _handed(body.part("whole"), public_key=public_key) if body.has("whole") else None
+    return _handed(body, public_key=public_key, whole=whole)
+
+
+def _handed(body: Body, *, public_key: api.PublicKey, whole: inner_door.Handover | None = None) -> inner_door.Handover:
     lists: dict[bytes, dict[bytes, bytes | None]] = {}
-    nowhere: set[bytes] = set()
     for each in body.objects("lists", most=_MOST, least=0):
         items = each.pieces("items", size=_BOX_BYTES)
         locators = each.optional_binaries("locators", size=_KEY_BYTES, count=len(items))
-        nowhere |= {item for item, locator in zip(items, locators, strict=True) if locator == b""}
-        listed = {item: locator or None for item, locator in zip(items, locators, strict=True)}
-        lists[each.binary("public_key", size=_KEY_BYTES)] = listed
+        lists[each.binary("public_key", size=_KEY_BYTES)] = dict(zip(items, locators, strict=True))
     return inner_door.Handover.of_bytes(
         public_key,
         lists=lists,
         content_keys=_pairs(body, "bags", "index", "content_key", size=_KEY_BYTES),
         voices=_pairs(body, "voices", "public_key", "sealed_key", size=_BOX_BYTES),
-        nowhere=nowhere,
         damaged=body.truth("damaged"),
+        whole=whole,
     )
 
 

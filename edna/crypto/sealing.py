@@ -12,6 +12,7 @@ instead of raising.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Sequence
 
@@ -19,12 +20,14 @@ import nacl.utils
 from nacl.bindings import (
     crypto_aead_xchacha20poly1305_ietf_decrypt,
     crypto_aead_xchacha20poly1305_ietf_encrypt,
+    crypto_box,
     crypto_box_seal,
     crypto_box_seal_open,
+    crypto_scalarmult_base,
 )
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import ContentKey, PublicKey, SecretKey
+from edna.crypto.keys import ContentKey, PublicKey, Secret, SecretKey, derive
 from edna.errors import (
     BagCorrupt,
     BagError,
@@ -154,6 +157,18 @@ def _content(opened: bytes | BagError) -> bytes:
 def seal_small(plaintext: bytes, *, recipient: PublicKey) -> bytes:
     """Return a bare libsodium sealed box: 48 bytes more than `plaintext`. For items of one fixed size only."""
     return crypto_box_seal(plaintext, bytes(recipient))
+
+
+def seal_secret(secret: Secret, *, recipient: PublicKey, purpose: bytes) -> bytes:
+    """Return a sealed box like that of `seal_small`, whose ephemeral key follows from the secret and the recipient.
+
+    So whoever has the secret can make the box again, and see whether another one holds the same. Nobody else can, as nobody guesses the
+    secret: it must be 32 random bytes.
+    """
+    ephemeral = SecretKey(derive(secret.expose(), purpose=purpose, data=bytes(recipient)))
+    beginning = crypto_scalarmult_base(ephemeral.expose())
+    nonce = hashlib.blake2b(beginning + bytes(recipient), digest_size=_NONCE_BYTES).digest()
+    return beginning + crypto_box(secret.expose(), nonce, bytes(recipient), ephemeral.expose())
 
 
 def open_small(sealed: bytes, *, secret_key: SecretKey) -> bytes:

@@ -17,7 +17,7 @@ from typing import Self
 import nacl.utils
 
 from edna.crypto.keys import KEY_BYTES, PublicKey, Secret, SecretKey, derive, fingerprint
-from edna.crypto.sealing import open_small, seal_small
+from edna.crypto.sealing import open_small, seal_secret
 from edna.errors import ReceiptMalformed, WrongKey
 
 SEALED_LOCATOR_BYTES = 80
@@ -80,8 +80,11 @@ class Locator(Secret):
 
 
 def seal_locator(locator: Locator, *, recipient: PublicKey) -> bytes:
-    """Return the 80 bytes that are kept for `recipient` in locator mode `server` (docs/format.md, "Locator item")."""
-    return seal_small(locator.expose(), recipient=recipient)
+    """Return the 80 bytes that are kept for `recipient` in locator mode `server` (docs/format.md, "Locator item").
+
+    They are the same each time: whoever is told a locator can see whether it is the one inside an item.
+    """
+    return seal_secret(locator, recipient=recipient, purpose=b"edna.item.1")
 
 
 def open_locator(sealed: bytes, *, secret_key: SecretKey) -> Locator:

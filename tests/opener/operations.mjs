@@ -8,7 +8,7 @@ import { accountOf } from "../../edna/static/edna/js/account.js";
 import { paddedLength } from "../../edna/static/edna/js/container.js";
 import { keyOf, openFile, readFile } from "../../edna/static/edna/js/file.js";
 import { parseSecretKey, publicKey } from "../../edna/static/edna/js/keys.js";
-import { chunk, index, openItem, parseReceipt, sharedKey } from "../../edna/static/edna/js/locator.js";
+import { chunk, index, makeItem, openItem, parseReceipt, sharedKey } from "../../edna/static/edna/js/locator.js";
 import * as slots from "../../edna/static/edna/js/slots.js";
 import { decode } from "../../edna/static/edna/js/values/decode.js";
 import { tagged } from "../../edna/static/edna/js/values/tagged.js";
@@ -77,6 +77,7 @@ const OPERATIONS = {
   public_key: (_, given) => toHex(publicKey(fromHex(given))),
   open_locator: (sodium, given) =>
     toHex(openItem(sodium, fromHex(given.sealed), pairOf(sodium, fromHex(given.secret_key)))),
+  make_item: (sodium, given) => toHex(makeItem(sodium, fromHex(given.locator), fromHex(given.public_key))),
   index: (sodium, given) =>
     given.kinds_and_sequences.map(([kind, sequence]) => toHex(index(sodium, fromHex(given.locator), kind, sequence))),
   chunks: (sodium, given) => given.numbers.map((number) => toHex(chunk(sodium, fromHex(given.locator), number))),

@@ -33,7 +33,7 @@ from tests.acceptance.conftest import lobsters, lobsters_tables, small_community
 from tests.handing import Browser, without_keys
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.models import Message, User
-from tests.lobsters.specs import ANON, CLEAR_MESSAGES, HIDE_PROFILE, ClearMessages
+from tests.lobsters.specs import ANON, CLEAR_MESSAGES, HIDE_PROFILE, REDACT_MESSAGES, ClearMessages
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
@@ -173,6 +173,33 @@ def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_ot
         member.takes_back(anon)
     assert state() == whole
     assert before.keys() == whole.keys()
+    assert edna_dump() == tables
+
+
+def test_what_another_owner_hides_stays_hidden_until_they_are_back(
+    small_community: Community,  # noqa: F811
+    in_browser: Callable[..., Any],
+) -> None:
+    """The site asks for all that may tell of others, and a pseudoprincipal's list has it; a disguise that lies apart stays closed."""
+    ann, bob = small_community.ann, small_community.bob
+    before, tables = state(), edna_dump()
+    edna.disguise(HIDE_PROFILE, User.objects.get(pk=ann.pk))
+    profile = ann.history()[0].receipt
+    closed = [segment.stored.sealed for segment in Browser(ann.secret_key).bags[profile.locator]]
+    keys = {"content": content_key_of(closed[0], secret_key=ann.secret_key).expose()}
+    anon = ann.applies(ANON)
+    [mine], [theirs] = ann.applies(REDACT_MESSAGES, with_key=True)[ann.pk][-1:], bob.applies(REDACT_MESSAGES)[bob.pk]
+
+    held = in_browser(ann, "reveal", receipt=str(mine))["result"]["held"]
+
+    assert {each["reason"] for each in held} == {"owner_away"}
+    assert in_browser(bob, "reveal", receipt=str(theirs))["result"]["restored"]
+    assert any(b"whole" in seen for seen in RECEIVED)
+    assert not finds(b"".join(RECEIVED), keys)
+    for receipt in (*anon[ann.pk], mine, profile):
+        assert "result" in in_browser(ann, "reveal", receipt=str(receipt))
+    ann.reveal_everything()
+    assert state() == before
     assert edna_dump() == tables
 
 

@@ -21,7 +21,7 @@ from edna.custody import password, recovery
 from edna.custody.base import Slot, SlotSecret, candidate_ids, slot_tags, unlock_slot
 from edna.records import values
 from edna.records.bag import Bag, BagKind, open_bag
-from edna.records.locator import Locator, Receipt, open_locator
+from edna.records.locator import Locator, Receipt, open_locator, seal_locator
 from edna.records.speaksfor import SealedKey
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
@@ -145,6 +145,11 @@ def run_open_locator(given: dict[str, str]) -> Any:
     return open_locator(bytes.fromhex(given["sealed"]), secret_key=secret_key).expose().hex()
 
 
+def run_make_item(given: dict[str, str]) -> Any:
+    locator, recipient = Locator(bytes.fromhex(given["locator"])), PublicKey(bytes.fromhex(given["public_key"]))
+    return seal_locator(locator, recipient=recipient).hex()
+
+
 OPERATIONS = {
     "open_bag": run_open_bag,
     "decode_value": run_decode_value,
@@ -155,6 +160,7 @@ OPERATIONS = {
     "parse_secret_key": lambda given: SecretKey.parse(given).expose().hex(),
     "public_key": lambda given: bytes(PublicKey(bytes.fromhex(given))).hex(),
     "open_locator": run_open_locator,
+    "make_item": run_make_item,
     "index": run_index,
     "chunks": run_chunks,
     "shared_key": run_shared_key,

@@ -54,9 +54,9 @@ MAC_KEY, OLD_MAC_KEY = fixed("server key", 40), fixed("older server key", 20)
 PEPPER, OLD_PEPPER = fixed("pepper"), fixed("older pepper")
 
 
-def sealed_box(message: bytes, recipient: bytes, label: str) -> bytes:
+def sealed_box(message: bytes, recipient: bytes, label: str, secret: bytes | None = None) -> bytes:
     """crypto_box_seal with a fixed ephemeral key: nonce = BLAKE2b-24(ephemeral public key | recipient)."""
-    ephemeral = Pair(f"ephemeral {label}")
+    ephemeral = Pair(f"ephemeral {label}", secret)
     nonce = sodium.crypto_generichash_blake2b_salt_personal(ephemeral.public + recipient, digest_size=24)
     return ephemeral.public + sodium.crypto_box(message, nonce, recipient, ephemeral.secret)
 
@@ -894,6 +894,12 @@ def small_cases() -> dict[str, Case]:
             "an entry of a principal's list of locators",
             {"sealed": sealed_box(LOCATOR, BEA.public, "locator").hex(), "secret_key": BEA.secret.hex()},
             LOCATOR.hex(),
+        ),
+        "locator-item-made": case(
+            "make_item",
+            "what a writer makes of a locator for a list, and a reader again, to compare",
+            {"locator": LOCATOR.hex(), "public_key": BEA.public.hex()},
+            sealed_box(LOCATOR, BEA.public, "", blake2b(BEA.public, purpose=b"edna.item.1", key=LOCATOR)).hex(),
         ),
         "locator-item-wrong-key": case(
             "open_locator",

@@ -7,7 +7,7 @@ damaged bag does not keep the others shut: it is said in ``damaged``. Reads, nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from edna import store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
-from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener
+from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener, refused
 from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.errors import BagError, CapabilityClosed, EntryForged, HandoverRefused, PrincipalError, PrincipalNotRegistered
 from edna.records.bag import Bag, BagKind
@@ -127,6 +127,40 @@ class Unlocked:
             ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
         """
         return self._followed(lock=lock).holders
+
+    def require_whole(self, *, without: Collection[Locator] = ()) -> None:
+        """That a browser has kept back nothing that several people share: each item says where it leads, everybody's list is there, and
+        each shared bag is among what the act was given. Whoever has the secret key has it all; nothing ``without`` is opened.
+
+        Raises:
+            HandoverRefused: something was kept back.
+        """
+        handover = self.handover
+        if handover is None:
+            return
+        if handover.whole is None:
+            raise refused("Others own rows of this disguise, too: all lists are needed, and were not handed over.")
+        opener = HandedOpener(handover.whole)
+        graph = KeyGraph(self.entry(), opener, memory=self.memory, using=self.using)
+        kinds = (BagKind.SPEAKS_FOR, BagKind.SHARED)
+        shared = {
+            locator
+            for locator, segments in graph.follow(kinds, start=self.locators, without=without)
+            if segments[0].kind is BagKind.SHARED
+        }
+        if not without:  # as in `reader`
+            graph.require_handed()
+        for public_key, holder in graph.holders.items():
+            if opener.withholds(holder.entry):
+                raise refused(
+                    f"Others own rows of this disguise, too, and an item in the list of entry {holder.entry.id} came without its locator. "
+                    "If it does not open, give the key to the site once to renew it (edna.rotate)."
+                )
+            given = handover.lists.get(public_key, {})
+            if any(given.get(item) != locator for locator, item in holder.items.items() if locator in shared):
+                raise refused(
+                    "Others own rows of this disguise, too: all shared bags are needed, and one was not handed over."
+                )
 
     def forget_voices(self) -> None:
         """Look again: a disguise or a reveal has changed who speaks for whom."""

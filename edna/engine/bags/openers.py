@@ -3,7 +3,7 @@
 Who hands over keeps the secret key, and the keys of pseudoprincipals: the server is given the locators that the lists' items hold, the
 key of each bag's content that it needs, and each voice's key sealed to the principal. Invariant (nothing forged): what is opened so is
 the stored bag, and its MAC says place and owner as ever; a list that has changed since, a key that does not fit, and a voice that no bag
-names are refused before anything changes. Reads no tables.
+names are refused before anything changes; so is a locator that is not the one in its item. Reads no tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edna import conf
 from edna.crypto.keys import ContentKey, PublicKey, SecretKey
 from edna.errors import BagCorrupt, HandoverRefused, SecretKeyNeeded, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
-from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator
+from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator, seal_locator
 from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch
 from edna.store import Entry
 
@@ -25,18 +25,19 @@ class Handover:
     """What somebody's browser hands over for one act.
 
     ``lists`` are, by public key, the items of the principal's list and of those of everybody whose voice is needed, all of them, each
-    with its locator: None for one that does not open, or leads to nothing that the act needs. ``content_keys`` are by the bag's index;
+    with its locator: None for one that does not open, or leads to what the act does not need. ``content_keys`` are by the bag's index;
     ``voices`` are the secret keys of pseudoprincipals, by their public keys, each sealed to the principal.
+    ``whole`` leads everywhere: where others own rows, too, the server looks itself for what may tell of them.
     """
 
     public_key: PublicKey
     lists: Mapping[bytes, Mapping[bytes, Locator | None]]
     content_keys: dict[bytes, ContentKey] = field(default_factory=dict)
     voices: Mapping[bytes, SealedKey] = field(default_factory=dict)
-    #: Items that lead to no bag. Their locators stay where they are: whoever writes to a list may have put any box there to be opened.
-    nowhere: Collection[bytes] = frozenset()
     #: Some of the person's bags do not open, whatever they say: nobody whom they may name is let go of.
     damaged: bool = False
+    #: The lists of everybody for whom the principal speaks, each item with its locator, and the keys of speaks-for bags alone.
+    whole: Handover | None = None
 
     @classmethod
     def of_bytes(
@@ -46,8 +47,8 @@ class Handover:
         lists: Mapping[bytes, Mapping[bytes, bytes | None]],
         content_keys: Mapping[bytes, bytes],
         voices: Mapping[bytes, bytes],
-        nowhere: Collection[bytes],
         damaged: bool,
+        whole: Handover | None = None,
     ) -> Handover:
         """As it was sent.
 
@@ -62,31 +63,39 @@ class Handover:
             },
             {index: ContentKey(key) for index, key in content_keys.items()},
             {key: SealedKey(box) for key, box in voices.items()},
-            nowhere,
             damaged,
+            whole,
         )
 
     def anew(self) -> Handover:
         """As it was handed over: what an act does to it is forgotten if the act is tried again."""
         return replace(
-            self, lists={key: dict(items) for key, items in self.lists.items()}, content_keys=dict(self.content_keys)
+            self,
+            lists={key: dict(items) for key, items in self.lists.items()},
+            content_keys=dict(self.content_keys),
+            whole=self.whole and self.whole.anew(),
         )
 
     def new_content_key(self, index: bytes) -> ContentKey:
         """For a bag that the act seals, and may have to open again."""
         key = self.content_keys[index] = ContentKey.new()
+        if self.whole is not None:
+            self.whole.content_keys[index] = key
         return key
 
     def follow(self, entries: Iterable[Entry], *, gone: Iterable[bytes], new: Mapping[bytes, Locator]) -> None:
         """The act has changed these lists: ``new`` are the locators of items that it has put there."""
-        lists = dict(self.lists)
+        lists, entries = dict(self.lists), list(entries)
         known = {item: locator for items in lists.values() for item, locator in items.items()} | dict(new)
         for entry in entries:
             if entry.public_key in lists:
                 lists[entry.public_key] = {item: known.get(item) for item in items_of(entry)}
+        gone = list(gone)
         for public_key in gone:
             lists.pop(public_key, None)
         self.lists = lists
+        if self.whole is not None:
+            self.whole.follow(entries, gone=gone, new=new)
 
 
 class KeyOpener:
@@ -166,17 +175,22 @@ class HandedOpener:
     def items(self, entry: Entry) -> dict[Locator, bytes]:
         """
         Raises:
-            HandoverRefused: it was not handed over, or has changed since.
+            HandoverRefused: it was not handed over, has changed since, or an item holds another locator.
         """
         handed = self.handover.lists.get(entry.public_key)
         listed = items_of(entry)
         if handed is None:
-            raise _refused(f"The list of entry {entry.id} is needed, and was not handed over.")
+            raise refused(f"The list of entry {entry.id} is needed, and was not handed over.")
         if handed.keys() != set(listed):
-            raise _refused(
+            raise refused(
                 f"The list of entry {entry.id} is another one than was handed over: it may have changed since."
             )
-        return {locator: item for item in listed if (locator := handed[item]) is not None}
+        found = {locator: item for item in listed if (locator := handed[item]) is not None}
+        # Who reveals would take the wrong item out of the list: what tells of another owner, say.
+        recipient = PublicKey(entry.public_key)
+        if any(seal_locator(locator, recipient=recipient) != item for locator, item in found.items()):
+            raise refused(f"A locator was handed over that is not the one in its item in the list of entry {entry.id}.")
+        return found
 
     def may_open(self, index: bytes) -> bool:
         return index in self.handover.content_keys
@@ -187,12 +201,11 @@ class HandedOpener:
         return self.withholds(entry)
 
     def withholds(self, entry: Entry) -> bool:
-        handed = self.handover.lists[entry.public_key]
-        return any(handed[item] is None for item in handed.keys() - set(self.handover.nowhere))
+        return None in self.handover.lists[entry.public_key].values()
 
     def require_holders(self, holders: Collection[bytes]) -> None:
         if not set(self.handover.lists) <= set(holders):
-            raise _refused("Somebody's list was handed over, and no bag that was speaks for them.")
+            raise refused("Somebody's list was handed over, and no bag that was speaks for them.")
 
     def voice(self, voice: SpeaksFor) -> HandedOpener:
         return HandedOpener(self.handover, voice.public_key)
@@ -205,7 +218,7 @@ class HandedOpener:
         """
         content_key = self.handover.content_keys.get(locator.index(kind, sequence))
         if content_key is None:
-            raise _refused(
+            raise refused(
                 "A bag is needed whose key was not handed over: it lies over what is to be done, or under it."
             )
         try:
@@ -219,7 +232,7 @@ class HandedOpener:
                 public_key=self.public_key,
             )
         except WrongKey as error:
-            raise _refused(str(error)) from None
+            raise refused(str(error)) from None
         return _with_voices(bag, self._handed)
 
     def _handed(self, voice: SpeaksFor) -> SpeaksFor:
@@ -228,14 +241,15 @@ class HandedOpener:
             return voice._replace(secret_key=box)
         if self.public_key != self.handover.public_key:
             # Sealed to somebody who may be let go of.
-            raise _refused("The key of a pseudoprincipal was not handed over, sealed to its principal.")
+            raise refused("The key of a pseudoprincipal was not handed over, sealed to its principal.")
         return voice
 
 
 Opener = KeyOpener | HandedOpener
 
 
-def _refused(why: str) -> HandoverRefused:
+def refused(why: str) -> HandoverRefused:
+    """Of what was handed over."""
     return HandoverRefused(f"{why} Nothing was changed; look anew, and try again.")
 
 

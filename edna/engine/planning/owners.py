@@ -19,7 +19,7 @@ from django.db.models import ForeignKey, Model, Q
 from edna import coverage, json_keys, registry, store, value_owners
 from edna.coverage import same_table
 from edna.db import rows as raw
-from edna.db.rows import Row, Table
+from edna.db.rows import Row, Table, table_of
 from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning.scope import Scope
@@ -196,6 +196,22 @@ def _changes(disguise: type[Disguise], model: type[Model], owner: str) -> bool:
         if isinstance(step, Modify)
         for column in columns
     )
+
+
+def tables_in_common() -> set[str]:
+    """The labels of tables of which a disguise changes rows for one owner that it would change, or remove, for others as well."""
+    found = set()
+    for disguise in registry.disguises().values():
+        by_table: dict[str, list[Modify | Remove]] = {}
+        for step in disguise.steps():
+            if isinstance(step, Remove) or (isinstance(step, Modify) and not step.waits_for_all):
+                for model in coverage.tables_of_object(step.model):
+                    by_table.setdefault(table_of(model).label, []).append(step)
+        for label, steps in by_table.items():
+            owners = {path for step in steps for path in step.owners}
+            if len(owners) > 1 and any(isinstance(step, Modify) for step in steps):
+                found.add(label)
+    return found
 
 
 # How

@@ -187,6 +187,11 @@ def resolve_mentions(reveal: Reveal) -> None:
     reveal.mentions = mentions.resolve(reveal.journal, reveal.coming)
 
 
+def require_whole(reveal: Reveal) -> None:
+    """Needs the records, and whose else the rows are. Leaves no doubt that a browser has kept back nothing about these."""
+    shared_rows.require_whole(reveal)
+
+
 # Bringing rows back
 
 
@@ -272,6 +277,7 @@ def let_go(reveal: Reveal) -> None:
 STEPS: tuple[Callable[[Reveal], None], ...] = (
     bring_forward,
     find_shared,
+    require_whole,
     drop_rows,
     make_again,
     give_keys,

@@ -17,10 +17,30 @@ from edna.engine.layers import mentions
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
+from edna.engine.planning.owners import tables_in_common
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
 from edna.engine.surroundings.current_rows import CurrentRows
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
+
+
+def require_whole(reveal: Reveal) -> None:
+    """Values that several own come back if nobody of them is away. That stands in lists that a browser opens, and could keep to itself: so
+    all of them must be handed over.
+
+    Raises:
+        HandoverRefused: something was kept back.
+    """
+    if reveal.unlocked.handover is None:
+        return
+    common = tables_in_common()
+    changed = [batch for batch in reveal.current.diffs if isinstance(batch, Modified)]
+    if (
+        reveal.others.handed
+        or any(opened.changed_by_all for opened in reveal.coming)
+        or any(reveal.others.needs or batch.model in common for batch in changed)
+    ):
+        reveal.unlocked.require_whole(without=reveal.chunk.earlier if reveal.chunk else ())
 
 
 def leave_out_removed(reveal: Reveal) -> None:

@@ -3,11 +3,11 @@
  * many bags and pseudoprincipals there are. Opens everything here; the site is told which lists and indexes are asked for, and nothing else.
  */
 
-import { fromBase64, toBase64, toHex } from "./base/bytes.js";
+import { equal, fromBase64, toBase64, toHex } from "./base/bytes.js";
 import { BagError, BagMissing, WrongKey } from "./base/errors.js";
 import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
 import { contentKey } from "./container.js";
-import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, chunk, index, openItem, receiptText, sharedKey } from "./locator.js";
+import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, chunk, index, makeItem, openItem, receiptText, sharedKey } from "./locator.js";
 import { plain } from "./values/plain.js";
 
 const KINDS = [DIFF, SPEAKS_FOR, SHARED];
@@ -122,13 +122,14 @@ export class Graph {
     return locators;
   }
 
+  /** The site made it of its locator if it `isSound`; anybody may have put another one there, to have it opened. */
   #item(item, pair) {
     try {
-      return { locator: openItem(this.#sodium, item, pair) };
+      const locator = openItem(this.#sodium, item, pair);
+      return { locator, isSound: equal(makeItem(this.#sodium, locator, pair.publicKey), item) };
     } catch (error) {
-      // Anybody may have put it there.
       if (!(error instanceof WrongKey)) throw error;
-      return { locator: null };
+      return { locator: null, isSound: false };
     }
   }
 

@@ -31,6 +31,11 @@ export function openItem(sodium, item, { secretKey, publicKey }) {
   return locator;
 }
 
+/** The item that the site makes of a locator: the same each time, so that both can see what is inside one. */
+export function makeItem(sodium, locator, publicKey) {
+  return sodium.sealWith(sodium.blake2b(publicKey, { person: "edna.item.1", key: locator }), locator, publicKey);
+}
+
 export function receiptText(sodium, { disguise, locator }) {
   return `edna1:${disguise}:${toBase32(concat(locator, receiptChecksum(sodium, disguise, locator)))}`;
 }

@@ -20,14 +20,17 @@ export async function reveal(sodium, key, receipt, { graph = null, overrides = {
   return key.ask("graph/reveal", { receipt, handed, overrides, accept, accept_all: acceptAll });
 }
 
-/** What is handed over to do something with what these receipts say. Throws HandoverRefused, BagError. */
-export async function handedForReceipts(sodium, key, receipts, { graph = null } = {}) {
+/** What is handed over to do something with what these receipts say; more of it if that `comesBack`. Throws HandoverRefused, BagError. */
+export async function handedForReceipts(sodium, key, receipts, { graph = null, comesBack = true } = {}) {
   const locators = receipts.map((each) => parseReceipt(sodium, each).locator);
   const walked = graph ?? (await walk(sodium, key, { locators }));
   const refused = locators.flatMap((each) => walked.chunksOf(each)).map((each) => walked.bags.get(toHex(each))?.refused);
   const first = refused.find((error) => error);
   if (first) throw first;
-  return handedFor(sodium, walked, needed(walked, locators, await referencesOf(key, walked)));
+  const { references, in_common: inCommon } = await referencesOf(key, walked);
+  const wanted = needed(walked, locators, references);
+  if (!comesBack || !mayBeOthers(walked, wanted, inCommon)) return handedFor(sodium, walked, wanted);
+  return handedWithAll(sodium, walked, wanted, references);
 }
 
 /** Disguises, with what was disowned earlier; the receipt. Throws what the server refuses with, HandoverRefused. */
@@ -53,7 +56,7 @@ export async function erase(sodium, key, receipt, options = {}) {
 }
 
 async function handedForErasure(sodium, key, receipt, { graph = null, receipts = [], receiptsComplete = false }) {
-  const handed = await handedForReceipts(sodium, key, [receipt, ...receipts], { graph });
+  const handed = await handedForReceipts(sodium, key, [receipt, ...receipts], { graph, comesBack: false });
   return { receipt, handed, receipts, receipts_complete: receiptsComplete };
 }
 
@@ -80,7 +83,7 @@ export function needed(graph, locators, references) {
 /** Of the models that stand in bags, which columns refer to which rows: what lies over what depends on it. */
 async function referencesOf(key, graph) {
   const models = modelsIn(graph);
-  return models.length ? (await key.ask("graph/references", { models })).references : {};
+  return models.length ? key.ask("graph/references", { models }) : { references: {}, in_common: [] };
 }
 
 /** The labels of all models that stand in bags. */
@@ -94,14 +97,36 @@ export function modelsIn(graph) {
   return [...models];
 }
 
+function openedOf(graph) {
+  return [...graph.bags.values()].filter(({ refused }) => !refused).map(({ locator }) => locator);
+}
+
 /** What says for whom this person speaks, and nothing of what was disguised. Throws HandoverRefused. */
 export function handedVoices(sodium, graph) {
-  const all = [...graph.bags.values()].filter(({ refused }) => !refused).map(({ locator }) => locator);
-  return handedFor(sodium, graph, all, { kinds: [SPEAKS_FOR] });
+  return handedFor(sodium, graph, openedOf(graph), { kinds: [SPEAKS_FOR] });
+}
+
+/** Whether others may own what was changed: then the site asks for all that may tell whether they are away. */
+function mayBeOthers(graph, wanted, inCommon) {
+  const parts = wanted.flatMap((locator) => graph.bags.get(toHex(locator))?.parts ?? []).filter(({ kind }) => kind !== SPEAKS_FOR);
+  return parts.some(({ kind, payload }) =>
+    payload.value[9].value.some(({ value: [operation, model] }) => {
+      const word = OPERATIONS[Number(operation.value)];
+      return word === "owner" || (word === "modify" && (kind === SHARED || inCommon.includes(model.value)));
+    }),
+  );
+}
+
+/** With all shared bags; and beside it where everything leads, and who speaks for whom. */
+function handedWithAll(sodium, graph, wanted, references) {
+  const all = openedOf(graph);
+  const shared = all.filter((locator) => graph.bags.get(toHex(locator)).parts.some(({ kind }) => kind === SHARED));
+  const whole = handedFor(sodium, graph, all, { kinds: [SPEAKS_FOR], everywhere: true });
+  return { ...handedFor(sodium, graph, needed(graph, [...wanted, ...shared], references)), whole };
 }
 
 /** As the routes take it. Throws HandoverRefused where a bag has a secret key in the clear. */
-export function handedFor(sodium, graph, locators, { kinds = null } = {}) {
+export function handedFor(sodium, graph, locators, { kinds = null, everywhere = false } = {}) {
   const names = new Set(locators.map(toHex));
   const bags = [...graph.bags.values()].filter(({ locator }) => names.has(toHex(locator)));
   const parts = bags.flatMap((bag) => bag.parts.filter(({ kind }) => kind !== SHARED && (kinds?.includes(kind) ?? true)));
@@ -110,6 +135,9 @@ export function handedFor(sodium, graph, locators, { kinds = null } = {}) {
       "Keys of placeholders were sealed before this site let browsers keep keys. Renew the key on the site once; then try again.",
     );
   }
+  if (bags.some(({ locator }) => graph.holdersOf(locator).some(({ items }) => items.some((item) => isUnsound(item, locator))))) {
+    throw new HandoverRefused("A list has an item that the site did not make. Renew the key on the site once; then try again.");
+  }
   const voices = new Map(parts.flatMap((part) => part.voices ?? []).map((pair) => [toHex(pair.publicKey), pair]));
   const holders = [...graph.holders].filter(([name, { under }]) => under === null || voices.has(name)).map(([, holder]) => holder);
   return {
@@ -117,7 +145,7 @@ export function handedFor(sodium, graph, locators, { kinds = null } = {}) {
     lists: holders.map(({ pair, stored, items }) => ({
       public_key: toBase64(pair.publicKey),
       items: toBase64(stored),
-      locators: items.map(({ locator }) => handedLocator(graph, names, locator)),
+      locators: items.map((item) => handedLocator(graph, names, item, everywhere)),
     })),
     bags: parts.map(({ place, contentKey }) => ({ index: toBase64(place), content_key: toBase64(contentKey) })),
     voices: [...voices.values()].map(({ publicKey, secretKey }) => ({
@@ -127,11 +155,15 @@ export function handedFor(sodium, graph, locators, { kinds = null } = {}) {
   };
 }
 
-/** Null for what stays here. "" where there is nothing: a locator that leads to no bag may be something else that was put into the list. */
-function handedLocator(graph, names, locator) {
-  const bag = locator && graph.bags.get(toHex(locator));
-  if (!bag || bag.isEmpty) return "";
-  return names.has(toHex(locator)) && !bag.refused ? toBase64(locator) : null;
+/** Null for what stays here, and for what the site did not put into the list: that may be anything. */
+function handedLocator(graph, names, { locator, isSound }, everywhere) {
+  if (!isSound) return null;
+  const bag = graph.bags.get(toHex(locator));
+  return everywhere || bag.isEmpty || (names.has(toHex(locator)) && !bag.refused) ? toBase64(locator) : null;
+}
+
+function isUnsound({ locator, isSound }, other) {
+  return !isSound && locator !== null && toHex(locator) === toHex(other);
 }
 
 /** What tells whether bags lie over each other: rows, what is there or would be (removed rows, pseudoprincipals), who names it, pointers. */

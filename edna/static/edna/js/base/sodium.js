@@ -3,6 +3,8 @@
  * Knows no format of edna's.
  */
 
+import { concat } from "./bytes.js";
+
 let loading = null;
 
 /** The one instance of this page. */
@@ -60,6 +62,16 @@ class Sodium {
     return this.#call(message.length + BOX_OVERHEAD_BYTES, [message, publicKey], (out, [input, publicAt]) =>
       this.#library._crypto_box_seal(out, input, message.length, 0, publicAt),
     );
+  }
+
+  /** The same box; this secret key takes the place of a new one. For what nobody can guess. */
+  sealWith(ephemeral, message, publicKey) {
+    const beginning = this.publicKey(ephemeral);
+    const nonce = this.blake2b(concat(beginning, publicKey), { person: "", size: 24 });
+    const box = this.#call(message.length + TAG_BYTES, [message, nonce, publicKey, ephemeral], (out, [input, ...at]) =>
+      this.#library._crypto_box_easy(out, input, message.length, 0, ...at),
+    );
+    return concat(beginning, box);
   }
 
   /** What XChaCha20-Poly1305-IETF encrypted; null if it does not authenticate. */

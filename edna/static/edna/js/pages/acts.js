@@ -44,7 +44,7 @@ async function revealing(sodium, key, graph, receipt) {
 
 /** What one receipt leads to; or, for everything, all that there is. */
 async function erasing(sodium, key, graph, what) {
-  if (what.startsWith("edna1:")) return { handed: await handedForReceipts(sodium, key, [what], { graph }) };
+  if (what.startsWith("edna1:")) return { handed: await handedForReceipts(sodium, key, [what], { graph, comesBack: false }) };
   return { handed: handedFor(sodium, graph, [...graph.bags.values()].filter(({ refused }) => !refused).map(({ locator }) => locator)) };
 }
 

@@ -1,0 +1,172 @@
+"""A browser that lies about rows of several owners: what tells that another one is away stands in lists that only it opens.
+
+Whoever changes the script leaves something out of what is handed over, or says it wrongly. Nothing comes back then.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import override_settings
+
+import edna
+from edna import inner_door
+from edna.crypto.keys import SecretKey
+from edna.crypto.sealing import seal_small
+from edna.errors import HandoverRefused
+from edna.inner_door import Handover
+from edna.models import PrincipalEntry
+from edna.records.locator import Locator
+from edna.testing import Person, application_dump, cheap_keys
+from tests.acceptance.test_several_owners import desk_tables  # noqa: F401  # a fixture
+from tests.handing import Browser, without_keys
+from tests.installed import registered
+from tests.office import models as office
+from tests.support import edna_dump
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+DESK = "tests.office"
+SECRET = "what ann and bob own"
+#: Named by the account, and by a pseudoprincipal: in whose list stands that the other one is away.
+ALONE, WITH_NAMES = "office.notes-alone", "office.notes-and-names"
+
+
+@pytest.fixture
+def people(desk_tables: None, db: None) -> Iterator[tuple[Person, Person]]:  # noqa: F811
+    """Ann, whose order it is, and bob, who has written the note."""
+    configured = {**django_settings.EDNA, "CUSTODY": "browser"}
+    with registered(DESK), cheap_keys(), override_settings(EDNA=configured):
+        ann, bob = (Person.registered(office.Person.objects.create(name=name)) for name in ("ann", "bob"))
+        order = office.Order.objects.create(customer=ann.user)
+        office.Note.objects.create(order=order, author=bob.user, text=SECRET)
+        office.Message.objects.create(sender=ann.user, recipient=ann.user, text="ann's alone")
+        yield ann, bob
+
+
+def text() -> str:
+    return office.Note.objects.get().text
+
+
+def reveals(person: Person, receipt: edna.Receipt, handover: Handover | None = None) -> edna.Outcome:
+    handover = handover or honest(person, receipt)
+    with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+        return edna.reveal(receipt, unlocked)
+
+
+def honest(person: Person, receipt: edna.Receipt) -> Handover:
+    return Browser(person.secret_key, start=[receipt.locator]).for_reveal(receipt)
+
+
+def items_of(handover: Handover, *, but: edna.Receipt) -> Iterator[tuple[dict[bytes, Any], bytes]]:
+    """All items with a locator, but that of the receipt, in all lists."""
+    for items in [*handover.lists.values(), *(handover.whole.lists.values() if handover.whole else ())]:
+        assert isinstance(items, dict)
+        yield from ((items, item) for item, locator in items.items() if locator not in (None, but.locator))
+
+
+def keeps_all_back(handover: Handover, receipt: edna.Receipt) -> None:
+    for items, item in items_of(handover, but=receipt):
+        items[item] = None
+
+
+def keeps_it_out_of_the_act(handover: Handover, receipt: edna.Receipt) -> None:
+    for items in handover.lists.values():
+        items.update(dict.fromkeys([item for item, each in items.items() if each != receipt.locator], None))  # type: ignore[attr-defined]
+
+
+def says_no_whole(handover: Handover, receipt: edna.Receipt) -> None:
+    handover.whole = None
+
+
+def leads_elsewhere(handover: Handover, receipt: edna.Receipt) -> None:
+    for items, item in items_of(handover, but=receipt):
+        items[item] = Locator.new()
+
+
+def says_one_twice(handover: Handover, receipt: edna.Receipt) -> None:
+    for items, item in items_of(handover, but=receipt):
+        items[item] = receipt.locator
+
+
+def knows_no_voices(handover: Handover, receipt: edna.Receipt) -> None:
+    assert handover.whole
+    own = bytes(handover.public_key)
+    for each in (handover, handover.whole):
+        each.lists = {own: each.lists[own]}
+    handover.whole.content_keys = {}
+
+
+LIES = [keeps_all_back, keeps_it_out_of_the_act, says_no_whole, leads_elsewhere, says_one_twice]
+
+
+@pytest.mark.parametrize(
+    ("lie", "name"),
+    [*((lie, name) for lie in LIES for name in (ALONE, WITH_NAMES)), (knows_no_voices, WITH_NAMES)],
+    ids=lambda given: getattr(given, "__name__", given),
+)
+def test_what_another_owner_hides_does_not_come_back_by_a_lie(
+    people: tuple[Person, Person], lie: Callable[[Handover, edna.Receipt], None], name: str
+) -> None:
+    """It is refused, and changes nothing. The truth brings back what may come back, and the rest when the other one is there."""
+    ann, bob = people
+    rows, tables = application_dump(), edna_dump()
+    first, second = ann.disguise(name), bob.disguise(name)
+    before = application_dump(), edna_dump()
+    handover = honest(ann, first)
+    lie(handover, first)
+
+    with pytest.raises(HandoverRefused, match="Nothing was changed"):
+        reveals(ann, first, handover)
+
+    assert (application_dump(), edna_dump()) == before
+    assert [held.reason for held in reveals(ann, first).held] == [edna.Reason.OWNER_AWAY]
+    assert text() == "[gone]"
+    assert reveals(bob, second).complete
+    assert text() == SECRET
+    reveals(ann, first)
+    assert (application_dump(), edna_dump()) == (rows, tables)
+
+
+def test_what_tells_of_another_owner_is_not_taken_out_of_a_list_by_a_lie(people: tuple[Person, Person]) -> None:
+    """By the reveal of something else, that nobody else owns, which takes its own item out."""
+    ann, bob = people
+    own = ann.disguise("office.messages-alone")
+    first = ann.disguise(ALONE)
+    bob.disguise(ALONE)
+    handover = honest(ann, own)
+    [(public_key, items)] = handover.lists.items()
+    [mine] = [item for item, locator in items.items() if locator == own.locator]
+    for other in items.keys() - {mine}:
+        swapped = copy.copy(handover)
+        swapped.lists = {public_key: {**dict.fromkeys(items), other: own.locator}}
+        with pytest.raises(HandoverRefused, match="not the one in its item"):
+            reveals(ann, own, swapped)
+
+    assert reveals(ann, own).complete
+    assert [held.reason for held in reveals(ann, first).held] == [edna.Reason.OWNER_AWAY]
+
+
+def test_what_somebody_else_has_put_into_a_list_is_not_handed_over(people: tuple[Person, Person]) -> None:
+    """It may be anything that was sealed to this person: a key of a pseudoprincipal, which has the size of a locator."""
+    ann, _ = people
+    first = ann.disguise(ALONE)
+    key = SecretKey.generate()
+    entry = PrincipalEntry.objects.get(public_key=bytes(ann.secret_key.public_key))
+    planted = seal_small(key.expose(), recipient=ann.secret_key.public_key)
+    PrincipalEntry.objects.filter(pk=entry.pk).update(locators=bytes(entry.locators) + planted)
+
+    handover = honest(ann, first)
+
+    assert handover.whole
+    for each in (handover, handover.whole):
+        assert all(items.get(planted) is None for items in each.lists.values())
+    with pytest.raises(HandoverRefused, match="give the key to the site once"):
+        reveals(ann, first, handover)
+    with edna.unlock(secret_key=ann.secret_key) as unlocked:
+        assert edna.reveal(first, unlocked).complete
+    assert text() == SECRET
