@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         plan,
         plan_all,
         plan_erasure,
+        plan_erasures,
         principal,
         register_principal,
         register_principals,
@@ -78,8 +79,8 @@ _HOMES = {
     "edna.api": (
         "Erasure FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
         "Session Unlocked Waiting change_password disguise disguise_all erase export export_sealed finish_files history "
-        "is_pseudoprincipal is_registered new_recovery_code plan plan_all plan_erasure principal register_principal register_principals "
-        "replay reveal rotate session speak_as speaks_for unlock unregistered waiting"
+        "is_pseudoprincipal is_registered new_recovery_code plan plan_all plan_erasure plan_erasures principal register_principal "
+        "register_principals replay reveal rotate session speak_as speaks_for unlock unregistered waiting"
     ),
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
@@ -142,6 +143,7 @@ __all__ = [
     "plan",
     "plan_all",
     "plan_erasure",
+    "plan_erasures",
     "principal",
     "record_migration",
     "register",

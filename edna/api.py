@@ -46,6 +46,7 @@ from edna.engine.principals import Principal
 from edna.engine.registration import Registration as Registration
 from edna.engine.revealing.blobs import Revealed as Revealed
 from edna.engine.waiting import Waiting as Waiting
+from edna.errors import EdnaError
 from edna.records.locator import Receipt as Receipt
 
 # Registering
@@ -345,6 +346,15 @@ def plan_erasure(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complet
     """What `erase` would destroy, or what it would raise. Reads only, so it may be overtaken."""
     require_unlocked(unlocked, "An erasure")
     return erasing.plan(Receipt.of(receipt), unlocked, receipts_complete=receipts_complete)
+
+
+def plan_erasures(
+    receipts: Iterable[Receipt | str], unlocked: Unlocked, *, receipts_complete: bool = False
+) -> dict[Receipt, Erasure | EdnaError]:
+    """What `plan_erasure` says of each receipt, for a list of what can be erased: each as if it were the first. An error stands where an
+    erasure would be refused. Everything is read once, however many receipts there are."""
+    require_unlocked(unlocked, "An erasure")
+    return erasing.plan_each([Receipt.of(each) for each in receipts], unlocked, receipts_complete=receipts_complete)
 
 
 @measured("erase")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from unittest.mock import ANY
 
 import pytest
 from django.conf import settings
@@ -47,6 +49,7 @@ from tests.support import (
     enrol_in_course,
     flipped,
     nothing_changes,
+    statements,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -123,6 +126,34 @@ def test_a_plan_of_an_erasure_changes_nothing(bea: Student) -> None:
     receipt = bea.disguise()
     with nothing_changes(), bea.unlock() as unlocked:
         assert edna.plan_erasure(receipt, unlocked).forgets
+
+
+def test_a_list_says_of_each_what_its_plan_says(community: Community, settings: Any) -> None:
+    """What is refused stands there as well, and the others with it."""
+    settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": 30}
+    ann, bob, _ = community.members
+    receipts = [ann.disguise(ANON), ann.disguise(CLEAR_MESSAGES, with_key=True)]
+    bucket = Bag.objects.values_list("expires_on", flat=True).distinct().get()
+    receipts += [ann.disguise(GDPR, with_key=True), bob.disguise(CLEAR_MESSAGES)]
+    with nothing_changes(), ann.unlock() as unlocked:
+        planned = edna.plan_erasures(map(str, receipts), unlocked)
+        assert planned == {**{each: edna.plan_erasure(each, unlocked) for each in receipts[:3]}, receipts[3]: ANY}
+    assert isinstance(planned[receipts[3]], ReceiptForeign)
+    holds.place(bucket, reason="case 12/26", operator="olga")
+    with ann.unlock() as unlocked:
+        planned = edna.plan_erasures(receipts[:3], unlocked)
+    assert all(isinstance(each, ErasureRefused) for each in planned.values())
+
+
+def test_a_list_takes_no_more_statements_for_many_than_for_one(bea: Student) -> None:
+    receipts = [bea.disguise(ANONYMISE_ALL)]
+    receipts += [bea.disguise(ANONYMISE_ALL, with_key=True) for _ in range(3)]
+    with bea.unlock() as unlocked:
+        edna.history(unlocked)
+        one, all_four = (
+            len(statements(partial(edna.plan_erasures, some, unlocked))) for some in (receipts[:1], receipts)
+        )
+    assert one == all_four
 
 
 # From the command line

@@ -8,7 +8,7 @@ where it is. Locks what it reads; changes nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import connections
@@ -99,13 +99,39 @@ def read(receipt: Receipt, unlocked: Unlocked, *, chunk: Chunk | None = None, lo
     if chunk is None and len(chunks_of(locator, graph.own.items)) > 1:
         return None
     everything = _follow(graph, unlocked, start=[locator], without=chunk.earlier if chunk else ())
+    return _journal(receipt, chunk, graph, everything, using=unlocked.using)
+
+
+class Overview:
+    """Everything that a key and these receipts open, read once, for whoever looks at several disguises. Locks nothing."""
+
+    def __init__(self, receipts: Iterable[Receipt], unlocked: Unlocked) -> None:
+        self._graph, self._using = unlocked.key_graph(), unlocked.using
+        self._everything = _follow(self._graph, unlocked, start=[receipt.locator for receipt in receipts])
+
+    @property
+    def items(self) -> Collection[Locator]:
+        """What is in the person's own list."""
+        return self._graph.own.items
+
+    def journal(self, receipt: Receipt, chunk: Chunk | None) -> Journal:
+        """What `read` returns, with earlier chunks.
+
+        Raises:
+            What `read` raises.
+        """
+        return _journal(receipt, chunk, self._graph, self._everything, using=self._using)
+
+
+def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything: Everything, *, using: str) -> Journal:
+    locator = receipt.locator if chunk is None else chunk.locator
     if not graph.seen[locator].segments or graph.seen[locator].expired:
         raise nothing_kept(receipt.disguise)
     current = _current(receipt, locator, everything)
-    vendor = connections[unlocked.using].vendor
+    vendor = connections[using].vendor
     elsewhere = [opened for opened in everything.opened if opened.head.database != vendor]
     for opened in elsewhere:
-        _bring_here(opened, needed=opened is current or opened.locator in current.pointers, using=unlocked.using)
+        _bring_here(opened, needed=opened is current or opened.locator in current.pointers, using=using)
     assert current.holder is not None
     items = everything.holders[current.holder.public_key].items
     if current.head.listed and locator not in items:

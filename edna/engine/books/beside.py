@@ -55,9 +55,13 @@ class Beside:
     ) -> None:
         """What was in the bucket ``source`` may be in these now."""
 
-    def is_held(self, bucket: datetime.date, *, lock: bool, using: str) -> bool:
-        """Whether what expires on that day must not be erased. With ``lock``, nobody can hold it before the transaction ends if not."""
-        return False
+    def held_among(self, buckets: Collection[datetime.date], *, using: str) -> set[datetime.date]:
+        """On which of these days what expires must not be erased."""
+        return set()
+
+    def lock_unheld(self, bucket: datetime.date, *, using: str) -> bool:
+        """Whether what expires on that day may be erased: if so, nobody can hold it before the transaction ends."""
+        return True
 
     def anything_held(self) -> Exists | None:
         """A condition: that something is held beyond its day."""

@@ -7,8 +7,10 @@ All or nothing. Knows opened bags, lists and entries; writes no tables of the ap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from django.apps import apps
 
@@ -28,7 +30,7 @@ from edna.engine.graph.references import recognisable
 from edna.engine.revealing import finish
 from edna.engine.revealing.progress import Adopted, LetGo, Reveal
 from edna.engine.surroundings import files
-from edna.errors import ErasureRefused, ReceiptsIncomplete, ReceiptUnknown
+from edna.errors import EdnaError, ErasureRefused, ReceiptsIncomplete, ReceiptUnknown
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.records.speaksfor import SpeaksFor
@@ -54,7 +56,7 @@ def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fal
         unlocked.start_over()
         counting = Counting()
         _destroy(receipt, unlocked, counting)
-        forgets = not _is_needed(unlocked, but=(), receipts_complete=receipts_complete)
+        forgets = _leads_to(unlocked, receipts_complete=receipts_complete) == set()
         if forgets:
             _forget(unlocked)
         erasure = counting.result(forgets=forgets)
@@ -83,7 +85,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
             _destroy(entry.receipt, unlocked, Counting())
         for damage in unlocked.damaged:
             raise damage
-        if _is_needed(unlocked, but=(), receipts_complete=False):
+        if _leads_to(unlocked, receipts_complete=False) != set():
             return False
         store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
     key_slots.remove_all_of(unlocked)
@@ -91,32 +93,68 @@ def forget_removed(unlocked: Unlocked) -> bool:
 
 
 def _destroy(receipt: Receipt, unlocked: Unlocked, counting: Counting) -> None:
-    for journal, chunk in _journals(receipt, unlocked):
+    # Locked: a chunk that somebody is adding meanwhile is waited for.
+    listed = unlocked.key_graph(lock_entries=True).own.items
+    read = partial(journals.read, unlocked=unlocked)
+    for journal, chunk in _journals(receipt, listed, read):
         counting.add(journal.current, journal.others, journal.placeholder_rows)
-        _require_erasable(journal, lock=True, using=unlocked.using)
+        bucket = journal.current.expires_on
+        is_held = bucket is not None and not beside.kept().lock_unheld(bucket, using=unlocked.using)
+        _require_erasable(journal, is_held=is_held)
         _erase(Reveal(journal, unlocked, {}, True, chunk))
 
 
 def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
     """What `erase` would destroy now, with what it would refuse. Reads only."""
+    planned = plan_each([receipt], unlocked, receipts_complete=receipts_complete)[receipt]
+    if isinstance(planned, EdnaError):
+        raise planned
+    return planned
 
-    def work() -> Erasure:
+
+def plan_each(
+    receipts: Collection[Receipt], unlocked: Unlocked, *, receipts_complete: bool = False
+) -> dict[Receipt, Erasure | EdnaError]:
+    """Of each receipt, what `erase` would destroy if it came first, or why it would refuse. Everything is read once."""
+
+    def work() -> dict[Receipt, Erasure | EdnaError]:
         unlocked.start_over()
-        counting = Counting()
-        but: set[Locator] = set()
-        for journal, _ in _journals(receipt, unlocked):
-            counting.add(journal.current, journal.others, journal.placeholder_rows)
-            _require_erasable(journal, lock=False, using=unlocked.using)
-            but.add(journal.current.locator)
-        return counting.result(forgets=not _is_needed(unlocked, but=but, receipts_complete=receipts_complete))
+        overview = journals.Overview(receipts, unlocked)
+        found: dict[Receipt, list[Journal] | EdnaError] = {}
+        for receipt in receipts:
+            try:
+                found[receipt] = [journal for journal, _ in _journals(receipt, overview.items, overview.journal)]
+            except EdnaError as error:
+                found[receipt] = error.with_traceback(None)
+        read = [journal for each in found.values() if isinstance(each, list) for journal in each]
+        buckets = {day for journal in read if (day := journal.current.expires_on) is not None}
+        held = beside.kept().held_among(buckets, using=unlocked.using) if buckets else set()
+        left = _leads_to(unlocked, receipts_complete=receipts_complete)
+        return {
+            receipt: each if isinstance(each, EdnaError) else _planned(each, held, left)
+            for receipt, each in found.items()
+        }
 
     return transactions.run(work, using=unlocked.using)
 
 
-def _journals(receipt: Receipt, unlocked: Unlocked) -> Iterator[tuple[Journal, Chunk | None]]:
+def _planned(
+    found: Sequence[Journal], held: Collection[datetime.date | None], left: Collection[Locator] | None
+) -> Erasure | EdnaError:
+    counting = Counting()
+    for journal in found:
+        counting.add(journal.current, journal.others, journal.placeholder_rows)
+        try:
+            _require_erasable(journal, is_held=journal.current.expires_on in held)
+        except EdnaError as error:
+            return error.with_traceback(None)
+    return counting.result(forgets=left is not None and {journal.current.locator for journal in found}.issuperset(left))
+
+
+def _journals(
+    receipt: Receipt, listed: Collection[Locator], read: Callable[..., Journal | None]
+) -> Iterator[tuple[Journal, Chunk | None]]:
     """Of one disguise, the last chunk first: what is read of each knows nothing of those before it."""
-    # Locked: a chunk that somebody is adding meanwhile is waited for.
-    listed = unlocked.key_graph(lock_entries=True).own.items
     numbers = chunks_of(receipt.locator, listed) if receipt.locator in listed else [0]
     chunks: list[Chunk | None] = [None]
     if len(numbers) > 1:
@@ -124,7 +162,7 @@ def _journals(receipt: Receipt, unlocked: Unlocked) -> Iterator[tuple[Journal, C
     found = False
     for chunk in chunks:
         try:
-            journal = journals.read(receipt, unlocked, chunk=chunk)
+            journal = read(receipt, chunk=chunk)
         except ReceiptUnknown:  # this one has expired
             continue
         assert journal is not None
@@ -134,14 +172,14 @@ def _journals(receipt: Receipt, unlocked: Unlocked) -> Iterator[tuple[Journal, C
         raise nothing_kept(receipt.disguise)
 
 
-def _require_erasable(journal: Journal, *, lock: bool, using: str) -> None:
+def _require_erasable(journal: Journal, *, is_held: bool) -> None:
     current = journal.current
     if any(bytes(voice.public_key) in journal.damaged for voice in current.speaks_for):
         raise ReceiptsIncomplete(
             f"Another bag may need a key that {current.head.disguise} holds, and cannot be opened: it is damaged, or its receipt was not "
             "given. Unlock with all receipts, or restore the bag from a backup. Nothing was changed."
         )
-    if current.expires_on is not None and beside.kept().is_held(current.expires_on, lock=lock, using=using):
+    if is_held:
         raise ErasureRefused(
             f"A legal hold is on what {current.head.disguise} has sealed: it is kept until somebody lifts the hold "
             "(manage.py edna_hold). Nothing was changed."
@@ -204,17 +242,15 @@ def _keep_from_sweep(reveal: Reveal, voices: tuple[SpeaksFor, ...]) -> None:
 # The person
 
 
-def _is_needed(unlocked: Unlocked, *, but: tuple[()] | set[Locator], receipts_complete: bool) -> bool:
-    """Whether the entry leads to anything else, or to somebody with an account."""
+def _leads_to(unlocked: Unlocked, *, receipts_complete: bool) -> set[Locator] | None:
+    """Under which locators the entry leads to something; None if it is needed anyway: for an account, or for what cannot be seen."""
     graph = unlocked.key_graph()
     if graph.own.entry.attached or (registry.any_unlisted() and not receipts_complete):
-        return True
+        return None
     if graph.own.opener.withholds(graph.own.entry):
-        return True
-    for locator, _ in graph.follow(_OWN, start=unlocked.locators):
-        if locator not in but:
-            return True
-    return bool(graph.refused)
+        return None
+    found = {locator for locator, _ in graph.follow(_OWN, start=unlocked.locators)}
+    return None if graph.refused else found
 
 
 def _forget(unlocked: Unlocked) -> None:

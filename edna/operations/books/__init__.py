@@ -48,8 +48,11 @@ class Operations(Beside):
     ) -> None:
         retention.spread_hold(source, others, using=using)
 
-    def is_held(self, bucket: datetime.date, *, lock: bool, using: str) -> bool:
-        return not retention.lock_bucket(bucket, using=using) if lock else retention.is_held(bucket, using=using)
+    def held_among(self, buckets: Collection[datetime.date], *, using: str) -> set[datetime.date]:
+        return retention.held_among(buckets, using=using)
+
+    def lock_unheld(self, bucket: datetime.date, *, using: str) -> bool:
+        return retention.lock_bucket(bucket, using=using)
 
     def anything_held(self) -> Exists | None:
         return Exists(LegalHold.objects.all())

@@ -79,8 +79,9 @@ def spread_hold(source: datetime.date | None, others: Collection[datetime.date |
         LegalHold.objects.using(using).bulk_create(spread, ignore_conflicts=True)
 
 
-def is_held(expires_on: datetime.date, *, using: str) -> bool:
-    return LegalHold.objects.using(using).filter(expires_on=expires_on).exists()
+def held_among(buckets: Collection[datetime.date], *, using: str) -> set[datetime.date]:
+    found = LegalHold.objects.using(using).filter(expires_on__in=buckets)
+    return set(found.values_list("expires_on", flat=True))
 
 
 def lock_bucket(expires_on: datetime.date, *, using: str) -> bool:

@@ -147,19 +147,21 @@ class DeleteForGood(KeyPage):
         return self.show(
             "edna/delete.html",
             form=asked,
-            choices=[self.choice(entry, unlocked) for entry in entries],
+            choices=self.each_choice(entries, unlocked),
             everything=self.everything(entries, account, unlocked),
             is_nothing_there=not entries and self.departure(account) is None,
         )
 
-    def choice(self, entry: api.HistoryEntry, unlocked: api.Unlocked) -> ShownFields:
+    def each_choice(self, entries: Sequence[api.HistoryEntry], unlocked: api.Unlocked) -> list[ShownFields]:
+        planned = api.plan_erasures([entry.receipt for entry in entries], unlocked)
+        return [self.choice(entry, planned[entry.receipt]) for entry in entries]
+
+    def choice(self, entry: api.HistoryEntry, erasure: api.Erasure | EdnaError) -> ShownFields:
         line = ShownFields(
             what=entry.receipt, title=self.pages.title_of(entry), day=words.day(entry.applied_at), problem=""
         )
-        try:
-            erasure = api.plan_erasure(entry.receipt, unlocked)
-        except EdnaError as error:
-            return ShownFields(line, problem=words.explain(error), counts=[], stays=False)
+        if isinstance(erasure, EdnaError):
+            return ShownFields(line, problem=words.explain(erasure), counts=[], stays=False)
         return ShownFields(line, counts=words.counts(erasure.rows), stays=erasure.pseudoprincipals > 0)
 
     def everything(
