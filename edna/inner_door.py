@@ -28,8 +28,12 @@ from edna.engine.forwarding import table_history
 from edna.engine.graph import references
 from edna.engine.history import SealedValues
 from edna.engine.planning.owners import tables_in_common
+from edna.engine.renewing.making_over import MadeOver as MadeOver
+from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.errors import DatabaseBusy
 from edna.records.locator import Receipt
+from edna.records.speaksfor import SealedKey as SealedKey
+from edna.records.succession import MOST_PIECES as MOST_PIECES
 
 Result = TypeVar("Result")
 
@@ -200,6 +204,39 @@ def prove_key(public_key: bytes, opened: bytes, *, bound_to: bytes) -> bytes:
     """
     throttle.admit()
     return key_proofs.prove(PublicKey(public_key), opened, bound_to=bound_to, using=registry.database())
+
+
+def challenge_keys(public_keys: Iterable[bytes], *, bound_to: bytes) -> list[bytes]:
+    """`challenge_key` for each of them, in their order.
+
+    Raises:
+        KeyMalformed, ServerKeyUnknown
+    """
+    throttle.admit()
+    using = registry.database()
+    return [key_proofs.challenge(PublicKey(key), bound_to=bound_to, using=using) for key in public_keys]
+
+
+def rotate_elsewhere(
+    new_keys: NewKeys, *, opened: Mapping[bytes, bytes], slots: Sequence[BrowserSlot], bound_to: bytes
+) -> None:
+    """Replace a principal's key, and those of everyone they speak for, by keys that were made in their browser; nothing is opened here.
+
+    The old ones open nothing any more; receipts stay good. ``opened`` is what the challenges to all keys held, the old ones and the new, by
+    public key. All or nothing.
+
+    Raises:
+        KeyNotProved: one of the keys is not proved.
+        HandoverRefused: something has changed since the browser looked, or is not theirs.
+        ReceiptsIncomplete: receipts may be the only way to some bags (locator mode ``client``).
+        PrincipalNotRegistered, PrincipalAlreadyRegistered, EntryForged, SlotRefused, KeyMalformed, ServerKeyUnknown
+    """
+    throttle.admit()
+    using = registry.database()
+    for former, new in new_keys.keys.items():
+        for key in (PublicKey(former), new):
+            key_proofs.prove(key, opened.get(bytes(key), b""), bound_to=bound_to, using=using)
+    registration.rotate_elsewhere(new_keys, slots)
 
 
 def proved_key(token: bytes, *, bound_to: bytes) -> PublicKey:

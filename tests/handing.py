@@ -6,7 +6,7 @@ Works with the primitives of the library, and with its key graph to walk. `edna.
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,22 +14,25 @@ from unittest import mock
 
 from django.conf import settings
 from django.test import override_settings
+from nacl.bindings import crypto_box_beforenm
 
 import edna
-from edna import inner_door
+from edna import conf, inner_door
 from edna.crypto.keys import PublicKey
-from edna.crypto.sealing import content_key_of
+from edna.crypto.sealing import content_key_of, open_small, open_succession, seal_small
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
 from edna.engine.bags.openers import KeyOpener, items_of
 from edna.engine.graph.references import columns_that_refer
 from edna.engine.planning.owners import tables_in_common
-from edna.inner_door import Handover
+from edna.errors import BagError
+from edna.inner_door import Handover, MadeOver, NewKeys
 from edna.records.bag import BagKind
 from edna.records.diff import Changed, Modified, Owners, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
-from edna.records.speaksfor import SealedKey, SpeaksForBatch
+from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch
+from edna.records.succession import read_succession
 from edna.testing import Person
 
 
@@ -124,7 +127,75 @@ class Browser:
             },
             {bytes(public): SealedKey.of(secret, recipient=own) for _, public, secret, _ in rows},
             bool(self.graph.refused),
+            successions={
+                each.index(segment.kind, segment.sequence): pieces
+                for each, segment in segments
+                if segment.kind is not BagKind.SHARED and (pieces := self.beside(segment))
+            },
         )
+
+    def for_new_key(self, new: edna.SecretKey) -> tuple[NewKeys, dict[bytes, edna.SecretKey]]:
+        """What is sent to have the key, and those of all voices, replaced; and all secret keys that have to be proved, by public key."""
+        own, old = bytes(self.secret_key.public_key), {}
+        renewed = {own: new}
+        bags: dict[bytes, MadeOver] = {}
+        segments = [(each, segment) for each, found in self.bags.items() for segment in found]
+        rows = {
+            segment: [SpeaksFor(*row) for batch in segment.bag.batches for row in batch.rows]
+            for _, segment in segments
+            if segment.kind is BagKind.SPEAKS_FOR
+        }
+        for row in (row for each in rows.values() for row in each):
+            renewed.setdefault(bytes(row.public_key), edna.SecretKey.generate())
+            assert isinstance(row.secret_key, edna.SecretKey)
+            old[bytes(row.public_key)] = row.secret_key
+        for locator, segment in segments:
+            if segment.kind is BagKind.SHARED:
+                continue
+            owner, pieces = segment.holder.entry.public_key, self.beside(segment)
+            index = locator.index(segment.kind, segment.sequence)
+            before = read_succession(pieces, index=index, owner=PublicKey(owner), mac_keys=conf.mac_keys())
+            assert not isinstance(before, BagError)
+            recorded = {bytes(today): public for public, (today, _) in before.voices.items()} if before else {}
+            recipient = renewed[owner].public_key
+            opener = segment.holder.opener.secret_key
+            sealed = segment.stored.sealed
+            bags[index] = MadeOver(
+                owner,
+                sealed[-int.from_bytes(sealed[3:7], "big") :][:24],
+                SealedKey(seal_small(content_key_of(sealed, secret_key=opener).expose(), recipient=recipient)),
+                pieces,
+                {
+                    recorded.get(bytes(row.public_key), bytes(row.public_key)): SealedKey.of(
+                        renewed[bytes(row.public_key)], recipient=recipient
+                    )
+                    for row in rows.get(segment, ())
+                },
+            )
+        lists = {
+            holder.entry.public_key: {
+                item: self._anew(item, holder, renewed[holder.entry.public_key].public_key)
+                for item in items_of(holder.entry)
+            }
+            for holder in self.graph.holders.values()
+        }
+        keys = {former: key.public_key for former, key in renewed.items()}
+        proved = {bytes(key.public_key): key for key in (self.secret_key, *renewed.values())}
+        return NewKeys(own, keys, lists, bags), proved | old
+
+    def _anew(self, item: bytes, holder: Holder, recipient: PublicKey) -> bytes | None:
+        locator = next((locator for locator, each in holder.items.items() if each == item), None)
+        if locator is None or not self.bags.get(locator):
+            return None
+        if self.bags[locator][0].kind is BagKind.SHARED:
+            return seal_locator(locator, recipient=recipient)
+        return crypto_box_beforenm(item[:32], holder.opener.secret_key.expose())
+
+    def beside(self, segment: Segment) -> list[bytes]:
+        """What is sealed beside a bag that was made over to a new key."""
+        pieces = open_succession(segment.stored.sealed, secret_key=segment.holder.opener.secret_key)
+        assert isinstance(pieces, list)
+        return pieces
 
     def _handed_items(self, holder: Holder, wanted: Collection[Locator]) -> dict[bytes, Locator | None]:
         """Those that are wanted, and those that lead nowhere: as far as the site has put them there."""
@@ -186,6 +257,18 @@ def _own(label: str) -> tuple[str, str]:
     return columns_that_refer(label).get("", ("", label))
 
 
+def send_new_keys(new_keys: NewKeys, proved: Mapping[bytes, edna.SecretKey]) -> None:
+    """As a browser does that has these secret keys, without slots."""
+    asked = {*new_keys.keys, *map(bytes, new_keys.keys.values())} & proved.keys()
+    challenges = inner_door.challenge_keys(sorted(asked), bound_to=b"here")
+    opened = {
+        key: open_small(challenge, secret_key=proved[key])
+        for key, challenge in zip(sorted(asked), challenges, strict=True)
+    }
+    with without_keys():
+        inner_door.rotate_elsewhere(new_keys, opened=opened, slots=[], bound_to=b"here")
+
+
 @contextmanager
 def without_keys() -> Iterator[None]:
     """In this block nothing is opened with a secret key."""
@@ -231,7 +314,11 @@ def as_sent(handover: Handover) -> dict[str, Any]:
             for public_key, items in handover.lists.items()
         ],
         "bags": [
-            {"index": _base64(index), "content_key": _base64(key.expose())}
+            {
+                "index": _base64(index),
+                "content_key": _base64(key.expose()),
+                "succession": [*map(_base64, handover.successions.get(index, ()))],
+            }
             for index, key in handover.content_keys.items()
         ],
         "voices": [

@@ -53,6 +53,18 @@ class Body:
             raise _refused(f"Each of {name!r} must be {size} bytes, in base 64.")
         return sound
 
+    def varied_binaries(self, name: str, *, most: int, most_bytes: int) -> list[bytes]:
+        """Bytes of any length, of which there may be none; none if it is left out.
+
+        Raises:
+            RequestRefused: there are others, more, or longer ones.
+        """
+        found = [_from_base64(value) for value in self._list(name, most=most, least=0)] if self.has(name) else []
+        sound = [value for value in found if value is not None and len(value) <= most_bytes]
+        if len(sound) < len(found):
+            raise _refused(f"Each of {name!r} must be at most {most_bytes} bytes, in base 64.")
+        return sound
+
     def pieces(self, name: str, *, size: int) -> list[bytes]:
         """Bytes, in base 64, as pieces of this size.
 
@@ -63,6 +75,20 @@ class Body:
         if value is None or len(value) % size:
             raise _refused(f"{name!r} must be pieces of {size} bytes, in base 64.")
         return [value[start : start + size] for start in range(0, len(value), size)]
+
+    def answers(self, name: str, *, sizes: Collection[int], count: int) -> list[bytes | None]:
+        """So many, each null, None, or of one of these sizes.
+
+        Raises:
+            RequestRefused: there are others.
+        """
+        value = self._content.get(name)
+        if not isinstance(value, list) or len(value) != count:
+            raise _refused(f"{name!r} must be a list of {count}.")
+        found = [None if each is None else _from_base64(each) or b"" for each in value]
+        if any(raw is not None and len(raw) not in sizes for raw in found):
+            raise _refused(f"Each of {name!r} must be null, or {' or '.join(map(str, sizes))} bytes, in base 64.")
+        return found
 
     def optional_binaries(self, name: str, *, size: int, count: int) -> list[bytes | None]:
         """So many, of which each may be null: None.

@@ -13,6 +13,7 @@ _BOX_BYTES: Final = 80
 #: More than any person has; the size of the request is the real bound.
 _MOST: Final = 100_000
 _LABEL: Final = 200
+_MOST_PIECE_BYTES: Final = 0xFFFF
 
 
 def handover_of(body: Body, *, public_key: api.PublicKey) -> inner_door.Handover:
@@ -30,6 +31,7 @@ def _handed(body: Body, *, public_key: api.PublicKey, whole: inner_door.Handover
         items = each.pieces("items", size=_BOX_BYTES)
         locators = each.optional_binaries("locators", size=_KEY_BYTES, count=len(items))
         lists[each.binary("public_key", size=_KEY_BYTES)] = dict(zip(items, locators, strict=True))
+    bags = body.objects("bags", most=_MOST, least=0)
     return inner_door.Handover.of_bytes(
         public_key,
         lists=lists,
@@ -37,7 +39,17 @@ def _handed(body: Body, *, public_key: api.PublicKey, whole: inner_door.Handover
         voices=_pairs(body, "voices", "public_key", "sealed_key", size=_BOX_BYTES),
         damaged=body.truth("damaged"),
         whole=whole,
+        successions={bag.binary("index", size=_KEY_BYTES): succession_in(bag) for bag in bags if bag.has("succession")},
     )
+
+
+def succession_in(body: Body) -> list[bytes]:
+    """What is sealed beside a bag that was made over to a new key, as its owner has opened it; nothing if it is left out.
+
+    Raises:
+        RequestRefused: it is too long.
+    """
+    return body.varied_binaries("succession", most=inner_door.MOST_PIECES, most_bytes=_MOST_PIECE_BYTES)
 
 
 def held_in(body: Body, name: str) -> list[edna.Held]:

@@ -18,8 +18,11 @@ from edna.errors import EdnaError, KeyNotProved
 
 HEADER: Final = "X-Edna-Key-Session"
 _KEY_BYTES: Final = 32
-_OPENED_BYTES: Final = 72
+OPENED_BYTES: Final = 72
 _TOKEN_BYTES: Final = 72
+#: As many as the modules ask for at once.
+_MOST_KEYS: Final = 500
+_MOST_BYTES: Final = 64 * 1024
 
 
 @json_view()
@@ -29,10 +32,18 @@ def challenge(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     return {"challenge": to_base64(inner_door.challenge_key(public_key, bound_to=browser(request)))}
 
 
+@json_view(most_bytes=_MOST_BYTES)
+def challenges(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+    """The same for each of ``public_keys``, in their order."""
+    public_keys = body.binaries("public_keys", size=_KEY_BYTES, most=_MOST_KEYS)
+    made = inner_door.challenge_keys(public_keys, bound_to=browser(request))
+    return {"challenges": [*map(to_base64, made)]}
+
+
 @json_view()
 def session(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     """A token for whoever has opened the challenge."""
-    public_key, opened = body.binary("public_key", size=_KEY_BYTES), body.binary("opened", size=_OPENED_BYTES)
+    public_key, opened = body.binary("public_key", size=_KEY_BYTES), body.binary("opened", size=OPENED_BYTES)
     return {"token": to_base64(inner_door.prove_key(public_key, opened, bound_to=browser(request)))}
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from edna.api_http import graph, keys, registrations, slots
+from edna.api_http import graph, keys, registrations, rotations, slots
 
 urlpatterns = [
     path("graph/bags", graph.bags, name="graph-bags"),
@@ -14,6 +14,8 @@ urlpatterns = [
     path("graph/references", graph.references, name="graph-references"),
     path("graph/reveal", graph.reveal, name="graph-reveal"),
     path("keys/challenge", keys.challenge, name="keys-challenge"),
+    path("keys/challenges", keys.challenges, name="keys-challenges"),
+    path("keys/rotate", rotations.rotate, name="keys-rotate"),
     path("keys/session", keys.session, name="keys-session"),
     path("keys/register", registrations.register, name="keys-register"),
     path("slots/salt", slots.salt, name="slots-salt"),

@@ -24,10 +24,11 @@ from nacl.bindings import (
     crypto_box_seal,
     crypto_box_seal_open,
     crypto_scalarmult_base,
+    crypto_secretbox_open,
 )
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import ContentKey, PublicKey, Secret, SecretKey, derive
+from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey, Secret, SecretKey, derive
 from edna.errors import (
     BagCorrupt,
     BagError,
@@ -42,6 +43,7 @@ from edna.errors import (
 VERSION = 1
 SUITE = 1
 STANZA_X25519 = 1
+STANZA_SUCCESSION = 2
 MAX_STANZAS = 16
 MAX_SEALED_BYTES = 64 * 1024 * 1024
 MIN_PADDED_BYTES = 1024
@@ -53,6 +55,9 @@ _LENGTH = struct.Struct(">I")
 _STANZA_BYTES = 80
 _NONCE_BYTES = 24
 _TAG_BYTES = 16
+_BOX_OVERHEAD_BYTES = 48
+_MOST_STANZA_BYTES = 0xFFFF
+_BAD_PADDING = "The padding of the bag is wrong. Nothing was changed; restore the bag from a backup."
 #: Enough of a container for `check_container`, with as many recipients as there may be.
 BEGINNING_BYTES = _HEADER.size + MAX_STANZAS * (_STANZA_HEAD.size + _STANZA_BYTES)
 
@@ -91,8 +96,7 @@ def seal(plaintext: bytes, *, recipients: Sequence[PublicKey], content_key: Cont
         raise BagTooLarge(
             f"{size} bytes do not fit into a container of {MAX_SEALED_BYTES} bytes: disguise in smaller chunks"
         )
-    used = _LENGTH.size + len(plaintext)
-    padded = b"".join((_LENGTH.pack(len(plaintext)), plaintext, bytes(padded_length(used) - used)))
+    padded = _padded(plaintext)
     file_key = (content_key or ContentKey.new()).expose()
     nonce = nacl.utils.random(_NONCE_BYTES)
     body = crypto_aead_xchacha20poly1305_ietf_encrypt(padded, _ASSOCIATED, nonce, file_key)
@@ -101,6 +105,55 @@ def seal(plaintext: bytes, *, recipients: Sequence[PublicKey], content_key: Cont
         parts += (_STANZA_HEAD.pack(STANZA_X25519, _STANZA_BYTES), crypto_box_seal(file_key, bytes(recipient)))
     parts += (nonce, body)
     return b"".join(parts)
+
+
+def rewrap(
+    sealed: bytes, *, box: bytes, recipient: PublicKey, nonce: bytes, succession: Sequence[bytes]
+) -> bytes | None:
+    """Return a container of the same body for another recipient alone; None if it has not that ``nonce``, so that it is another body.
+
+    ``box`` is the file key, which somebody else has sealed to them; ``succession`` is sealed to them here, padded, each piece in a stanza.
+
+    Raises: as `open_sealed`, what it finds wrong before it uses the key; ValueError for pieces that do not fit; BagTooLarge.
+    """
+    _, _, start = _layout(sealed, len(sealed))
+    body = bytes(sealed[start:])
+    if body[:_NONCE_BYTES] != nonce:
+        return None
+    stanzas = [(STANZA_X25519, box)]
+    stanzas += [(STANZA_SUCCESSION, crypto_box_seal(_padded(piece), bytes(recipient))) for piece in succession]
+    if len(stanzas) > MAX_STANZAS or any(len(stanza) > _MOST_STANZA_BYTES for _, stanza in stanzas):
+        raise ValueError("what came after whom does not fit beside one bag")
+    parts = [_HEADER.pack(VERSION, SUITE, len(stanzas), len(body))]
+    for kind, stanza in stanzas:
+        parts += (_STANZA_HEAD.pack(kind, len(stanza)), stanza)
+    made = b"".join((*parts, body))
+    if len(made) > MAX_SEALED_BYTES:
+        raise BagTooLarge("A bag does not fit into a container with what came after whom. Nothing was changed.")
+    return made
+
+
+def open_succession(sealed: bytes, *, secret_key: SecretKey) -> list[bytes] | BagError:
+    """Return what was sealed to this key beside the body, or the error that the caller shall raise. Others' is passed over.
+
+    Raises: as `open_sealed`, what it finds wrong before it uses the key.
+    """
+    _, stanzas, _ = _layout(sealed, len(sealed))
+    opened = [padded for stanza in stanzas if (padded := _unwrap(stanza, secret_key)) is not None]
+    pieces = [_unpadded(padded) for padded in opened]
+    if any(piece is None for piece in pieces):
+        return BagCorrupt(_BAD_PADDING)
+    return [piece for piece in pieces if piece is not None]
+
+
+def open_small_with(shared_key: bytes, sealed: bytes, *, recipient: PublicKey) -> bytes | None:
+    """Return what `seal_small` sealed to ``recipient``, by the key of this one box, handed over by its owner; None if it is another."""
+    ephemeral, box = sealed[:KEY_BYTES], sealed[KEY_BYTES:]
+    nonce = hashlib.blake2b(ephemeral + bytes(recipient), digest_size=_NONCE_BYTES).digest()
+    try:
+        return crypto_secretbox_open(box, nonce, shared_key)
+    except CryptoError:
+        return None
 
 
 def open_sealed(sealed: bytes, *, secret_key: SecretKey) -> bytes:
@@ -144,14 +197,28 @@ def _content(opened: bytes | BagError) -> bytes:
     """The plaintext without its padding."""
     if isinstance(opened, BagError):
         raise opened
-    (length,) = _LENGTH.unpack_from(opened)
+    content = _unpadded(opened)
+    if content is None:
+        del opened
+        raise BagCorrupt(_BAD_PADDING)
+    return content
+
+
+def _padded(plaintext: bytes) -> bytes:
+    used = _LENGTH.size + len(plaintext)
+    return b"".join((_LENGTH.pack(len(plaintext)), plaintext, bytes(padded_length(used) - used)))
+
+
+def _unpadded(padded: bytes) -> bytes | None:
+    if len(padded) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack_from(padded)
     end = _LENGTH.size + length
     # The padding is inside the authenticated body, so only a sealer could have put something there. Refusing it keeps
     # the format canonical: no room for a covert channel, one content has one padded form.
-    if end > len(opened) or len(opened) != padded_length(end) or opened.count(0, end) != len(opened) - end:
-        del opened
-        raise BagCorrupt("The padding of the bag is wrong. Nothing was changed; restore the bag from a backup.")
-    return opened[_LENGTH.size : end]
+    if end > len(padded) or len(padded) != padded_length(end) or padded.count(0, end) != len(padded) - end:
+        return None
+    return padded[_LENGTH.size : end]
 
 
 def seal_small(plaintext: bytes, *, recipient: PublicKey) -> bytes:
@@ -191,7 +258,7 @@ def check_container(beginning: bytes, *, length: int) -> None:
 
     Raises: as `open_sealed`, what it finds wrong before it uses the key; BagCorrupt too for a body that is not padded as bodies are.
     """
-    _, body = _layout(beginning, length)
+    _, _, body = _layout(beginning, length)
     padded = length - body - _NONCE_BYTES - _TAG_BYTES
     if padded_length(padded) != padded:
         raise BagCorrupt("The body of the bag has a length that none has. Restore the bag from a backup.")
@@ -199,14 +266,14 @@ def check_container(beginning: bytes, *, length: int) -> None:
 
 def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
     """Split a container into its X25519 stanzas and its body."""
-    stanzas, body = _layout(sealed, len(sealed))
+    stanzas, _, body = _layout(sealed, len(sealed))
     return stanzas, bytes(sealed[body:])
 
 
-def _layout(sealed: bytes, size: int) -> tuple[list[bytes], int]:
-    """The X25519 stanzas of a container of that size, and where its body begins, trusting no length in it."""
+def _layout(sealed: bytes, size: int) -> tuple[list[bytes], list[bytes], int]:
+    """The X25519 stanzas of a container of that size, those of a succession, and where its body begins, trusting no length in it."""
     count, body_length = _header(sealed, size)
-    stanzas, offset = _stanzas(bytes(sealed), size, count)
+    stanzas, succession, offset = _stanzas(bytes(sealed), size, count)
     expected = offset + body_length
     if size < expected:
         raise BagTruncated(
@@ -223,7 +290,7 @@ def _layout(sealed: bytes, size: int) -> tuple[list[bytes], int]:
             "The bag has no recipient of a kind that this release knows. "
             "Update edna, or restore the bag from a backup; nothing was changed."
         )
-    return stanzas, offset
+    return stanzas, succession, offset
 
 
 def _header(sealed: bytes, size: int) -> tuple[int, int]:
@@ -259,9 +326,10 @@ def _header(sealed: bytes, size: int) -> tuple[int, int]:
     return count, body_length
 
 
-def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], int]:
-    """Those of ``count`` stanzas that are X25519's, and where the last one ends."""
-    stanzas = []
+def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], list[bytes], int]:
+    """Those of ``count`` stanzas that are X25519's, those of a succession, and where the last one ends."""
+    stanzas: list[bytes] = []
+    succession: list[bytes] = []
     offset = _HEADER.size
     for _ in range(count):
         if offset + _STANZA_HEAD.size > size:
@@ -279,8 +347,10 @@ def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], int]:
                     "A stanza of the bag is malformed. Nothing was changed; restore the bag from a backup."
                 )
             stanzas.append(sealed[offset : offset + length])
+        elif kind == STANZA_SUCCESSION:
+            succession.append(sealed[offset : offset + length])
         offset += length  # a stanza of a later release's kind is for somebody else: skip it
-    return stanzas, offset
+    return stanzas, succession, offset
 
 
 def _file_key(stanzas: Sequence[bytes], secret_key: SecretKey) -> ContentKey | None:
@@ -312,6 +382,8 @@ def _wrong_key() -> WrongKey:
 
 
 def _unwrap(box: bytes, secret_key: SecretKey) -> bytes | None:
+    if len(box) < _BOX_OVERHEAD_BYTES:
+        return None
     try:
         return crypto_box_seal_open(box, bytes(secret_key.public_key), secret_key.expose())
     except CryptoError:

@@ -106,6 +106,13 @@ def keep(public_key: PublicKey, slots: Sequence[BrowserSlot], made: Sequence[bas
     store.add_slots([(slot.slot_id, slot.tag, slot.wrapped) for slot in made], using=using)
 
 
+def remove_all(public_key: PublicKey, *, using: str) -> None:
+    """Delete every slot of that key but those of version 1, which go by the secret key alone."""
+    keys = conf.mac_keys()
+    gone = [base.stored_tag(public_key, kind=kind, pepper=pepper) for kind in base.KINDS for pepper in keys]
+    store.delete_slots_by_tag(gone, using=using)
+
+
 def replace(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) -> None:
     """Put each in the place of that key's slot of its kind. The caller knows that whoever asks has the key.
 

@@ -17,12 +17,13 @@ from edna.custody.base import Slot
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine import browser_slots, key_slots
-from edna.engine.bags import rotation
 from edna.engine.bags.capability import Unlocked
 from edna.engine.browser_slots import BrowserSlot
 from edna.engine.graph.references import without_row
 from edna.engine.principals import identity
-from edna.errors import PrincipalAlreadyRegistered, PrincipalError, ReceiptsIncomplete
+from edna.engine.renewing import making_over, rotation
+from edna.engine.renewing.making_over import NewKeys
+from edna.errors import HandoverRefused, PrincipalAlreadyRegistered, PrincipalError, ReceiptsIncomplete
 from edna.store import serverkeys
 
 
@@ -150,6 +151,32 @@ def rotate(
         transactions.run(work, using=using)
     unlocked.close()
     return made
+
+
+def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
+    """Replace a principal's key by one that was made elsewhere, with slots that were, too; no bag is opened.
+
+    Raises:
+        ReceiptsIncomplete, ServerKeyUnknown, SlotRefused, and what `making_over.make_over` raises
+    """
+    using = registry.database()
+    serverkeys.require(using=using)
+    if registry.any_unlisted():
+        raise ReceiptsIncomplete(
+            "Receipts may be the only way to some bags of this principal (locator mode client), and a receipt does not say whose they are. "
+            "Nothing was changed; make a new key on the server, with all receipts."
+        )
+    if new_keys.own not in new_keys.keys:
+        raise HandoverRefused("The key that is to be replaced is not among those that were sent. Nothing was changed.")
+    public_key = new_keys.keys[new_keys.own]
+    made = browser_slots.to_keep(public_key, slots, using=using)
+
+    def work() -> None:
+        making_over.make_over(new_keys, using=using)
+        browser_slots.remove_all(PublicKey(new_keys.own), using=using)
+        browser_slots.keep(public_key, slots, made, using=using)
+
+    transactions.run(work, using=using)
 
 
 def _made(

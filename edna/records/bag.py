@@ -17,10 +17,10 @@ import hashlib
 import hmac
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey, SecretKey, fingerprint
-from edna.crypto.sealing import open_sealed, open_with_content_key, padded_length, seal
+from edna.crypto.sealing import open_sealed, open_succession, open_with_content_key, padded_length, seal
 from edna.errors import (
     BagCorrupt,
     BagError,
@@ -33,7 +33,8 @@ from edna.errors import (
 from edna.records import values
 from edna.records.diff import RowBatch
 from edna.records.locator import BagKind, Locator
-from edna.records.speaksfor import SpeaksForBatch
+from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
+from edna.records.succession import Succession, read_succession
 from edna.records.values import Value
 
 __all__ = [
@@ -164,6 +165,7 @@ def open_bag(
     """
     owner = secret_key.public_key if public_key is None else public_key
     try:
+        succession = open_succession(sealed, secret_key=secret_key)
         return read_content(
             open_sealed(sealed, secret_key=secret_key),
             locator=locator,
@@ -171,6 +173,7 @@ def open_bag(
             sequence=sequence,
             public_key=owner,
             mac_keys=mac_keys,
+            succession=succession,
         )
     except (BagError, ConfigurationError) as error:
         failure = error.with_traceback(None)  # the frames below hold the plaintext
@@ -187,8 +190,10 @@ def open_handed_bag(
     content_key: ContentKey,
     mac_keys: Sequence[bytes],
     public_key: PublicKey,
+    succession: Sequence[bytes] = (),
 ) -> Bag:
-    """The same, by the key of its content, which its owner's browser handed over. It must have been made for this `public_key`.
+    """The same, by the key of its content, which its owner's browser handed over. It must have been made for this `public_key`, or
+    made over to it: then what is sealed beside it was handed over, too.
 
     Raises: as `open_bag`.
     """
@@ -200,6 +205,7 @@ def open_handed_bag(
             sequence=sequence,
             public_key=public_key,
             mac_keys=mac_keys,
+            succession=succession,
         )
     except (BagError, ConfigurationError) as error:
         failure = error.with_traceback(None)  # the frames below hold the plaintext
@@ -215,12 +221,14 @@ def read_content(
     sequence: int,
     public_key: PublicKey,
     mac_keys: Sequence[bytes],
+    succession: Sequence[bytes] | BagError = (),
 ) -> Bag:
-    """Verify and decode the content of a container that somebody else (a browser) opened. Trusts nothing but the MAC.
+    """Verify and decode the content of a container that somebody else (a browser) opened, and what is sealed beside it. Trusts nothing
+    but the MACs.
 
     Raises: BagMisplaced, BagForged, BagTooLarge, BagCorrupt.
     """
-    bag = _verified(content, locator.index(kind, sequence), kind, sequence, public_key, mac_keys)
+    bag = _verified(content, locator.index(kind, sequence), kind, sequence, public_key, mac_keys, succession)
     del content, mac_keys
     if isinstance(bag, Bag):
         return bag
@@ -281,7 +289,13 @@ def _mac(mac_key: bytes, index: bytes, public_key: PublicKey, encoding: int, pay
 
 
 def _verified(
-    content: bytes, index: bytes, kind: BagKind, sequence: int, public_key: PublicKey, mac_keys: Sequence[bytes]
+    content: bytes,
+    index: bytes,
+    kind: BagKind,
+    sequence: int,
+    public_key: PublicKey,
+    mac_keys: Sequence[bytes],
+    pieces: Sequence[bytes] | BagError,
 ) -> Bag | BagError | ConfigurationError:
     """Return the bag, or the error that the caller shall raise (this frame knows the plaintext and the MAC keys)."""
     if len(content) < _HEAD_BYTES:
@@ -292,8 +306,16 @@ def _verified(
         return BagMisplaced(
             "The bag was sealed for another place: bags were swapped or replayed. Nothing was changed; restore the bags from a backup."
         )
+    succession = (
+        pieces
+        if isinstance(pieces, BagError)
+        else read_succession(pieces, index=index, owner=public_key, mac_keys=mac_keys)
+    )
+    if isinstance(succession, BagError):
+        return succession
     try:
-        expected = [_mac(mac_key, index, public_key, encoding, payload) for mac_key in mac_keys]
+        owner = succession.former if succession else public_key
+        expected = [_mac(mac_key, index, owner, encoding, payload) for mac_key in mac_keys]
     except ConfigurationError as error:
         return error.with_traceback(None)
     if not any(hmac.compare_digest(mac, candidate) for candidate in expected):
@@ -312,9 +334,25 @@ def _verified(
             "Nothing was changed; restore the bag from a backup."
         )
     try:
-        return _bag(values.decode(payload), kind, sequence)
+        bag = _bag(values.decode(payload), kind, sequence)
     except BagCorrupt as error:
         return error.with_traceback(None)
+    return bag if succession is None else _with_new_keys(bag, succession)
+
+
+def _with_new_keys(bag: Bag, succession: Succession) -> Bag:
+    """With the keys of today in its speaks-for records."""
+    if bag.kind is not BagKind.SPEAKS_FOR:
+        return bag
+    batches = []
+    for batch in bag.batches:
+        assert isinstance(batch, SpeaksForBatch)
+        rows = [SpeaksFor(*row) for row in batch.rows]
+        new = [
+            SpeaksFor(row.principal, *succession.voices.get(bytes(row.public_key), row[1:3]), row.owner) for row in rows
+        ]
+        batches.append(replace(batch, rows=new))
+    return replace(bag, batches=tuple(batches))
 
 
 def _expand(payload: bytes) -> bytes | BagError:

@@ -10,6 +10,7 @@ import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
 import { exportData } from "../../edna/static/edna/js/export.js";
 import { walk } from "../../edna/static/edna/js/graph.js";
 import { disguise, erase, planErasure, reveal } from "../../edna/static/edna/js/reveal.js";
+import { replaceKey } from "../../edna/static/edna/js/rotation.js";
 import { Server } from "../../edna/static/edna/js/server.js";
 
 globalThis.crypto ??= webcrypto; // Node 18 has it there alone
@@ -19,9 +20,11 @@ const given = JSON.parse(readFileSync(0, "utf8"));
 
 let requests = 0;
 const { fetch } = globalThis;
-globalThis.fetch = (address, options) => {
+globalThis.fetch = async (address, options) => {
   requests++;
-  return fetch(address, { ...options, headers: { ...options.headers, Cookie: `csrftoken=${TOKEN}` } });
+  const response = await fetch(address, { ...options, headers: { ...options.headers, Cookie: `csrftoken=${TOKEN}` } });
+  if (given.lost && String(address).endsWith("/keys/rotate")) throw new TypeError("the connection was lost");
+  return response;
 };
 
 async function act() {
@@ -31,6 +34,10 @@ async function act() {
   if (given.act === "disguise") return disguise(sodium, key, given.disguise);
   if (given.act === "export") return exportData(sodium, key);
   if (given.act === "erase") return { planned: await planErasure(sodium, key, given.receipt), erased: await erase(sodium, key, given.receipt) };
+  if (given.act === "rotate") {
+    const { key: successor, code } = await replaceKey(sodium, key);
+    return { text: successor.text(), code };
+  }
   return reveal(sodium, key, given.receipt);
 }
 

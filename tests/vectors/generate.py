@@ -359,6 +359,7 @@ def container(
     suite: int = 1,
     extra_stanza: bytes = b"",
     padding: bytes | None = None,
+    beside: tuple[bytes, ...] = (),
 ) -> bytes:
     file_key, nonce = fixed("file key"), fixed("nonce", 24)
     used = struct.pack(">I", len(plain)) + plain
@@ -367,8 +368,33 @@ def container(
     stanzas = extra_stanza + b"".join(
         b"\x01\x00\x50" + sealed_box(file_key, recipient, str(number)) for number, recipient in enumerate(recipients)
     )
-    count = len(recipients) + bool(extra_stanza)
+    stanzas += b"".join(b"\x02" + struct.pack(">H", len(stanza)) + stanza for stanza in beside)
+    count = len(recipients) + bool(extra_stanza) + len(beside)
     return struct.pack(">BBBI", version, suite, count, len(body)) + stanzas + body
+
+
+def succession(
+    *voices: bytes,
+    at: bytes,
+    owner: bytes = BEA.public,
+    former: bytes = EVE.public,
+    recipient: bytes = BEA.public,
+    number: int = 0,
+    count: int = 1,
+    mac_key: bytes = MAC_KEY,
+    padding: bytes | None = None,
+) -> bytes:
+    """One stanza of type 2: a piece of what the server has noted when a bag was made over to its owner's new key."""
+    place, said = bytes((number, count)), former + b"".join(voices)
+    key = blake2b(mac_key, purpose=b"edna.owner.key.1")
+    piece = place + blake2b(at + owner + place + said, purpose=b"edna.owner.mac.1", key=key) + said
+    used = struct.pack(">I", len(piece)) + piece
+    padded = used + (bytes(padme(len(used)) - len(used)) if padding is None else padding)
+    return sealed_box(padded, recipient, f"succession {number}")
+
+
+def voice(former: Pair, new: Pair) -> bytes:
+    return former.public + new.public + sealed_box(new.secret, BEA.public, f"voice {new.public.hex()}")
 
 
 def flipped(data: bytes, offset: int, bit: int = 0) -> bytes:
@@ -452,6 +478,16 @@ def bag_cases() -> dict[str, Case]:
     pieces = [[5, "", "", ["offset"], ["content"], [[0, FILE]]]]
     piece = [3, "", AT, "", None, {}, "sqlite", False, [0, 0], pieces]
     unknown = b"\x7f\x00\x05other"
+    formerly, voices_at = content(diff, at=here, owner=EVE.public), index(2, 0)
+    dan, fay = Pair("dan"), Pair("fay")
+    voices_formerly = content(speaks_for, at=voices_at, owner=EVE.public)
+    rows = [[-12345, dan.public, voice(CARL, dan)[64:], 7], ["natural key", fay.public, voice(EVE, fay)[64:], -12345]]
+    renewed = bag(2, [["websubmit.student", rows]])
+    half_renewed = bag(2, [["websubmit.student", [rows[0], SPEAKS_FOR_BATCHES[0][1][1]]]])
+
+    def made_over(*beside: bytes, plain: bytes = formerly) -> bytes:
+        return container(plain, beside=beside)
+
     both = (BEA.public, CARL.public)
     return {
         "bag-diff-plain": valid(good, plain, "removed, modified and decorrelated rows; not compressed"),
@@ -547,7 +583,88 @@ def bag_cases() -> dict[str, Case]:
             "a shared bag that says who stands in the place of a pseudoprincipal now",
             **open_shared,
         ),
+        "bag-made-over": valid(
+            made_over(succession(at=here)), plain, "made for another public key, and made over to this one since"
+        ),
+        "bag-made-over-older-mac-key": valid(
+            made_over(succession(at=here, mac_key=OLD_MAC_KEY)),
+            plain,
+            "the same, noted under an older key of the server",
+        ),
+        "bag-made-over-to-others-too": valid(
+            made_over(succession(at=here), succession(at=here, owner=CARL.public, recipient=CARL.public)),
+            plain,
+            "what is noted for somebody else is passed over",
+        ),
+        "bag-made-over-speaks-for": valid(
+            made_over(succession(voice(CARL, dan), voice(EVE, fay), at=voices_at), plain=voices_formerly),
+            renewed,
+            "speaks-for records whose pseudoprincipals have other keys now",
+            kind=2,
+        ),
+        "bag-made-over-in-two-pieces": valid(
+            made_over(
+                succession(voice(CARL, dan), at=voices_at, count=2),
+                succession(voice(EVE, fay), at=voices_at, number=1, count=2),
+                plain=voices_formerly,
+            ),
+            renewed,
+            "the same, in two stanzas",
+            kind=2,
+        ),
+        "bag-made-over-one-voice": valid(
+            made_over(succession(voice(CARL, dan), voice(BEA, fay), at=voices_at), plain=voices_formerly),
+            half_renewed,
+            "one pseudoprincipal has another key; one that is noted is not in the records",
+            kind=2,
+        ),
         # one per defect
+        "bag-made-over-by-nobody": defect(container(formerly), "BagForged", "nothing is noted"),
+        "bag-made-over-wrong-mac": defect(
+            made_over(succession(at=here, mac_key=b"not one of the server's keys")),
+            "BagForged",
+            "noted by somebody else",
+        ),
+        "bag-made-over-at-another-place": defect(
+            made_over(succession(at=there)), "BagForged", "what was noted of another bag"
+        ),
+        "bag-made-over-to-somebody-else": defect(
+            made_over(succession(at=here, owner=CARL.public)), "BagForged", "what was noted for another owner"
+        ),
+        "bag-made-over-by-another-owner": defect(
+            made_over(succession(at=here, former=CARL.public)),
+            "BagForged",
+            "the MAC of the bag names another former owner",
+        ),
+        "bag-made-over-piece-missing": defect(
+            made_over(succession(at=here, count=2)), "BagCorrupt", "one stanza of two is gone"
+        ),
+        "bag-made-over-pieces-swapped": defect(
+            made_over(succession(at=here, number=1, count=2), succession(at=here, count=2)),
+            "BagCorrupt",
+            "two stanzas in the wrong order",
+        ),
+        "bag-made-over-by-two": defect(
+            made_over(succession(at=here, count=2), succession(at=here, number=1, count=2, former=CARL.public)),
+            "BagCorrupt",
+            "two stanzas name different former owners",
+        ),
+        "bag-made-over-by-a-point-of-small-order": defect(
+            made_over(succession(at=here, former=bytes(32))), "BagCorrupt", "the former public key is none"
+        ),
+        "bag-made-over-piece-too-long": defect(
+            made_over(succession(b"x", at=here)), "BagCorrupt", "a byte behind what is noted"
+        ),
+        "bag-made-over-padding-not-zero": defect(
+            made_over(succession(at=here, padding=bytes(1024 - 4 - 66 - 1) + b"\1")),
+            "BagCorrupt",
+            "something is hidden in the padding of what is noted",
+        ),
+        "bag-made-over-misplaced": defect(
+            made_over(succession(b"x", at=there), plain=content(diff, at=there, owner=EVE.public)),
+            "BagMisplaced",
+            "the place is looked at before what is noted",
+        ),
         "bag-empty": defect(b"", "BagTruncated", "no bytes at all"),
         "bag-truncated-header": defect(good[:6], "BagTruncated", "ends inside the header"),
         "bag-truncated-stanza": defect(good[:60], "BagTruncated", "ends inside the stanza"),

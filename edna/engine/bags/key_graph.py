@@ -180,7 +180,7 @@ class KeyGraph:
     ) -> Iterator[tuple[Locator, list[Segment]]]:
         """What opens under each locator; in ``seen`` is what does not. With ``first_only`` the first segment of each bag, and only of what
         opens more is known afterwards."""
-        stored = self._stored(wanted, kinds, first_only=first_only)
+        stored = stored_segments(wanted, kinds, lock=self._lock_bags, using=self._using, first_only=first_only)
         for locator in wanted:
             self.seen.setdefault(locator, Seen()).ask(() if first_only else kinds)
         for locator, parts in stored.items():
@@ -241,26 +241,27 @@ class KeyGraph:
         assert refusal is not None
         return refusal
 
-    def _stored(
-        self, wanted: Iterable[Locator], kinds: Collection[BagKind], *, first_only: bool
-    ) -> dict[Locator, list[tuple[BagKind, int, StoredBag]]]:
-        """Every stored segment under each locator. One statement unless a bag has many segments."""
-        parts: dict[Locator, list[tuple[BagKind, int, StoredBag]]] = {}
-        start, step, more = 0, 1 if first_only else SEGMENTS_AT_ONCE, list(wanted)
-        while more:
-            places = {
-                locator.index(kind, sequence): (locator, kind, sequence)
-                for locator in more
-                for kind in kinds
-                for sequence in range(start, start + step)
-            }
-            stored = store.stored_bags(places, using=self._using, lock=self._lock_bags)
-            for index, bag in stored.items():
-                locator, kind, sequence = places[index]
-                parts.setdefault(locator, []).append((kind, sequence, bag))
-            start += step
-            more = [] if first_only else list({places[index][0] for index in stored if places[index][2] == start - 1})
-        return parts
+
+def stored_segments(
+    wanted: Iterable[Locator], kinds: Collection[BagKind], *, lock: bool, using: str, first_only: bool = False
+) -> dict[Locator, list[tuple[BagKind, int, StoredBag]]]:
+    """Every stored segment under each locator. One statement unless a bag has many segments."""
+    parts: dict[Locator, list[tuple[BagKind, int, StoredBag]]] = {}
+    start, step, more = 0, 1 if first_only else SEGMENTS_AT_ONCE, list(wanted)
+    while more:
+        places = {
+            locator.index(kind, sequence): (locator, kind, sequence)
+            for locator in more
+            for kind in kinds
+            for sequence in range(start, start + step)
+        }
+        stored = store.stored_bags(places, using=using, lock=lock)
+        for index, bag in stored.items():
+            locator, kind, sequence = places[index]
+            parts.setdefault(locator, []).append((kind, sequence, bag))
+        start += step
+        more = [] if first_only else list({places[index][0] for index in stored if places[index][2] == start - 1})
+    return parts
 
 
 def require_meant(entry: Entry, *, model: str, key: Any) -> None:

@@ -8,11 +8,12 @@ names are refused before anything changes; so is a locator that is not the one i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from edna import conf
 from edna.crypto.keys import ContentKey, PublicKey, SecretKey
+from edna.engine.bags.marks import is_mark
 from edna.errors import BagCorrupt, HandoverRefused, SecretKeyNeeded, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator, seal_locator
@@ -38,6 +39,8 @@ class Handover:
     damaged: bool = False
     #: The lists of everybody for whom the principal speaks, each item with its locator, and the keys of speaks-for bags alone.
     whole: Handover | None = None
+    #: What is sealed beside the body of a bag that was made over to a new key, by the bag's index.
+    successions: dict[bytes, Sequence[bytes]] = field(default_factory=dict)
 
     @classmethod
     def of_bytes(
@@ -48,6 +51,7 @@ class Handover:
         content_keys: Mapping[bytes, bytes],
         voices: Mapping[bytes, bytes],
         damaged: bool,
+        successions: Mapping[bytes, Sequence[bytes]],
         whole: Handover | None = None,
     ) -> Handover:
         """As it was sent.
@@ -65,6 +69,7 @@ class Handover:
             {key: SealedKey(box) for key, box in voices.items()},
             damaged,
             whole,
+            dict(successions),
         )
 
     def anew(self) -> Handover:
@@ -73,14 +78,16 @@ class Handover:
             self,
             lists={key: dict(items) for key, items in self.lists.items()},
             content_keys=dict(self.content_keys),
+            successions=dict(self.successions),
             whole=self.whole and self.whole.anew(),
         )
 
     def new_content_key(self, index: bytes) -> ContentKey:
         """For a bag that the act seals, and may have to open again."""
-        key = self.content_keys[index] = ContentKey.new()
-        if self.whole is not None:
-            self.whole.content_keys[index] = key
+        key = ContentKey.new()
+        for handover in [self, *([self.whole] if self.whole else ())]:
+            handover.content_keys[index] = key
+            handover.successions.pop(index, None)
         return key
 
     def follow(self, entries: Iterable[Entry], *, gone: Iterable[bytes], new: Mapping[bytes, Locator]) -> None:
@@ -201,7 +208,8 @@ class HandedOpener:
         return self.withholds(entry)
 
     def withholds(self, entry: Entry) -> bool:
-        return None in self.handover.lists[entry.public_key].values()
+        kept_back = [item for item, locator in self.handover.lists[entry.public_key].items() if locator is None]
+        return not all(is_mark(item, public_key=entry.public_key) for item in kept_back)
 
     def require_holders(self, holders: Collection[bytes]) -> None:
         if not set(self.handover.lists) <= set(holders):
@@ -216,7 +224,8 @@ class HandedOpener:
             HandoverRefused: the key of this bag was not handed over, or is not its key.
             BagError: it was not made by this server, or not for this place and owner.
         """
-        content_key = self.handover.content_keys.get(locator.index(kind, sequence))
+        index = locator.index(kind, sequence)
+        content_key = self.handover.content_keys.get(index)
         if content_key is None:
             raise refused(
                 "A bag is needed whose key was not handed over: it lies over what is to be done, or under it."
@@ -230,6 +239,7 @@ class HandedOpener:
                 content_key=content_key,
                 mac_keys=conf.mac_keys(),
                 public_key=self.public_key,
+                succession=self.handover.successions.get(index, ()),
             )
         except WrongKey as error:
             raise refused(str(error)) from None

@@ -3,12 +3,13 @@
  * whoever knows the public key may have made the bag), and the shape of all of it. Does not know what the records mean.
  */
 
-import { concat, equal } from "./base/bytes.js";
+import { concat, equal, toHex } from "./base/bytes.js";
 import { BagCorrupt, BagForged, BagMisplaced, BagTooLarge, KeyMalformed } from "./base/errors.js";
 import { NotZlib, TooLong, inflate } from "./base/inflate.js";
-import { openContainer } from "./container.js";
+import { openContainer, successionPieces } from "./container.js";
 import { KEY_BYTES, ofServerKey, publicKey } from "./keys.js";
 import { SHARED, SPEAKS_FOR, index } from "./locator.js";
+import { readSuccession } from "./succession.js";
 import { decode } from "./values/decode.js";
 import { offsetMicroseconds } from "./values/spellings.js";
 
@@ -34,10 +35,22 @@ export function openBag(sodium, sealed, { locator, kind, sequence, pair, owner =
   if (content.length < HEAD_BYTES) throw new BagCorrupt("The content of the bag is too short.");
   const place = content.subarray(0, KEY_BYTES);
   if (!equal(place, index(sodium, locator, kind, sequence))) throw new BagMisplaced("The bag was sealed for another place.");
-  if (macKeys !== null) requireMac(sodium, content, owner, macKeys);
+  const succession = readSuccession(sodium, successionPieces(sodium, sealed, pair), { place, owner, macKeys });
+  if (macKeys !== null) requireMac(sodium, content, succession?.former ?? owner, macKeys);
   const payload = decode(expanded(content[HEAD_BYTES - 1], content.subarray(HEAD_BYTES)));
   requireBag(payload, kind, sequence);
+  if (kind === SPEAKS_FOR && succession !== null) renewKeys(payload, succession);
   return payload;
+}
+
+/** The records have the keys of today then. */
+function renewKeys(payload, { voices }) {
+  for (const { value: batch } of payload.value[9].value) {
+    for (const { value: row } of batch[1].value) {
+      const renewed = voices.get(toHex(row[1].value));
+      if (renewed) [row[1], row[2]] = [renewed.publicKey, renewed.sealedKey].map((value) => ({ type: "bytes", value }));
+    }
+  }
 }
 
 function requireMac(sodium, content, owner, macKeys) {

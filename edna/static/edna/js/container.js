@@ -17,6 +17,7 @@ const MOST_BYTES = 64 * 2 ** 20;
 const HEADER_BYTES = 7;
 const MOST_STANZAS = 16;
 const X25519 = 1;
+const SUCCESSION = 2;
 const STANZA_BYTES = 80;
 const NONCE_BYTES = 24;
 const TAG_BYTES = 16;
@@ -44,11 +45,26 @@ export function openContainer(sodium, sealed, pair) {
         })
       : null;
   if (padded === null) throw new BagCorrupt("The body of the bag was changed.");
-  const end = LENGTH_BYTES + readUint32(padded, 0);
+  return unpadded(padded);
+}
+
+function unpadded(padded) {
+  const end = padded.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + readUint32(padded, 0);
   if (end > padded.length || padded.length !== paddedLength(end) || padded.subarray(end).some((byte) => byte !== 0)) {
     throw new BagCorrupt("The padding of the bag is wrong.");
   }
   return padded.subarray(LENGTH_BYTES, end);
+}
+
+/** What was sealed to this key beside the body, when the bag was made over to it: pieces of a succession. Throws a BagError. */
+export function successionPieces(sodium, sealed, { secretKey, publicKey }) {
+  const opened = layout(sealed).succession.map((stanza) => sodium.openSealedBox(stanza, publicKey, secretKey));
+  return opened.filter((padded) => padded !== null).map(unpadded);
+}
+
+/** Another one for each body. */
+export function bodyNonce(sealed) {
+  return layout(sealed).body.subarray(0, NONCE_BYTES);
 }
 
 /** What opens this one container, without the key that it is sealed to. Throws a BagError. */
@@ -75,6 +91,7 @@ function layout(sealed) {
     throw new BagCorrupt("The header of the bag is malformed.");
   }
   const stanzas = [];
+  const succession = [];
   let at = HEADER_BYTES;
   for (let number = 0; number < count; number++) {
     if (at + 3 > size) throw new BagTruncated("The bag ends inside its stanzas.");
@@ -82,11 +99,11 @@ function layout(sealed) {
     if (sealed[at] === X25519) {
       if (length !== STANZA_BYTES) throw new BagCorrupt("A stanza of the bag is malformed.");
       stanzas.push(sealed.subarray(at + 3, at + 3 + length));
-    }
+    } else if (sealed[at] === SUCCESSION) succession.push(sealed.subarray(at + 3, at + 3 + length));
     at += 3 + length;
   }
   if (size < at + bodyLength) throw new BagTruncated("The bag is shorter than its header announces.");
   if (size > at + bodyLength) throw new BagTrailingBytes("The bag is longer than its header announces.");
   if (!stanzas.length) throw new BagSuiteUnknown("The bag has no recipient of a known kind.");
-  return { stanzas, body: sealed.subarray(at) };
+  return { stanzas, succession, body: sealed.subarray(at) };
 }

@@ -5,7 +5,7 @@
  * through its return values alone. Knows no page: whoever calls shows the recovery code, and asks for the password.
  */
 
-import { ascii, equal } from "./base/bytes.js";
+import { ascii, equal, toHex } from "./base/bytes.js";
 import { KeyNotProved, WrongCredentials } from "./base/errors.js";
 import { publicKey as checkedPublicKey, parseSecretKey, secretKeyText } from "./keys.js";
 import * as slots from "./slots.js";
@@ -15,6 +15,16 @@ const CHALLENGE_PREFIX = ascii("edna key proof 1");
 const CHALLENGE_BYTES = 72;
 /** A token counts for fifteen minutes; it is asked for anew before. */
 const TOKEN_LASTS_MS = 12 * 60 * 1000;
+
+const CHALLENGES_AT_ONCE = 500;
+
+/** The server could have us open a box of a bag, and would be told its key. Throws KeyNotProved. */
+function openedChallenge(sodium, sealed, { publicKey, secretKey }) {
+  const opened = sodium.openSealedBox(sealed, publicKey, secretKey);
+  const isOne = opened?.length === CHALLENGE_BYTES && equal(opened.subarray(0, CHALLENGE_PREFIX.length), CHALLENGE_PREFIX);
+  if (!isOne) throw new KeyNotProved("The server sent something else than a challenge; nothing was sent back.");
+  return opened;
+}
 
 /** A key that is open in this page. */
 export class OpenKey {
@@ -42,11 +52,7 @@ export class OpenKey {
   async token() {
     if (this.#token === null || Date.now() - this.#provedAt > TOKEN_LASTS_MS) {
       const sealed = await this.#server.challenge(this.publicKey);
-      const opened = this.#sodium.openSealedBox(sealed, this.publicKey, this.pair.secretKey);
-      // The server could have us open a box of a bag, and would be told its key.
-      const isOne = opened?.length === CHALLENGE_BYTES && equal(opened.subarray(0, CHALLENGE_PREFIX.length), CHALLENGE_PREFIX);
-      if (!isOne) throw new KeyNotProved("The server sent something else than a challenge; nothing was sent back.");
-      this.#token = await this.#server.session(this.publicKey, opened);
+      this.#token = await this.#server.session(this.publicKey, openedChallenge(this.#sodium, sealed, this.pair));
       this.#provedAt = Date.now();
     }
     return this.#token;
@@ -81,12 +87,35 @@ export class OpenKey {
   }
 
   /** Register this key for whoever is logged in; returns the recovery code's text. Without a password there is no slot of one. */
-  async register({ identifier = null, password = null, stretch = inWorker } = {}) {
+  async register(given = {}) {
+    const { slots: made, code } = await this.makeSlots(given);
+    await this.#server.register(made, await this.token());
+    return code;
+  }
+
+  /** Slots of this key that are kept nowhere yet, and the text of the recovery code of one of them. */
+  async makeSlots({ identifier = null, password = null, passkeySecret = null, stretch = inWorker } = {}) {
     const { made, text } = await this.#codeSlot();
     const all = [made];
     if (password !== null) all.push(await this.passwordSlot({ identifier, password, stretch }));
-    await this.#server.register(all, await this.token());
-    return text;
+    if (passkeySecret !== null) all.push(await this.#slot("passkey", passkeySecret));
+    return { slots: all, code: text };
+  }
+
+  /** Another key for the same person. */
+  successor() {
+    return makeKey(this.#sodium, this.#server);
+  }
+
+  /** What proves that one has these key pairs: by the hexadecimal text of the public key, what a challenge to it holds. */
+  async proofs(pairs) {
+    const proved = new Map();
+    for (let at = 0; at < pairs.length; at += CHALLENGES_AT_ONCE) {
+      const some = pairs.slice(at, at + CHALLENGES_AT_ONCE);
+      const challenges = await this.#server.challenges(some.map(({ publicKey }) => publicKey));
+      some.forEach((pair, number) => proved.set(toHex(pair.publicKey), openedChallenge(this.#sodium, challenges[number], pair)));
+    }
+    return proved;
   }
 
   /** A slot of a password, to be sent along with something else that is done. */

@@ -6,7 +6,7 @@
 import { equal, fromBase64, toBase64, toHex } from "./base/bytes.js";
 import { BagError, BagMissing, WrongKey } from "./base/errors.js";
 import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
-import { contentKey } from "./container.js";
+import { bodyNonce, contentKey, successionPieces } from "./container.js";
 import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, chunk, index, makeItem, openItem, receiptText, sharedKey } from "./locator.js";
 import { plain } from "./values/plain.js";
 
@@ -187,7 +187,8 @@ export class Graph {
     for (const pair of pairs) {
       try {
         const payload = openBag(this.#sodium, sealed, { locator, kind, sequence, pair });
-        return { kind, sequence, place, payload, pair, contentKey: contentKey(this.#sodium, sealed, pair) };
+        const [nonce, succession] = [bodyNonce(sealed), successionPieces(this.#sodium, sealed, pair)];
+        return { kind, sequence, place, payload, pair, contentKey: contentKey(this.#sodium, sealed, pair), nonce, succession };
       } catch (error) {
         if (!(error instanceof BagError)) throw error;
         if (refusal === null || refusal instanceof WrongKey) refusal = error;

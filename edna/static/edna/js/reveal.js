@@ -147,7 +147,11 @@ export function handedFor(sodium, graph, locators, { kinds = null, everywhere = 
       items: toBase64(stored),
       locators: items.map((item) => handedLocator(graph, names, item, everywhere)),
     })),
-    bags: parts.map(({ place, contentKey }) => ({ index: toBase64(place), content_key: toBase64(contentKey) })),
+    bags: parts.map(({ place, contentKey, succession }) => ({
+      index: toBase64(place),
+      content_key: toBase64(contentKey),
+      ...(succession.length ? { succession: succession.map(toBase64) } : {}),
+    })),
     voices: [...voices.values()].map(({ publicKey, secretKey }) => ({
       public_key: toBase64(publicKey),
       sealed_key: toBase64(sodium.seal(secretKey, graph.own.publicKey)),

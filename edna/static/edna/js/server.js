@@ -39,6 +39,12 @@ export class Server {
     return fromBase64((await this.post("keys/challenge", { public_key: toBase64(publicKey) })).challenge);
   }
 
+  /** The same for many keys. */
+  async challenges(publicKeys) {
+    const { challenges } = await this.post("keys/challenges", { public_keys: publicKeys.map(toBase64) });
+    return challenges.map(fromBase64);
+  }
+
   /** A token, as a header has it. */
   async session(publicKey, opened) {
     return (await this.post("keys/session", { public_key: toBase64(publicKey), opened: toBase64(opened) })).token;

@@ -57,6 +57,13 @@ class Sodium {
     );
   }
 
+  /** What opens the one box that was sealed with this ephemeral key, and no other. */
+  sharedKey(publicKey, secretKey) {
+    return this.#call(32, [publicKey, secretKey], (out, [publicAt, secretAt]) =>
+      this.#library._crypto_box_beforenm(out, publicAt, secretAt),
+    );
+  }
+
   /** A box that only this key opens; nobody can tell who sealed it. */
   seal(message, publicKey) {
     return this.#call(message.length + BOX_OVERHEAD_BYTES, [message, publicKey], (out, [input, publicAt]) =>

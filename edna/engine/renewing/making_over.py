@@ -1,0 +1,149 @@
+"""Gives a principal a new key that their browser has made, and everyone they speak for: bags are made over to it, and none is opened.
+
+The browser has opened everything. It sends each file key sealed to the new owner; this puts that before the body that is stored, with a
+succession (docs/format.md), and keeps the body. Invariants: the old keys open nothing afterwards, or nothing is changed; nobody has
+anything made over but bags to which an item of their own list leads, and that list was written by the server; nothing that changed since
+the browser looked is lost. Why so: docs/decisions/0032. Sees no content and no secret key. That all keys are proved, the caller knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from edna import conf, store
+from edna.crypto.keys import KEY_BYTES, PublicKey
+from edna.crypto.sealing import open_small_with, rewrap
+from edna.engine.bags.key_graph import stored_segments
+from edna.engine.bags.marks import new_mark, sealed_by_browsers
+from edna.engine.bags.openers import items_of, refused
+from edna.engine.bags.seal import Sealed, recipient_of
+from edna.errors import BagError, PrincipalAlreadyRegistered, PrincipalNotRegistered
+from edna.records.bag import BagKind
+from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
+from edna.records.speaksfor import SealedKey
+from edna.records.succession import Succession, read_succession
+from edna.store import Entry, serverkeys
+
+_KINDS: Final = (BagKind.DIFF, BagKind.SPEAKS_FOR)
+
+
+@dataclass(frozen=True, repr=False)
+class MadeOver:
+    """One bag, for its new owner: ``owner`` is the former public key of that one, ``box`` the file key, sealed to the new one.
+
+    ``nonce`` is that of the body that the browser saw, ``succession`` what was sealed beside it already, and ``voices`` are the secret keys
+    of the pseudoprincipals in it, by the public keys that its records have.
+    """
+
+    owner: bytes
+    nonce: bytes
+    box: SealedKey
+    succession: Sequence[bytes] = ()
+    voices: Mapping[bytes, SealedKey] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class NewKeys:
+    """What a browser sends to have the key of ``own`` replaced.
+
+    ``keys`` are the new public keys by the former ones, of the principal and of everyone they speak for, each proved. ``lists`` are, by
+    former public key, all items of the list, each with the key of its box (32 bytes), or sealed anew (80 bytes) if it leads to what
+    several own, or None if it is given up. ``bags`` are by index.
+    """
+
+    own: bytes
+    keys: Mapping[bytes, PublicKey]
+    lists: Mapping[bytes, Mapping[bytes, bytes | None]]
+    bags: Mapping[bytes, MadeOver]
+
+
+def make_over(new_keys: NewKeys, *, using: str) -> None:
+    """Replace the keys, in the caller's transaction.
+
+    Raises:
+        PrincipalNotRegistered: the old key is nobody's, perhaps because it was replaced before.
+        PrincipalAlreadyRegistered: one of the new keys is somebody's.
+        HandoverRefused: a list or a bag is another one than the browser saw, or something was not sent, or is not theirs.
+        EntryForged: somebody has changed one of the entries.
+        BagError: a stored bag is none.
+    """
+    entries = {entry.public_key: entry for entry in store.entries_by_public_key(new_keys.keys, using=using, lock=True)}
+    own = entries.get(new_keys.own)
+    if own is None or (own.attached and not own.natural):
+        raise PrincipalNotRegistered("Nobody is registered with this key. Nothing was changed; unlock again.")
+    store.require_sound(entries.values())
+    new = {bytes(key) for key in new_keys.keys.values()}
+    if len(new) < len(new_keys.keys) or store.entries_by_public_key(new, using=using):
+        raise PrincipalAlreadyRegistered("One of the new public keys is in use. Nothing was changed; make others.")
+    holders: dict[Locator, set[bytes]] = {}
+    mac_key = serverkeys.signing_key(using=using)
+    renewed = [_relisted(entry, new_keys, holders, mac_key=mac_key) for entry in entries.values()]
+    store.replace_bags(_made_over(new_keys, holders, mac_key=mac_key, using=using), using=using)
+    store.replace_keys(renewed, using=using)
+
+
+def _relisted(entry: Entry, new_keys: NewKeys, holders: dict[Locator, set[bytes]], *, mac_key: bytes) -> Entry:
+    """The entry with its new key and list; in ``holders`` is noted in whose list each locator is."""
+    listed, recipient = items_of(entry), new_keys.keys[entry.public_key]
+    sent = new_keys.lists.get(entry.public_key, {})
+    if sent.keys() != set(listed):
+        raise refused(f"The list of entry {entry.id} is another one than was sent: it may have changed since.")
+    unproved = sealed_by_browsers(listed, public_key=entry.public_key)
+    sealed_elsewhere, sealed_here = [], []
+    for item in listed:
+        answer = sent[item]
+        if answer is None:
+            continue
+        if len(answer) == SEALED_LOCATOR_BYTES:
+            sealed_elsewhere.append(answer)
+            continue
+        raw = None if item in unproved else open_small_with(answer, item, recipient=recipient_of(entry))
+        if raw is None or len(raw) != KEY_BYTES:
+            raise refused(f"An item in the list of entry {entry.id} does not lead to what it is said to.")
+        locator = Locator(raw)
+        holders.setdefault(locator, set()).add(entry.public_key)
+        sealed_here.append(seal_locator(locator, recipient=recipient))
+    behind = [new_mark(recipient, mac_key=mac_key), *sealed_here] if sealed_elsewhere else sealed_here
+    return replace(entry, public_key=bytes(recipient), locators=b"".join((*sealed_elsewhere, *behind)))
+
+
+def _made_over(new_keys: NewKeys, holders: Mapping[Locator, set[bytes]], *, mac_key: bytes, using: str) -> list[Sealed]:
+    left, sealed = set(new_keys.bags), []
+    for locator, segments in stored_segments(holders, _KINDS, lock=True, using=using).items():
+        for kind, sequence, stored in segments:
+            index = locator.index(kind, sequence)
+            made = new_keys.bags.get(index)
+            if made is None or made.owner not in holders[locator]:
+                raise refused("A bag is there that was not sent, or not as its owner's: it may have been made since.")
+            left.discard(index)
+            recipient = new_keys.keys[made.owner]
+            try:
+                pieces = _succession(made, new_keys, index=index).pieces(index=index, owner=recipient, mac_key=mac_key)
+                container = rewrap(
+                    stored.sealed, box=made.box.box, recipient=recipient, nonce=made.nonce, succession=pieces
+                )
+            except ValueError as error:
+                raise refused(f"A bag has too many pseudoprincipals: {error}.") from None
+            if container is None:
+                raise refused("A bag was sealed anew since it was seen.")
+            sealed.append((index, container))
+    if left:
+        raise refused("A bag was sent to which no item of a list leads, or which is not there any more.")
+    return sealed
+
+
+def _succession(made: MadeOver, new_keys: NewKeys, *, index: bytes) -> Succession:
+    owner = PublicKey(made.owner)
+    before = read_succession(made.succession, index=index, owner=owner, mac_keys=conf.mac_keys())
+    if isinstance(before, BagError):
+        raise refused("What is said to be sealed beside a bag is not what this server has sealed there.")
+    current = {public: bytes(new) for public, (new, _) in before.voices.items()} if before else {}
+    voices = {}
+    for public, box in made.voices.items():
+        new = new_keys.keys.get(current.get(public, public))
+        if new is None:
+            raise refused("The key of a pseudoprincipal was sent that is not among those that are replaced.")
+        voices[public] = (new, box)
+    return Succession(before.former if before else owner, voices)

@@ -1,0 +1,112 @@
+/**
+ * A new key, after a compromise, or for whoever wants a key that no server has seen: docs/decisions/0032-a-new-key-in-the-browser.md. The server
+ * puts other boxes before the bodies of bags, and is shown neither a secret key nor what is in a bag.
+ */
+
+import { concat, fromHex, toBase64, toHex } from "./base/bytes.js";
+import { EdnaError, HandoverRefused } from "./base/errors.js";
+import { SHARED, SPEAKS_FOR, makeItem } from "./locator.js";
+import { walk } from "./graph.js";
+import { sent } from "./server.js";
+import { readSuccession } from "./succession.js";
+
+const ATTEMPTS = 3;
+const EPHEMERAL_BYTES = 32;
+
+/**
+ * Puts a new key in the place of `key`: `{key, code}`, the new one and the text of its recovery code. The old one, its password, code and passkey open
+ * nothing from then on. All or nothing. With `leaveDamaged`, what does not open is given up.
+ *
+ * Throws a BagError where something does not open, HandoverRefused where others were quicker each time, and what the server refuses with.
+ */
+export async function replaceKey(sodium, key, { leaveDamaged = false, ...ways } = {}) {
+  const successor = key.successor();
+  const { slots, code } = await successor.makeSlots(ways);
+  for (let attempt = 1; ; attempt++) {
+    const graph = await walk(sodium, key);
+    const content = { ...(await madeOver(sodium, key, { graph, successor, leaveDamaged })), slots: slots.map(sent) };
+    try {
+      await key.ask("keys/rotate", content);
+      return { key: successor, code };
+    } catch (error) {
+      // Somebody disguised or revealed something since the walk.
+      if (error instanceof HandoverRefused && attempt < ATTEMPTS) continue;
+      // The answer may have been lost, and not the request.
+      const isRefusal = error instanceof EdnaError && error.code !== null;
+      if (isRefusal || !(await isRegistered(successor))) throw error;
+      return { key: successor, code };
+    }
+  }
+}
+
+async function isRegistered(key) {
+  const { lists } = await key.ask("graph/entries", { public_keys: [toBase64(key.publicKey)] });
+  return lists.length > 0;
+}
+
+/** As the route takes it. */
+async function madeOver(sodium, key, { graph, successor, leaveDamaged }) {
+  const bags = [...graph.bags.values()];
+  const damaged = bags.find(({ refused }) => refused !== null);
+  if (damaged && !leaveDamaged) throw damaged.refused;
+  const parts = bags.filter(({ refused }) => refused === null).flatMap((bag) => bag.parts.filter(({ kind }) => kind !== SHARED));
+  const pairs = [graph.own, ...parts.flatMap((part) => part.voices ?? [])];
+  const former = new Map(pairs.map((pair) => [toHex(pair.publicKey), pair]));
+  const renewed = new Map([...former.keys()].map((name) => [name, newPair(sodium)]));
+  renewed.set(toHex(graph.own.publicKey), successor.pair);
+  const proofs = await key.proofs([...former.values(), ...renewed.values()]);
+  const proof = ({ publicKey }) => toBase64(proofs.get(toHex(publicKey)));
+  return {
+    keys: [...former].map(([name, pair]) => ({
+      public_key: toBase64(pair.publicKey),
+      opened: proof(pair),
+      new_public_key: toBase64(renewed.get(name).publicKey),
+      new_opened: proof(renewed.get(name)),
+    })),
+    lists: [...graph.holders].map(([name, holder]) => ({
+      public_key: toBase64(holder.pair.publicKey),
+      items: toBase64(holder.stored),
+      anew: anew(sodium, graph, holder, renewed.get(name)),
+    })),
+    bags: parts.map((part) => bagAnew(sodium, part, renewed)),
+  };
+}
+
+function newPair(sodium) {
+  const secretKey = sodium.random(32);
+  return { secretKey, publicKey: sodium.publicKey(secretKey) };
+}
+
+/** For each item of a list what opens it; or itself, sealed anew, where its locator opens what several own; or null where it leads nowhere. */
+function anew(sodium, graph, { stored, items, pair }, { publicKey }) {
+  const size = stored.length / Math.max(items.length, 1);
+  return items.map(({ locator }, number) => {
+    const bag = locator && graph.bags.get(toHex(locator));
+    if (!bag || bag.isEmpty || bag.refused) return null;
+    if (bag.parts.some(({ kind }) => kind === SHARED)) return toBase64(makeItem(sodium, locator, publicKey));
+    const ephemeral = stored.subarray(number * size, number * size + EPHEMERAL_BYTES);
+    return toBase64(sodium.sharedKey(ephemeral, pair.secretKey));
+  });
+}
+
+function bagAnew(sodium, part, renewed) {
+  const { publicKey: owner } = renewed.get(toHex(part.pair.publicKey));
+  return {
+    index: toBase64(part.place),
+    public_key: toBase64(part.pair.publicKey),
+    nonce: toBase64(part.nonce),
+    sealed_key: toBase64(sodium.seal(part.contentKey, owner)),
+    ...(part.succession.length ? { succession: part.succession.map(toBase64) } : {}),
+    ...(part.kind === SPEAKS_FOR ? { voices: toBase64(concat(...voicesAnew(sodium, part, owner, renewed))) } : {}),
+  };
+}
+
+/** By the public keys that the records have, the secret keys of today sealed to the owner. */
+function voicesAnew(sodium, part, owner, renewed) {
+  const before = readSuccession(sodium, part.succession, { place: part.place, owner: part.pair.publicKey });
+  const recorded = new Map([...(before?.voices ?? [])].map(([name, { publicKey }]) => [toHex(publicKey), fromHex(name)]));
+  return part.voices.map(({ publicKey }) => {
+    const name = toHex(publicKey);
+    return concat(recorded.get(name) ?? publicKey, sodium.seal(renewed.get(name).secretKey, owner));
+  });
+}

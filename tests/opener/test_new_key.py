@@ -1,0 +1,103 @@
+"""A new key, made in a browser: by the modules in Node against a real server, which is shown neither a key nor what is in a bag."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.cache.backends import locmem
+
+import edna
+from edna.crypto.sealing import content_key_of, open_sealed
+from edna.records.bag import BagKind
+from edna.testing.search import finds, places
+from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
+from tests.handing import Browser, without_keys
+from tests.integration.test_rotation import assert_opens_nothing
+from tests.lobsters.community import Community, Member, state
+from tests.lobsters.specs import ANON, CLEAR_MESSAGES, GDPR, HIDE_PROFILE
+from tests.opener.test_handing_over import RECEIVED, in_browser, opened  # noqa: F401  # fixtures
+from tests.support import edna_dump
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+InBrowser = Callable[..., Any]
+
+
+def secrets_of(browser: Browser) -> dict[str, bytes]:
+    """Of one person: keys, keys of contents, contents, and the locators of what several own, which open that."""
+    found = {f"key {name.hex()}": holder.opener.secret_key.expose() for name, holder in browser.graph.holders.items()}
+    for locator, segments in browser.bags.items():
+        for segment in segments:
+            name = f"{segment.kind.name} {locator.index(segment.kind, segment.sequence).hex()}"
+            if segment.kind is BagKind.SHARED:
+                found[f"locator of {name}"] = locator.expose()
+                continue
+            key = segment.holder.opener.secret_key
+            found[f"content key of {name}"] = content_key_of(segment.stored.sealed, secret_key=key).expose()
+            found[f"content of {name}"] = open_sealed(segment.stored.sealed, secret_key=key)[65:]
+    return found
+
+
+def anew(member: Member, in_browser: InBrowser, **given: str) -> str:  # noqa: F811
+    """Give them a new key, in their browser; the recovery code that goes with it."""
+    made = in_browser(member, "rotate", **given)
+    assert "error" not in made, made
+    member.secret_key = edna.SecretKey.parse(made["result"]["text"])
+    code: str = made["result"]["code"]
+    return code
+
+
+def test_the_new_key_opens_everything_and_the_server_has_seen_nothing(
+    small_community: Community,  # noqa: F811
+    in_browser: InBrowser,  # noqa: F811
+    settings: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Removed, changed, given away, shared, one over the other, in server custody and after it; then once more, and the answer is lost."""
+    caplog.set_level(logging.DEBUG)
+    ann, bob = small_community.ann, small_community.bob
+    before, tables = state(), edna_dump()
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
+    ann.applies(HIDE_PROFILE)
+    small_community.everybody(ANON)
+    ann.applies(CLEAR_MESSAGES, with_key=True)
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+    bob.applies(GDPR, with_key=True)
+    [*_, last] = ann.applies(GDPR, with_key=True)[ann.pk]
+    disguised, history = state(), ann.history()
+    first = Browser(ann.secret_key)
+    old = [holder.opener.secret_key for holder in first.graph.holders.values()]
+    known = {"public key": bytes(ann.secret_key.public_key)}
+    hidden = secrets_of(first)
+    assert {name.split()[0] for name in hidden} == {"key", "content", "locator"}
+
+    code = anew(ann, in_browser)
+
+    assert (state(), ann.history()) == (disguised, history)
+    assert_opens_nothing(old)
+    hidden |= secrets_of(Browser(ann.secret_key)) | {"code": edna.RecoveryCode.parse(code).expose(), "its text": code}
+    logged = [str(record.__dict__).encode() for record in caplog.records]
+    cached = [value for kept in locmem._caches.values() for value in kept.values()]
+    assert any(finds(seen, known) for seen in RECEIVED)
+    for seen in [*RECEIVED, *logged, *cached]:
+        assert not finds(seen, hidden)
+    shared = {name for name in hidden if name.startswith("locator")}  # the database has these sealed
+    assert places({name: value for name, value in hidden.items() if name not in shared}) == []
+
+    again = [holder.opener.secret_key for holder in Browser(ann.secret_key).graph.holders.values()]
+    code = anew(ann, in_browser, lost="yes")
+    assert_opens_nothing(old + again)
+    with edna.unlock(recovery_code=code) as unlocked:
+        assert unlocked.secret_key == ann.secret_key
+    with without_keys():
+        answer = in_browser(ann, "reveal", receipt=str(last))
+    assert "error" not in answer, answer
+    for member in (small_community.bob, small_community.cat, ann):
+        member.reveal_everything()
+    assert state() == before
+    assert {name: len(rows) for name, rows in edna_dump().items() if name != "edna_keyslot"} == {
+        name: len(rows) for name, rows in tables.items() if name != "edna_keyslot"
+    }
