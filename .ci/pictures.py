@@ -18,7 +18,6 @@ WIDTH = 960
 COLOURS = 64
 TESTS = [
     *(f"apps/{app}/tests/test_browser.py" for app in ("websubmit", "lobsters_sim")),
-    "apps/showcase/tests/test_giving_up_browser.py",
     "tests/operator/test_browser.py",
     "tests/pages/test_bare.py",
 ]
@@ -33,7 +32,7 @@ PICTURES = {
     "answers-of-nobody": "websubmit/27-staff-answers-anonymous",
     "story-of-nobody": "lobsters/43-story-anonymous",
     "still-mine": "lobsters/45-disguised-list",
-    "recovery-code": "websubmit/71-recovery-code",
+    "recovery-code": "websubmit/04-recovery-code",
     "pages-home": "pages/01-home",
     "pages-leaving": "pages/10-leave",
     "pages-done": "pages/04-done",

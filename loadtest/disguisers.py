@@ -53,12 +53,16 @@ class Disguiser(Visitor):
         self.look(account)
         del self.load.away[account.name]
 
-    def persist(self, form: str, path: str, fields: dict[str, Any], *, name: str, kind: str, rows: int) -> Page:
-        """Send a form until the site is not too busy for it: whoever is refused waits as long as the page says, and tries again."""
+    def persist(
+        self, form: str, path: str, fields: dict[str, Any], *, name: str, kind: str, rows: int, seen: bool = False
+    ) -> Page:
+        """Send a form until the site is not too busy for it: whoever is refused waits as long as the page says, and tries again. A page
+        that does what it has told wants to know which it was: what was ``seen`` goes along."""
         for _ in range(_PATIENCE):
             page = self.get(form, name=f"{name} (form)", kind=AROUND)
             if not page.retry_after_seconds:
-                page = self.post(path, fields, token=page.token, name=name, kind=kind, rows=rows)
+                told = {"seen": page.find(r'name="seen" value="([^"]+)"')} if seen else {}
+                page = self.post(path, {**fields, **told}, token=page.token, name=name, kind=kind, rows=rows)
             if not page.retry_after_seconds:
                 return page
             gevent.sleep(page.retry_after_seconds * random.uniform(1.0, 1.5))

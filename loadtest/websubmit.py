@@ -15,7 +15,10 @@ from loadtest.websubmit_lectures import LectureAnonymised
 
 LOGGED_IN = r'action="[^"]*(/logout/)"'
 ANSWERED = 'class="badge done"'
-RECEIPT = r'class="code receipt">([^<]+)<'
+RECEIPT = r'id="edna-receipt">([^<]+)<'
+
+
+LEAVING = "/privacy/do/websubmit.delete-account/"
 
 
 class Student(Visitor):
@@ -76,21 +79,24 @@ class StudentWhoLeaves(Disguiser):
 
     def leave(self, account: Account) -> None:
         page = self.persist(
-            "/account/delete/",
-            "/account/delete/",
-            {"password": self.load.people.password},
+            LEAVING,
+            LEAVING,
+            {"password": self.load.people.password}
+            if self.load.by_password
+            else {"recovery_code": account.recovery_code},
             name="delete account",
             kind=DISGUISE,
             rows=account.rows,
+            seen=True,
         )
         self.receipt = page.find(RECEIPT)
 
     def come_back(self, account: Account) -> None:
-        fields = {"receipt": self.receipt, "recovery_code": account.recovery_code}
+        fields = {"receipt": self.receipt, "recovery_code": account.recovery_code, "password": ""}
         if self.load.by_password:
-            fields = {"receipt": self.receipt, "email": account.name, "password": self.load.people.password}
-        page = self.persist("/return/", "/return/", fields, name="restore account", kind=REVEAL, rows=account.rows)
-        page.find(r"<h1>(Welcome back!)<")
+            fields = {"receipt": self.receipt, "identifier": account.name, "password": self.load.people.password}
+        page = self.persist(*["/privacy/return/"] * 2, fields, name="restore account", kind=REVEAL, rows=account.rows)
+        page.find(r"<h1>(It is back)<")
 
     def look(self, account: Account) -> None:
         self.forget_cookies()

@@ -28,10 +28,12 @@ class Anonymous(edna.Pseudoprincipal):
 
 @edna.register
 class DeleteAccount(Disguise):
-    """Remove the account and all its answers; the student may return. Who was of the staff returns as a student."""
+    """Your account and all your answers leave this site, for the staff as well. You can come back, and find them as they were."""
 
     name = "websubmit.delete-account"
-    # What was anonymised before is found by it alone; the page offers that, and says so.
+    title = "Delete your account"
+    self_service = True
+    # What was anonymised before goes, too, and is found by the key alone.
     asks_for_key = True
     transformations = [
         Remove(Answer, owner="author"),
@@ -46,6 +48,7 @@ class AnonymizeLecture(Disguise):
     """Take the names off all answers of one lecture; every author can reclaim theirs."""
 
     name = "websubmit.anonymize-lecture"
+    title = "The staff took the names off a lecture"
     params = {"lecture": int}
     transformations = [
         Decorrelate(
@@ -60,5 +63,6 @@ class AnonymizeAll(Disguise):
     """Take the names off all answers, with another anonymous author per student and lecture."""
 
     name = "websubmit.anonymize-all"
+    title = "The staff took the names off all lectures"
     transformations = [Decorrelate(Answer, owner="author", group_by=["question__lecture"])]
     applies_to = "staff"

@@ -9,15 +9,8 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 
-from apps.showcase.forms import (
-    BackForm,
-    FinalForm,
-    LeaveForm,
-    NewPasswordForm,
-    RecoverForm,
-    RecoveryCodeField,
-    password_field,
-)
+from edna.pages.forms import KeyForm
+from edna.pages.keys.forms import NewPasswordForm
 
 from .models import Lecture, Question, User
 
@@ -53,8 +46,9 @@ class RegisterForm(NewPasswordForm):
     email = LowercaseEmailField(label="E-mail address")
     field_order = ("email", "new_password", "again")
 
-    def account(self, data: Mapping[str, Any]) -> User:
-        return User(email=data.get("email", ""))
+    def clean(self) -> dict[str, Any]:
+        self.user = User(email=self.cleaned_data.get("email", ""))  # the password must not be like it
+        return super().clean()
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
@@ -63,92 +57,11 @@ class RegisterForm(NewPasswordForm):
         return email
 
 
-class KeyForm(forms.Form):
-    """Password or recovery code: two ways to the same key."""
-
-    key_required = True
-
-    password = password_field("Password", "current-password", required=False)
-    recovery_code = RecoveryCodeField(label="or recovery code")
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if self.key_required and not self.errors and not self.credentials():
-            raise ValidationError("Enter your password or your recovery code.")
-        return data
-
-    def credentials(self) -> dict[str, str]:
-        """What to unlock with. A recovery code wins: a browser may have filled in the password unasked."""
-        for name in ("recovery_code", "password"):
-            if value := self.cleaned_data.get(name):
-                return {name: value}
-        return {}
-
-
 class OpenForm(KeyForm):
     """Prove the key; look at one lecture or at all."""
 
     lecture = forms.ModelChoiceField(Lecture.objects.order_by("pk"), required=False, empty_label="All lectures")
-    field_order = ("lecture", "password", "recovery_code")
-
-
-class ReclaimForm(KeyForm):
-    # The receipt travels in the page and back, never in a URL or a session.
-    receipt = forms.CharField(widget=forms.HiddenInput, max_length=500)
-
-
-class GiveUpForm(KeyForm, FinalForm):
-    field_order = ("password", "recovery_code", "final")
-
-
-class DeleteForm(LeaveForm):
-    everything = forms.BooleanField(
-        required=False,
-        label="Remove my anonymised answers, too",
-        help_text="Your password opens your key, which finds them. Without this they stay, without your name, as they are now.",
-    )
-
-
-class OtherAddressField(LowercaseEmailField):
-    def __init__(self) -> None:
-        super().__init__(label="Another e-mail address to come back with", required=False)
-
-
-class ReturnForm(BackForm, KeyForm):
-    email = LowercaseEmailField(
-        label="E-mail address of the deleted account", required=False, help_text="Not needed with a recovery code."
-    )
-    receipt = forms.CharField(
-        label="Receipt (if you have it at hand)",
-        required=False,
-        max_length=1000,
-        widget=forms.Textarea(
-            attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false", "placeholder": "edna1:…"}
-        ),
-        help_text="It was on the good-bye page and in the mail. Without it we look for the account that your key opens.",
-    )
-    new_email = OtherAddressField()
-    other_name = "new_email"
-    if_needed = ("new_email", "new_password", "again")
-    with_password = ("email", "password")
-    field_order = ("email", "password", "recovery_code", "receipt", "new_email", "new_password", "again")
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean()
-        if not self.errors and "password" in super().credentials() and not data["email"]:
-            self.add_error("email", "A password opens your key only together with your e-mail address.")
-        return data
-
-    def credentials(self) -> dict[str, str]:
-        found = super().credentials()
-        return {**found, "identifier": self.cleaned_data["email"]} if "password" in found else found
-
-
-class NewPasswordByCodeForm(RecoverForm):
-    new_email = OtherAddressField()
-    other_name = "new_email"
-    if_needed = ("new_email",)
-    field_order = ("recovery_code", "new_email", "new_password", "again")
+    field_order = ("lecture", "password", "recovery_code", "secret_key")
 
 
 class AnswerField(forms.CharField):

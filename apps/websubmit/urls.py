@@ -3,37 +3,22 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from .forms import LoginForm
 from .views import account, lectures, public, staff
 
 app_name = "websubmit"
 
-login = account.LogIn.as_view(
-    template_name="websubmit/login.html",
-    authentication_form=LoginForm,
-    next_page="websubmit:lectures",
-    redirect_authenticated_user=True,
-)
-
 urlpatterns = [
     path("", public.home, name="home"),
-    path("register/", public.register, name="register"),
-    path("login/", login, name="login"),
+    path("register/", public.Register.as_view(), name="register"),
+    path("login/", account.LogIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(next_page="websubmit:home"), name="logout"),
-    path("return/", public.come_back, name="return"),
-    path("forgotten/", public.recover, name="recover"),
     path("api/answers/", public.api_answers, name="api-answers"),
     path("lectures/", lectures.lectures, name="lectures"),
     path("lectures/<int:pk>/", lectures.lecture, name="lecture"),
-    path("anonymised/", lectures.anonymised, name="anonymised"),
-    path("anonymised/edit/", lectures.edit_anonymised, name="anonymised-edit"),
-    path("anonymised/reclaim/", lectures.reclaim, name="reclaim"),
-    path("anonymised/give-up/", lectures.give_up, name="give-up"),
+    path("anonymised/", lectures.Anonymised.as_view(), name="anonymised"),
+    path("anonymised/edit/", lectures.EditAnonymised.as_view(), name="anonymised-edit"),
     path("account/", account.account, name="account"),
-    path("account/key/", account.make_key, name="make-key"),
-    path("account/recovery-code/", account.recovery_code, name="recovery-code"),
-    path("account/password/", account.change_password, name="change-password"),
-    path("account/delete/", account.delete, name="delete"),
+    path("account/password/", account.ChangePassword.as_view(), name="change-password"),
     path("staff/lectures/", staff.lectures, name="staff-lectures"),
     path("staff/lectures/<int:pk>/", staff.lecture, name="staff-lecture"),
     path("staff/lectures/<int:pk>/answers/", staff.answers, name="staff-answers"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from weakref import ReferenceType
 
 from django.contrib import messages
@@ -13,12 +14,15 @@ from django.shortcuts import redirect, render
 from django.urls import include, path, reverse
 
 from apps.showcase.forms import ConfirmForm
-from apps.websubmit.forms import DeleteForm, RegisterForm
+from apps.websubmit.forms import RegisterForm
 from apps.websubmit.models import User
+from apps.websubmit.privacy import PAGES
 from apps.websubmit.views.guards import confidential, member, staff
 from benchmarks.counting import by_hand
 from benchmarks.kit.driver import Driver
 from benchmarks.websubmit import manual
+from edna.pages.applying import ConfirmForm as LeaveForm
+from edna.pages.receipts import MailForm
 
 
 def forget_edna(signal: Signal) -> None:
@@ -40,27 +44,32 @@ def driver() -> Driver:
     return by_hand.driver
 
 
+def page(request: HttpRequest, **context: Any) -> dict[str, Any]:
+    """What edna's templates want to know, for a page that looks as theirs do."""
+    return {"base_template_name": PAGES.base_template_name, "title": "-", "button": "-", "seen": "-", **context}
+
+
 @confidential
 def register(request: HttpRequest) -> HttpResponse:
     form = RegisterForm(request.POST or None)
     if form.is_valid():
         user = User.objects.create_user(form.cleaned_data["email"], form.cleaned_data["new_password"])
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-        context = {"recovery_code": "-", "new_account": True, "folder": "websubmit", "namespace": "websubmit"}
-        return render(request, "websubmit/recovery_code.html", context)
-    return render(request, "websubmit/register.html", {"form": form})
+        return render(request, "edna/recovery_code.html", page(request, code="-"))
+    return render(request, "websubmit/register.html", page(request, form=form))
 
 
 @member
 @confidential
-def delete(request: HttpRequest) -> HttpResponse:
-    form = DeleteForm(request.user, request.POST or None)
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    [offer] = PAGES.offers(request.user)
+    form = LeaveForm(request.POST or None, user=request.user, pages=PAGES, initial={"seen": "-"})
     if form.is_valid():
-        email = request.user.email
         manual.delete_account(driver(), request.user.pk)
         logout(request)
-        return render(request, "websubmit/goodbye.html", {"receipt": "-", "mailed_to": email})
-    return render(request, "websubmit/delete.html", {"form": form, "has_key": True})
+        context = page(request, offer=offer, receipt="-", receipt_token="-", mail_form=MailForm(), is_gone=True)
+        return render(request, "edna/done.html", context)
+    return render(request, "edna/apply.html", page(request, offer=offer, form=form, has_key=True, preview=["-"]))
 
 
 @staff
@@ -78,7 +87,7 @@ ROOT = reverse("websubmit:home", urlconf="config.urls").lstrip("/")
 
 urlpatterns = [
     path(f"{ROOT}register/", register),
-    path(f"{ROOT}account/delete/", delete),
+    path(f"{ROOT}privacy/do/<str:name>/", delete),
     path(f"{ROOT}staff/anonymise/all/", anonymise_all),
     path("", include("config.urls")),
 ]

@@ -27,7 +27,8 @@ from benchmarks.timing import COUNTED, WARM_UP, Clock, Key, interleave
 from benchmarks.websubmit import manual
 from benchmarks.websubmit.course import PASSWORD, Course, Member
 
-RECEIPT = r'class="code receipt">([^<]+)<'
+RECEIPT = r'id="edna-receipt">([^<]+)<'
+LEAVING = "/privacy/do/websubmit.delete-account/"
 VARIANTS = ("edna", "manual")
 #: A worker process keeps its pool of key pairs to itself, so one with threads, as .ci/serve has it.
 GUNICORN = ("--workers", "1", "--threads", "2", "--worker-class", "gthread", "--keep-alive", "600", "--timeout", "600")
@@ -146,7 +147,7 @@ class Http:
             form = browser.get("/register/")
             fields = {"email": f"{variant}-web-{number}@example.org", "new_password": PASSWORD, "again": PASSWORD}
             key = Key("create account", variant, variant == "edna")
-            self._post(key, browser, form, "/register/", fields, rows=1).find(r"(recovery)")
+            self._post(key, browser, form, "/register/", fields, rows=1).find(r'id="edna-(code)"')
 
         for number, _ in self._members(derivation=True):
             interleave(number, lambda n=number: create("edna", n), lambda n=number: create("manual", n))
@@ -203,23 +204,21 @@ class Http:
                 works.append(lambda m=member: by_hand(m))
             interleave(number, *works)
 
-    def _delete(self, key: Key, member: Member, *, rows: int, anonymised: bool = False) -> str:
+    def _delete(self, key: Key, member: Member, *, rows: int) -> str:
+        """By password, from which the key is derived where it finds what was anonymised; or by recovery code."""
         browser = self._as(key.variant, member.user)
-        form = browser.get("/account/delete/")
-        fields = {"password": PASSWORD}
-        if key.derivation:
-            fields["everything"] = "on"
-        elif anonymised:
-            fields["recovery_code"] = member.recovery_code
-        return self._post(key, browser, form, "/account/delete/", fields, rows=rows).find(RECEIPT)
+        form = browser.get(LEAVING)
+        fields = {"password": PASSWORD} if key.derivation else {"recovery_code": member.recovery_code}
+        fields["seen"] = form.find(r'name="seen" value="([^"]*)"')
+        return self._post(key, browser, form, LEAVING, fields, rows=rows).find(RECEIPT)
 
     def _restore(self, key: Key, member: Member, receipt: str, *, rows: int) -> None:
         browser = self._as(key.variant, None)
-        form = browser.get("/return/")
-        fields = {"receipt": receipt, "email": member.user.email, "password": PASSWORD}
+        form = browser.get("/privacy/return/")
+        fields = {"receipt": receipt, "identifier": member.user.email, "password": PASSWORD}
         if not key.derivation:
             fields = {"receipt": receipt, "recovery_code": member.recovery_code}
-        self._post(key, browser, form, "/return/", fields, rows=rows).find(r"<h1>(Welcome back!)<")
+        self._post(key, browser, form, "/privacy/return/", fields, rows=rows).find(r"<h1>(It is back)<")
         if Answer.objects.filter(author=member.user).count() + 1 < rows and not key.operation.endswith("anonymise"):
             raise AssertionError("not everything came back")
 
@@ -251,7 +250,7 @@ class Http:
                 self._edit_anonymised(Key("edit an anonymised answer", "edna", derivation), member)
             for _, member in self._members(derivation=derivation):
                 key = Key("delete after anonymise", "edna", derivation)
-                receipt = self._delete(key, member, rows=rows, anonymised=True)
+                receipt = self._delete(key, member, rows=rows)
                 self._restore(Key("restore after anonymise", "edna", derivation), member, receipt, rows=rows)
 
     def _edit_anonymised(self, key: Key, member: Member) -> None:

@@ -71,6 +71,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         elif self.login_required:
             # By GET: what a form held is not sent again by a login.
             return redirect_to_login(request.path, self.pages.login_url)
+        request.current_app = self.pages.current_app(request)  # what the templates of Django ask
         try:
             return super().dispatch(request, *args, **kwargs)
         except EdnaError as error:

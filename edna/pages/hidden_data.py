@@ -115,7 +115,7 @@ def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
             name_of(row),
             words.noun(row.model),
             quoted(row.model, entry.sealed(row)),
-            words.why(row.reason),
+            pages.why(row),
             # What belongs to an account waits for it.
             row.reason.can_be_accepted and not account_is_away,
         )

@@ -42,8 +42,12 @@ class People:
 
     def reverse(self, name: str, request: HttpRequest | None = None) -> str:
         """The address of the page of that name: among those to which ``request`` belongs, if it is about one of them."""
+        return reverse(f"edna:{name}", current_app=self.current_app(request))
+
+    def current_app(self, request: HttpRequest | None) -> str:
+        """What ``edna:home`` means on a page: what was included with it; these pages, where a view of theirs lies elsewhere."""
         match = request.resolver_match if request is not None else None
-        return reverse(f"edna:{name}", current_app=match.namespace if match else self.name)
+        return match.namespace if match and "edna" in match.app_names else self.name
 
     def login_address(self) -> str:
         """Empty, where the name is that of no page of this site."""
@@ -98,6 +102,10 @@ class People:
     def offers(self, user: Any) -> list[Offer]:
         """What these pages offer to somebody."""
         return offers_for(user)
+
+    def why(self, row: api.Held) -> str:
+        """Why this row could not come back, in a sentence."""
+        return words.why(row.reason)
 
     def title_of(self, entry: api.HistoryEntry | api.Waiting) -> str:
         """What a list calls something that was done."""

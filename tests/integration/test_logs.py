@@ -121,13 +121,15 @@ def test_nothing_in_any_log_says_who(bea: Student, log: Everything, client: Clie
     Question.objects.order_by("pk").first().delete()
     assert not bea.reveal(receipts[-1]).complete
     client.force_login(User.objects.get(pk=BEA))
-    left = client.post("/websubmit/account/delete/", {"password": PASSWORD, "everything": "on"})
-    assert "websubmit/goodbye.html" in {template.name for template in left.templates}
+    form = client.get(f"/websubmit/privacy/do/{DELETE}/").context["form"]
+    left = client.post(f"/websubmit/privacy/do/{DELETE}/", {"password": PASSWORD, "seen": form["seen"].value()})
+    assert "edna/done.html" in {template.name for template in left.templates}
     receipts.append(left.context["receipt"])
-    came_back = client.post("/websubmit/return/", {"email": bea.email, "password": PASSWORD})
-    assert "websubmit/returned.html" in {template.name for template in came_back.templates}
-    made = client.post("/websubmit/account/recovery-code/", {"password": PASSWORD})
-    assert "websubmit/recovery_code.html" in {template.name for template in made.templates}
+    came_back = client.post("/websubmit/privacy/return/", {"identifier": bea.email, "password": PASSWORD})
+    assert "edna/brought_back.html" in {template.name for template in came_back.templates}
+    client.force_login(User.objects.get(pk=BEA))
+    made = client.post("/websubmit/privacy/key/code/", {"password": PASSWORD})
+    assert "edna/recovery_code.html" in {template.name for template in made.templates}
     job = jobs.start(ANONYMISE_ALL, operator="olga")
     jobs.run(job.id)
     edna.disguise_all(ANONYMISE_ALL)
@@ -138,7 +140,7 @@ def test_nothing_in_any_log_says_who(bea: Student, log: Everything, client: Clie
         "name in the address": "bea@",
         "text": "A secret answer",
         "password": PASSWORD,
-        "new recovery code": made.context["recovery_code"],
+        "new recovery code": made.context["code"],
         "classmate": "carl@example.org",
         "number": f"{BEA}",
         "classmate's number": f"{CARL}",

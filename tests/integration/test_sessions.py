@@ -266,7 +266,7 @@ def test_a_session_that_got_a_new_key(engine: str, bea: Student, django_capture_
     client = browser(bea)
     before = keys(client)
     new = "two otters in a canoe"
-    form = {"password": PASSWORD, "new_password": new, "again": new}
+    form = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
     page = client.post(reverse("websubmit:change-password"), form)
     assert page.status_code == 302, page.content.decode()
     assert keys(client) != before

@@ -9,8 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from apps.websubmit.models import Answer, User
-from apps.websubmit.views import lectures, public
+from apps.websubmit.privacy import PAGES
+from apps.websubmit.views import lectures
 from config import urls
+from edna.pages.keys.returning import Return
 
 
 @dataclass
@@ -23,12 +25,14 @@ class Faults:
 
 faults = Faults({}, getattr(settings, "EDIT_FAILS_ONCE", False))
 
+PAGE = Return.as_view(pages=PAGES)
+
 
 def come_back(request: HttpRequest) -> HttpResponse:
     email, fault = faults.at_return.get(request.POST.get("recovery_code", ""), ("", ""))
     if fault == "is not back":
-        return HttpResponse("<h1>Welcome back!</h1>")
-    response = public.come_back(request)
+        return HttpResponse("<h1>It is back</h1>")
+    response = PAGE(request).render()
     if fault == "loses a row":
         newest = Answer.objects.filter(author__email=email).order_by("-pk").values_list("pk", flat=True)[:1]
         Answer.objects.filter(pk__in=list(newest)).delete()
@@ -49,7 +53,7 @@ def lecture(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 urlpatterns = [
-    path("websubmit/return/", come_back),
+    path("websubmit/privacy/return/", come_back),
     path("websubmit/lectures/<int:pk>/", lecture),
     *urls.urlpatterns,
 ]

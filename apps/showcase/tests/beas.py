@@ -22,6 +22,9 @@ DISGUISES = {
 }
 MEMBERS_ONLY = {"websubmit": "account", "lobsters": "account", "hotcrp": "account"}
 KEYS = list(DISGUISES)
+#: Those with edna's pages, and those with pages of their own for the same.
+MOVED = ["websubmit"]
+OLD = [key for key in KEYS if key not in MOVED]
 PAIRS = [(one, other) for one in KEYS for other in KEYS if one != other]
 
 
@@ -67,6 +70,11 @@ class Bea:
 
 def url(key: str, name: str) -> str:
     return reverse(f"{key}:{name}")
+
+
+def privacy(key: str, name: str) -> str:
+    """The address of one of edna's pages for the people of this application."""
+    return reverse(f"{key}-privacy:{name}", args=[DISGUISES[key]] if name == "apply" else [])
 
 
 def text_of(response: Any) -> str:

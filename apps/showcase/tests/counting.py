@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,7 @@ def counted_alike(
     previewed: Callable[[], list[str]] | None = None,
     listed: Page | None = None,
     with_key: bool = False,
+    said: Callable[[Mapping[str, int]], list[str]] = count_each,
     **params: Any,
 ) -> dict[str, int]:
     """Disguise and come back on the page, after having done it by the command and by the library, and taken that back.
@@ -39,7 +40,7 @@ def counted_alike(
     with edna.unlock(recovery_code=code) as unlocked:
         key = unlocked if with_key else None
         counts = edna.plan(disguise, user, params=params, unlocked=key).counts
-        lines = count_each(counts)
+        lines = said(counts)
         if not with_key:
             options = [(name, str(value)) for name, value in params.items()]
             assert _command("edna_plan", disguise, principal=str(user.pk), param=options)["counts"] == counts

@@ -11,12 +11,12 @@ from django.test import Client
 import edna
 from apps.hotcrp_sim.models import PaperReview
 from apps.lobsters_sim.models import Story
-from apps.showcase.tests.beas import KEYS, PASSWORD, Bea, text_of
+from apps.lobsters_sim.views.waysback import WAYS_BACK
+from apps.showcase.tests.beas import OLD, PASSWORD, Bea, text_of
 from apps.showcase.tests.tables import thief
 from apps.showcase.tests.test_ways_back import by_password as to_come_back
 from apps.showcase.tests.test_ways_back import key_of, page
-from apps.websubmit.models import Answer, Question
-from apps.websubmit.views.waysback import WAYS_BACK
+from apps.websubmit.models import Question
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -28,7 +28,7 @@ DELETED: dict[str, tuple[Any, list[str]]] = {
 }
 
 
-@pytest.fixture(params=KEYS)
+@pytest.fixture(params=OLD)
 def bea(request: Any, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found
@@ -120,12 +120,12 @@ def test_nothing_is_given_up_that_somebody_else_has_sent(beas: dict[str, Bea]) -
 
 def test_whoever_has_not_their_account_back_gives_up_nothing() -> None:
     """A row of an account that somebody else's name keeps away: what belongs to it waits for it."""
-    answer = edna.Held("websubmit.answer", 1, edna.Reason.REFERENCE_MISSING)
-    account = edna.Held("websubmit.user", 7, edna.Reason.UNIQUE_TAKEN, "email")
+    answer = edna.Held("lobsters_sim.savedstory", 1, edna.Reason.REFERENCE_MISSING)
+    account = edna.Held("lobsters_sim.user", 7, edna.Reason.UNIQUE_TAKEN, "username")
     now = datetime.datetime.now(datetime.UTC)
 
     def offered(*held: edna.Held) -> int:
-        entry = edna.Waiting("edna1:x", "websubmit.delete-account", now, {}, list(held), {})  # type: ignore[arg-type]  # no receipt is read
+        entry = edna.Waiting("edna1:x", "lobsters.delete-account", now, {}, list(held), {})  # type: ignore[arg-type]  # no receipt is read
         found: int = WAYS_BACK.offer([entry])["can_give_up"]
         return found
 
@@ -159,19 +159,3 @@ def test_who_lacks_nothing_is_told_nothing(beas: dict[str, Bea]) -> None:
     bea, client = beas["lobsters"], Client()
     answer = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
     assert not list(answer.context["messages"])
-
-
-def test_what_is_in_nobodys_way_any_more_is_said_so(beas: dict[str, Bea]) -> None:
-    """The question was deleted, and is there again: the answer comes back by one button."""
-    bea, client = beas["websubmit"], Client()
-    question = Question.objects.get()
-    come_back(bea, Client())
-    question.lecture.save()
-    Question(pk=question.pk, lecture=question.lecture, number=1, text="Why?").save()
-    told = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
-    assert "1 answer can come back by now." in text_of(told)
-    listed = client.post(page(bea, "anonymised"), by_password(bea))
-    assert "Nothing is in the way of 1 answer any more." in text_of(listed)
-    form = {"receipt": listed.context["held_receipts"], "which": "again", "confirmed": "yes"}
-    assert "It is back" in text_of(client.post(page(bea, "give-up"), {**form, **by_password(bea)}))
-    assert Answer.objects.get().text == "Because everybody waits."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.showcase.tests.beas import KEYS, PASSWORD, Bea
+from apps.showcase.tests.beas import OLD, PASSWORD, Bea
 from apps.showcase.tests.test_giving_up import DELETED, waiting
 from apps.showcase.tests.test_ways_back import by_password, key_of
 from apps.showcase.tests.test_ways_back_browser import Walker
@@ -14,7 +14,7 @@ from apps.showcase.tests.test_ways_back_browser import Walker
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture(params=KEYS)
+@pytest.fixture(params=OLD)
 def bea(request: Any, transactional_db: None, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found

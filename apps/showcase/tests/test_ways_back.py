@@ -19,6 +19,7 @@ from apps.showcase.tests.beas import (
     EMAIL,
     KEYS,
     NUMBER,
+    OLD,
     PASSWORD,
     Bea,
     rows,
@@ -41,7 +42,7 @@ CREDENTIALS = {"websubmit": ("email", EMAIL), "lobsters": ("username", "bea"), "
 IDENTIFIER = {"websubmit": str, "lobsters": lobsters_identifier, "hotcrp": hotcrp_identifier}
 
 
-@pytest.fixture(params=KEYS)
+@pytest.fixture(params=OLD)
 def bea(request: Any, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found
@@ -295,7 +296,7 @@ def test_by_password_one_is_logged_in(bea: Bea) -> None:
     assert is_logged_in(client)
 
 
-CLOSED: dict[str, dict[str, Any]] = {"websubmit": {"is_active": False}, "hotcrp": {"disabled": True}}
+CLOSED: dict[str, dict[str, Any]] = {"hotcrp": {"disabled": True}}
 PRIVILEGED: dict[str, dict[str, Any]] = {
     "websubmit": {"is_admin": True},
     "lobsters": {"is_moderator": True},

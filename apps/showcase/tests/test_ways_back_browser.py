@@ -10,7 +10,7 @@ import pytest
 
 import edna
 from apps.showcase.tests import walker as walkers
-from apps.showcase.tests.beas import KEYS, PASSWORD, Bea
+from apps.showcase.tests.beas import OLD, PASSWORD, Bea
 from apps.showcase.tests.tables import thief
 from apps.showcase.tests.test_ways_back import CREDENTIALS, OTHER, by_password, key_of, page, proof, squat
 
@@ -33,7 +33,7 @@ class Walker(walkers.Walker):
         return text
 
 
-@pytest.fixture(params=KEYS)
+@pytest.fixture(params=OLD)
 def bea(request: Any, transactional_db: None, beas: dict[str, Bea]) -> Bea:
     found: Bea = beas[request.param]
     return found
@@ -110,7 +110,7 @@ def test_a_code_survives_a_reload_until_it_is_kept(walker: Walker, bea: Bea, tmp
     assert walker.errors == []
 
 
-@pytest.mark.parametrize("bea", ["websubmit"], indirect=True)  # one script for all three
+@pytest.mark.parametrize("bea", ["lobsters"], indirect=True)  # one script for all three
 def test_a_code_does_not_survive_a_logout(walker: Walker, bea: Bea) -> None:
     """Whoever uses the same tab next finds nothing. Nor does a second code bring back the first."""
     log_in(walker, bea)
@@ -213,7 +213,7 @@ def test_it_works_without_javascript(chromium: Any, live_server: Any, bea: Bea) 
     context.close()
 
 
-@pytest.mark.parametrize("bea", ["websubmit"], indirect=True)  # test_ways_back.py asks all three
+@pytest.mark.parametrize("bea", ["lobsters"], indirect=True)  # test_ways_back.py asks all three
 def test_away_by_password(walker: Walker, bea: Bea) -> None:
     bea.leave()
     walker.go("return")

@@ -7,22 +7,20 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import SESSION_KEY
-from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 import edna
-from apps.websubmit import friendly
 from apps.websubmit.models import Answer, Lecture, Question, User
 
 from .conftest import PASSWORD, Person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql")]
 
-PUBLIC = ("home", "register", "login", "return", "recover")
-MEMBERS = ("lectures", "anonymised", "account", "change-password", "make-key", "recovery-code", "delete")
+PUBLIC = ("home", "register", "login")
+MEMBERS = ("lectures", "anonymised", "account", "change-password")
 STAFF = ("staff-lectures", "staff-users", "staff-anonymise", "staff-anonymise-all")
 OF_A_LECTURE = ("staff-lecture", "staff-answers", "staff-anonymise-lecture")
 
@@ -104,7 +102,7 @@ def test_a_form_without_a_token_is_explained(bea: Person) -> None:
 def test_register_shows_the_recovery_code_once(client: Client, db: None) -> None:
     data = {"email": "New@Example.org", "new_password": PASSWORD, "again": PASSWORD}
     response = client.post(reverse("websubmit:register"), data)
-    code = response.context["recovery_code"]
+    code = str(response.context["code"])
     assert code in text_of(response)
     assert "no-store" in response.headers["Cache-Control"]
     assert client.session[SESSION_KEY] == str(User.objects.get(email="new@example.org").pk)
@@ -204,112 +202,21 @@ def test_no_script_reads_as_an_anonymous_author(
 # Account
 
 
-def test_account_made_without_a_key_can_make_one(client: Client, db: None) -> None:
+def test_an_account_made_without_a_key_gets_one_at_the_next_login(client: Client, db: None) -> None:
     user = User.objects.create_user("dora@example.org", PASSWORD)
-    client.force_login(user)
-    assert "none yet" in text_of(client.get(reverse("websubmit:account")))
-    assert "Make a key first" in text_of(client.get(reverse("websubmit:delete")))
-    assert "not your password" in text_of(client.post(reverse("websubmit:make-key"), {"password": "wrong"}))
-    assert "recovery_code" in client.post(reverse("websubmit:make-key"), {"password": PASSWORD}).context
-    assert "ready" in text_of(client.get(reverse("websubmit:account")))
-    again = client.post(reverse("websubmit:make-key"), {"password": PASSWORD})
-    assert again.headers["Location"] == reverse("websubmit:recovery-code")
+    client.post(reverse("websubmit:login"), {"username": "dora@example.org", "password": PASSWORD})
+    assert edna.is_registered(user)
+    edna.unlock(identifier="dora@example.org", password=PASSWORD).close()
 
 
-def test_leaving_without_a_key_is_refused(client: Client, db: None) -> None:
-    user = User.objects.create_user("dora@example.org", PASSWORD)
-    client.force_login(user)
-    response = client.post(reverse("websubmit:delete"), {"password": PASSWORD})
-    assert response.status_code == 200
-    assert User.objects.filter(pk=user.pk).exists()
-
-
-def test_change_password_opens_the_key_too(bea: Person, client: Client) -> None:
+def test_change_password_opens_the_key_too(bea: Person) -> None:
     url, new = reverse("websubmit:change-password"), "another long walk"
-    refused = bea.client.post(url, {"password": "wrong", "new_password": new, "again": new})
-    assert "not your password" in text_of(refused)
-    assert bea.client.post(url, {"password": PASSWORD, "new_password": new, "again": new}).status_code == 302
+    refused = bea.client.post(url, {"old_password": "wrong", "new_password1": new, "new_password2": new})
+    assert "entered incorrectly" in text_of(refused)
+    sent = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    assert "Your password is changed." in text_of(bea.client.post(url, sent, follow=True))
     assert bea.client.get(reverse("websubmit:account")).status_code == 200  # still logged in
-    bea.client.post(reverse("websubmit:delete"), {"password": new})
-    old = client.post(reverse("websubmit:return"), {"email": "bea@example.org", "password": PASSWORD})
-    assert "does not open a key" in text_of(old)
-    assert "Welcome back!" in text_of(
-        client.post(reverse("websubmit:return"), {"email": "bea@example.org", "password": new})
-    )
-
-
-def test_change_password_without_a_password_for_the_key(client: Client, db: None) -> None:
-    user = User.objects.create_user("dora@example.org", PASSWORD)
-    edna.register_principals([user])
-    client.force_login(user)
-    new = "another long walk"
-    response = client.post(
-        reverse("websubmit:change-password"), {"password": PASSWORD, "new_password": new, "again": new}, follow=True
-    )
-    assert "does not open it either" in text_of(response)
-    assert User.objects.get(pk=user.pk).check_password(new)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ({"confirmation": "bea@example.org"}, "This field is required"),
-        ({"password": "wrong"}, "not your password"),
-        ({"password": PASSWORD, "recovery_code": "ABCD-EFGH"}, "not a complete recovery code"),
-    ],
-)
-def test_delete_refuses(data: dict[str, str], message: str, bea: Person) -> None:
-    response = bea.client.post(reverse("websubmit:delete"), data)
-    assert response.status_code == 200
-    assert message in text_of(response)
-    assert User.objects.filter(email="bea@example.org").exists()
-    assert not mail.outbox
-
-
-def test_goodbye_without_a_mail_server(bea: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*args: Any, **kwargs: Any) -> None:
-        raise ConnectionRefusedError
-
-    monkeypatch.setattr("apps.websubmit.views.account.send_mail", refused)
-    response = bea.client.post(reverse("websubmit:delete"), {"password": PASSWORD})
-    assert "could not be sent" in text_of(response)
-    assert response.context["receipt"] in text_of(response)
-    assert "no-store" in response.headers["Cache-Control"]
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ({"email": ""}, "Enter your password or your recovery code"),
-        ({"password": PASSWORD}, "only together with your e-mail address"),
-        ({"email": "bea@example.org", "password": "wrong"}, "does not open a key"),
-        ({"email": "nobody@example.org", "password": PASSWORD}, "does not open a key"),
-        ({"recovery_code": str(edna.RecoveryCode.new())}, "does not open a key"),
-        ({"recovery_code": "xyz"}, "not a complete recovery code"),
-        (
-            {"email": "bea@example.org", "password": PASSWORD, "receipt": "edna1:websubmit.delete-account:abc"},
-            "incomplete or mistyped",
-        ),
-        ({"email": "bea@example.org", "password": PASSWORD}, "it is here already"),
-    ],
-)
-def test_return_refuses(data: dict[str, str], message: str, bea: Person, client: Client) -> None:
-    response = client.post(reverse("websubmit:return"), data)
-    assert response.status_code == 200
-    assert message in text_of(response)
-
-
-def test_reclaim_without_a_choice(bea: Person) -> None:
-    assert "Choose which answers" in text_of(bea.client.post(reverse("websubmit:reclaim"), {"password": PASSWORD}))
-
-
-def test_every_error_of_edna_has_a_sentence() -> None:
-    def leaves(kind: type[Exception]) -> list[type[Exception]]:
-        return [kind, *(leaf for child in kind.__subclasses__() for leaf in leaves(child))]
-
-    for kind in leaves(edna.errors.EdnaError):
-        assert friendly.explain(kind("secret detail")).endswith(".")
-        assert "secret detail" not in friendly.explain(kind("secret detail"))
+    edna.unlock(identifier="bea@example.org", password=new).close()
 
 
 # Staff

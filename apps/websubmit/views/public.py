@@ -1,62 +1,54 @@
-"""Pages for everybody: home, register, return."""
+"""Pages for everybody: home, register; and the answers of whoever has an API key."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib.auth import login
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.debug import sensitive_variables
 
 import edna
+from edna.pages.base import FormPage
+from edna.pages.keys.base import ShowsCode
 
 from ..forms import RegisterForm
-from ..friendly import explain
 from ..models import Answer, User
-from .guards import confidential
-from .waysback import BACKEND, WAYS_BACK
+from ..privacy import PAGES
 
 
 def home(request: HttpRequest) -> HttpResponse:
     return render(request, "websubmit/home.html")
 
 
-@confidential
-@sensitive_variables()
-def register(request: HttpRequest) -> HttpResponse:
+class Register(ShowsCode, FormPage):
     """Make an account and its key. The answer to the form is the one page that ever shows the recovery code."""
-    if request.user.is_authenticated:
-        # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
-        return redirect("websubmit:recovery-code" if request.method == "POST" else "websubmit:lectures")
-    form = RegisterForm(request.POST or None)
-    if form.is_valid():
+
+    pages = PAGES
+    login_required = False
+    template_name = "websubmit/register.html"
+    title = "Register"
+    button = "Create my account"
+    form_class = RegisterForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if request.user.is_authenticated:
+            # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
+            return redirect(self.pages.reverse("recovery-code") if request.method == "POST" else "websubmit:lectures")
+        return super().dispatch(request, *args, **kwargs)
+
+    def submitted(self, form: Any) -> HttpResponse:
         email, password = form.cleaned_data["email"], form.cleaned_data["new_password"]
         try:
             with transaction.atomic():
                 user = User.objects.create_user(email, password)
                 registration = edna.register_principal(user, password=password)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, explain(error))
         except IntegrityError:
             form.add_error("email", "There is an account with this e-mail address already. Log in instead.")
-        else:
-            login(request, user, backend=BACKEND)
-            return WAYS_BACK.show_code(request, registration.recovery_code, new_account=True)
-    return render(request, "websubmit/register.html", {"form": form})
-
-
-@confidential
-@sensitive_variables()
-def come_back(request: HttpRequest) -> HttpResponse:
-    """Bring a deleted account back. The receipt is looked up with the key if it was not given."""
-    return WAYS_BACK.come_back(request)
-
-
-@confidential
-@sensitive_variables()
-def recover(request: HttpRequest) -> HttpResponse:
-    """Set a new password by recovery code, for an account that is here or away."""
-    return WAYS_BACK.recover(request)
+            return self.form_invalid(form)
+        login(self.request, user, backend="django.contrib.auth.backends.ModelBackend")
+        return self.show_code(registration.recovery_code)
 
 
 def api_answers(request: HttpRequest) -> HttpResponse:

@@ -22,4 +22,5 @@ urlpatterns = [
     path("first/", include("edna.urls")),
     path("second/", include(("edna.urls", "edna"), namespace="second")),
     path("members/privacy/", members.urls),
+    path("diary/", Diary.as_view(pages=members)),
 ]

@@ -52,6 +52,8 @@ def test_each_has_its_own_frame_login_and_views(client: Client, visitor: Visitor
     assert refused.headers["Location"] == "/members/login/?next=/members/privacy/"
     assert "Your diary · Members" in visitor.open("/members/privacy/")
     assert "Members" not in visitor.open("/second/")
+    visitor.open("/diary/")  # one of their views, at another address
+    assert 'href="/members/privacy/hidden/"' in visitor.response.content.decode()
 
 
 def test_what_a_site_mistypes_is_told() -> None:
