@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "edna",
     "edna.operations",
+    "edna.guardians",
     "apps.showcase",
     "apps.websubmit",
     "apps.lobsters_sim",

@@ -208,6 +208,52 @@ class HandoverRefused(CustodyError):
     """
 
 
+class GuardianRefused(CustodyError):
+    """Cause: what a guardian, or somebody who speaks to one, has sent is not as it has to be: no valid point, a share or a proof that does
+    not fit, another epoch, a signature of nobody who may. The message says whose it was. Nothing was changed.
+
+    Remedy: the others go on without it. See to the guardian that is named: its log says what it was asked. `.guardian` is its number, if
+    one is meant.
+    """
+
+    def __init__(self, message: str = "", *, guardian: int | None = None) -> None:
+        super().__init__(message)
+        self.guardian = guardian
+
+
+class QuorumUnavailable(CustodyError):
+    """Cause: fewer guardians than needed gave right answers in time. `.have` and `.need` say how many; `.wrong` says, by the number of a
+    guardian, what was wrong with its answer. Nothing was written.
+
+    Remedy: try again when more of them are up, or have agreed to help; `manage.py edna_guardian status` shows them.
+    """
+
+    def __init__(self, message: str = "", *, have: int = 0, need: int = 0, wrong: dict[int, str] | None = None) -> None:
+        self.have, self.need, self.wrong = have, need, dict(wrong or {})
+        told = "".join(f" Guardian {number}: {what}" for number, what in sorted(self.wrong.items()))
+        super().__init__(message or f"{have} of the {need} guardians that are needed gave right answers.{told}")
+
+
+class TicketRefused(CustodyError):
+    """Cause: a guardian does not help with this ticket: it was not confirmed yet, has to wait, was vetoed, is used up or over; or there
+    were too many of them. `.retry_after_seconds` says when it may be otherwise, if time alone changes it. Nothing was changed.
+
+    Remedy: do what the message says, which is what the guardian's policy asks for; then try again.
+    """
+
+    def __init__(self, message: str = "", *, retry_after_seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class EnvelopeRefused(CustodyError):
+    """Cause: an envelope does not open with what the guardians answered: another PIN, or somebody has changed it; or it is none that this
+    release reads. Nothing was changed.
+
+    Remedy: try the PIN again; then take the envelope from a backup.
+    """
+
+
 # --- receipts ---------------------------------------------------------------------------------------------------------
 
 

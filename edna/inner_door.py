@@ -14,7 +14,7 @@ from django.db import OperationalError
 from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
-from edna.crypto.keys import PublicKey
+from edna.crypto.keys import PublicKey, SecretKey
 from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
@@ -132,6 +132,16 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
     What the application sealed by itself, and the content of files, is not among it.
     """
     return histories.sealed_values(unlocked)
+
+
+def secret_key_of(unlocked: Unlocked) -> SecretKey:
+    """The key itself: for guardians, who help to it.
+
+    Raises:
+        SecretKeyNeeded: it did not leave its owner's browser.
+        CapabilityClosed
+    """
+    return unlocked.secret_key
 
 
 # Keys that are used in browsers, called from the HTTP interface

@@ -1,0 +1,107 @@
+"""How guardians are reached: JSON by HTTP, through TLS with the certificate that the roster names.
+
+Keeps: a connection is used again by the same thread. No address of a roster is asked without TLS but the loopback's.
+Does not know: what is asked.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import nacl.signing
+
+from edna.custody.guardians.process.server import ORDER_HEADER, is_loopback, order
+from edna.custody.guardians.roster import Roster
+from edna.errors import ConfigurationError, GuardianRefused, TicketRefused
+
+_MAX_BYTES: Final = 16 * 1024 * 1024
+
+
+class HttpTransport:
+    """Asks the guardians of a roster. `site_key` signs what the site orders; without it nothing can be ordered."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        *,
+        site_key: nacl.signing.SigningKey | None = None,
+        timeout_seconds: float = 10.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._roster, self._site_key = roster, site_key
+        self._timeout_seconds, self._clock = timeout_seconds, clock
+        self._threads = threading.local()
+        for member in roster.members:
+            _address(member.address)
+
+    def ask(self, number: int, path: str, said: Mapping[str, Any], *, ordered: bool = False) -> Mapping[str, Any]:
+        """
+        Raises: TicketRefused, GuardianRefused as the guardian says; GuardianRefused if it cannot be reached, or answers rubbish.
+        """
+        body = json.dumps(said).encode()
+        headers = {"Content-Type": "application/json"}
+        if ordered:
+            if self._site_key is None:
+                raise ConfigurationError("Guardians take orders of the site alone: the site's key is missing.")
+            headers[ORDER_HEADER] = order(number, path, body, at=int(self._clock()), key=self._site_key)
+        status, answer = self._exchange(number, path, body, headers)
+        try:
+            told = json.loads(answer)
+            if status == 200 and isinstance(told, dict):
+                return told
+            message = str(told["error"]["message"])
+            retry, meant = told.get("retry_after_seconds"), told.get("guardian")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise GuardianRefused(f"Guardian {number} answers rubbish.") from error
+        if status == 403:
+            raise TicketRefused(
+                f"Guardian {number}: {message}", retry_after_seconds=retry if type(retry) is int else None
+            )
+        raise GuardianRefused(f"Guardian {number}: {message}", guardian=meant if type(meant) is int else None)
+
+    def _exchange(self, number: int, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        kept: dict[int, http.client.HTTPConnection] = self._threads.__dict__.setdefault("connections", {})
+        for again in (True, False):
+            fresh = number not in kept
+            connection = kept.setdefault(number, self._connection(number)) if fresh else kept[number]
+            try:
+                connection.request("POST", path, body, headers)
+                response = connection.getresponse()
+                answer = response.read(_MAX_BYTES + 1)
+                if len(answer) > _MAX_BYTES:
+                    raise GuardianRefused(f"Guardian {number} answers too much.")
+                return response.status, answer
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                kept.pop(number, None)
+                # One that was kept may have been closed meanwhile; what is asked twice changes nothing twice, or is counted twice.
+                if fresh or not again:
+                    raise GuardianRefused(f"Guardian {number} cannot be reached ({type(error).__name__}).") from error
+        raise AssertionError("a request is sent twice at most")
+
+    def _connection(self, number: int) -> http.client.HTTPConnection:
+        member = self._roster.member(number)
+        is_tls, host, port = _address(member.address)
+        if not is_tls:
+            return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
+        context = ssl.create_default_context(cadata=member.certificate or None)
+        return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=context)
+
+
+def _address(address: str) -> tuple[bool, str, int]:
+    parts = urlsplit(address)
+    is_tls, host = parts.scheme == "https", parts.hostname or ""
+    if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/"):
+        raise ConfigurationError(
+            f"The address of a guardian looks like https://guardian.example:8443, and not like {address}."
+        )
+    if not is_tls and not is_loopback(host):
+        raise ConfigurationError(f"{address} has no TLS: only on the loopback interface a guardian may do without.")
+    return is_tls, host, parts.port or (443 if is_tls else 80)

@@ -1,0 +1,269 @@
+"""The other side: who enrols a secret at guardians, gets it back with their help, and carries the messages of a refresh.
+
+Keeps: shares leave here sealed to each guardian; the point that guardians see is blinded; nothing that they answer
+is believed unverified. Those whom the
+schedule says to be up are asked first, and just as many as are needed. Does not know: how messages travel
+(`transport`), whose the secret is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+import nacl.utils
+
+from edna.crypto.sealing import seal_small
+from edna.custody.guardians.envelope import ENROLMENT_BYTES, Envelope, Head, seal
+from edna.custody.guardians.evaluation import Partial, Place, blind, combine, output_of
+from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base, point_of
+from edna.custody.guardians.refresh import epoch_of, points_of
+from edna.custody.guardians.roster import Roster, from_base64, to_base64
+from edna.custody.guardians.sharing import deal
+from edna.custody.guardians.tickets import TOKEN_BYTES, name_of, ticket_of, token_for, veto_hash, veto_of
+from edna.errors import CustodyError, GuardianRefused, QuorumUnavailable
+
+DEFAULT_TIMEOUT_SECONDS: Final = 10.0
+
+T = TypeVar("T")
+
+
+class Transport(Protocol):
+    """Carries a request to one guardian. With `ordered`, as the site's order."""
+
+    def ask(self, number: int, path: str, said: Mapping[str, Any], *, ordered: bool = False) -> Mapping[str, Any]:
+        """
+        Raises: TicketRefused, GuardianRefused as the guardian says; GuardianRefused if it cannot be reached.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """What comes of an enrolment: `envelope` is to be stored; `missing` are the guardians that could not be reached,
+    and why. Repair those."""
+
+    envelope: Envelope
+    missing: Mapping[int, str]
+
+
+def enrol(secret: bytes, *, roster: Roster, transport: Transport, contact: str, pin: str = "") -> Enrolled:
+    """Seal a secret so that `roster.threshold` guardians help to it, and give each their share.
+
+    Raises: QuorumUnavailable if fewer than that could be given one; EnvelopeRefused if the secret is empty or too long.
+    """
+    shared, id_ = Scalar.random(), nacl.utils.random(ENROLMENT_BYTES)
+    dealt = deal(shared, count=roster.count, threshold=roster.threshold)
+    head = Head(id_, roster.count, roster.threshold, multiply_base(shared))
+    envelope = seal(head, secret, pin=pin, hash_of=lambda data: output_of(data, multiply(hash_to_point(data), shared)))
+    said = {
+        "enrolment": to_base64(id_),
+        "contact": contact,
+        "veto": to_base64(veto_hash(veto_of(secret, enrolment=id_))),
+        "commitments": to_base64(b"".join(dealt.commitments)),
+    }
+    missing: dict[int, str] = {}
+    asked = {
+        each.number: {
+            **said,
+            "share": to_base64(seal_small(dealt.shares[each.number].expose(), recipient=each.public_key)),
+        }
+        for each in roster.members
+    }
+    for number, answer in _each(transport, asked, "/enrol", ordered=True).items():
+        if isinstance(answer, CustodyError):
+            missing[number] = str(answer)
+    if roster.count - len(missing) < roster.threshold:
+        _each(transport, {number: {"enrolment": to_base64(id_)} for number in asked}, "/forget", ordered=True)
+        raise QuorumUnavailable(have=roster.count - len(missing), need=roster.threshold, wrong=missing)
+    return Enrolled(envelope, missing)
+
+
+class Recovery:
+    """Somebody's way back to what is in an envelope. The `secret` of 32 bytes makes the tickets: whoever has it may go on with it."""
+
+    def __init__(
+        self, envelope: Envelope, *, roster: Roster, transport: Transport, secret: bytes | None = None
+    ) -> None:
+        if (envelope.head.count, envelope.head.threshold) != (roster.count, roster.threshold):
+            raise GuardianRefused("This envelope was made for other guardians than the roster's.")
+        self._envelope, self._roster, self._transport = envelope, roster, transport
+        self.secret = secret or nacl.utils.random(TOKEN_BYTES)
+
+    def name(self, number: int) -> str:
+        """What that guardian, and the person's page, call the ticket."""
+        return name_of(ticket_of(self._token(number)))
+
+    def open(self) -> Mapping[int, str]:
+        """Ask all guardians for help. Returns what those said who refused, or could not be reached."""
+        id_ = to_base64(self._envelope.head.enrolment)
+        asked = {each.number: {"enrolment": id_, "token": self._shown(each.number)} for each in self._roster.members}
+        answers = _each(self._transport, asked, "/ticket")
+        return {number: str(answer) for number, answer in answers.items() if isinstance(answer, CustodyError)}
+
+    def confirm(self, number: int, code: str) -> None:
+        """Give a guardian the code that it waits for.
+
+        Raises: TicketRefused if it is not the right one; GuardianRefused if the guardian cannot be reached.
+        """
+        self._transport.ask(number, "/confirm", {"token": self._shown(number), "code": code})
+
+    def waiting_for_codes(self) -> Sequence[int]:
+        """The guardians that wait for a code of the person. Who cannot be reached is not among them."""
+        asked = {each.number: {"token": self._shown(each.number)} for each in self._roster.members}
+        answers = _each(self._transport, asked, "/waits")
+        return [
+            number
+            for number, answer in answers.items()
+            if not isinstance(answer, CustodyError) and answer.get("for_code")
+        ]
+
+    def finish(
+        self, *, pin: str = "", at_seconds: float | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> bytes:
+        """Return the secret.
+
+        Raises: QuorumUnavailable: too few guardians help, or gave right answers in time; EnvelopeRefused: another PIN.
+        """
+        head, blinded = self._envelope.head, blind(self._envelope.asked(pin=pin))
+        at = time.time() if at_seconds is None else at_seconds
+
+        def ask(number: int) -> list[Partial]:
+            said = {"token": self._shown(number), "point": to_base64(blinded.point)}
+            return partials_of(self._transport.ask(number, "/evaluate", said), enrolment=head.enrolment, number=number)
+
+        wrong: dict[int, str] = {}
+        partials: list[Partial] = []
+        for answer in answers(
+            ask, first_to_ask(self._roster, at), need=head.threshold, timeout_seconds=timeout_seconds
+        ):
+            if isinstance(answer, Wrong):
+                wrong[answer.number] = answer.what
+                continue
+            partials += answer
+            if len({each.place.number for each in partials}) < head.threshold:
+                continue
+            try:
+                output, _ = combine(
+                    blinded, partials, threshold=head.threshold, secret_commitment=head.secret_commitment
+                )
+            except QuorumUnavailable as error:
+                wrong.update(error.wrong)
+                continue
+            return self._envelope.open(output)
+        have = len({each.place.number for each in partials} - set(wrong))
+        raise QuorumUnavailable(have=have, need=head.threshold, wrong=wrong)
+
+    def _token(self, number: int) -> bytes:
+        return token_for(self.secret, number=number)
+
+    def _shown(self, number: int) -> str:
+        return to_base64(self._token(number))
+
+
+def veto(secret: bytes, envelope: Envelope, *, roster: Roster, transport: Transport) -> Mapping[int, str]:
+    """Whoever still has what is inside refuses what anybody asks of guardians. Returns what those said who did not hear it."""
+    id_ = envelope.head.enrolment
+    said = {"enrolment": to_base64(id_), "veto": to_base64(veto_of(secret, enrolment=id_))}
+    told = _each(transport, {each.number: said for each in roster.members}, "/veto")
+    return {number: str(answer) for number, answer in told.items() if isinstance(answer, CustodyError)}
+
+
+def first_to_ask(roster: Roster, at_seconds: float) -> Sequence[int]:
+    """All guardians: those first who are to be up longest."""
+    plan = roster.schedule
+    numbers = [each.number for each in roster.members]
+    if plan is None:
+        return numbers
+    down = plan.down(at_seconds)
+
+    def until_restart(number: int) -> float:
+        return plan.next_restart(number, after_seconds=at_seconds)
+
+    up = sorted((number for number in numbers if number not in down), key=until_restart, reverse=True)
+    return [*up, *sorted(down)]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A guardian that gave no right answer, and why."""
+
+    number: int
+    what: str
+
+
+def answers(ask: Callable[[int], T], order: Sequence[int], *, need: int, timeout_seconds: float) -> Iterable[T | Wrong]:
+    """What guardians answer, as it comes: `need` of them are asked at once, and one more for each that gave no right answer.
+
+    Whoever reads asks for more than `need` by reading on.
+    """
+    waiting = iter(order)
+    deadline = time.monotonic() + timeout_seconds
+    with ThreadPoolExecutor(max_workers=max(len(order), 1)) as threads:
+        running: dict[Future[T], int] = {}
+
+        def more(count: int) -> None:
+            for _, number in zip(range(count), waiting, strict=False):
+                running[threads.submit(ask, number)] = number
+
+        more(need)
+        try:
+            while running:
+                done, _ = wait(running, timeout=max(deadline - time.monotonic(), 0), return_when=FIRST_COMPLETED)
+                if not done:
+                    for number in running.values():
+                        yield Wrong(number, f"Guardian {number} did not answer in time.")
+                    return
+                for future in done:
+                    number = running.pop(future)
+                    try:
+                        answer: T | Wrong = future.result()
+                    except CustodyError as error:
+                        answer = Wrong(number, str(error))
+                        more(1)
+                    yield answer
+                if not running:
+                    more(1)
+        finally:
+            for future in running:
+                future.cancel()
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def partials_of(answer: Mapping[str, Any], *, enrolment: bytes, number: int) -> list[Partial]:
+    """
+    Raises: GuardianRefused if a guardian's answer has another shape.
+    """
+    try:
+        return [
+            Partial(
+                Place(enrolment, epoch_of(each["epoch"]), number),
+                point_of(from_base64(each["point"])),
+                point_of(from_base64(each["public_share"])),
+                from_base64(each["challenge"], size=32),
+                from_base64(each["response"], size=32),
+                points_of(from_base64(each["commitments"])),
+            )
+            for each in answer["partials"][:2]
+        ]
+    except (KeyError, TypeError) as error:
+        raise GuardianRefused(f"Guardian {number} answers something else than it was asked.") from error
+    except GuardianRefused as error:
+        raise GuardianRefused(f"Guardian {number}: {error}") from error
+
+
+def _each(
+    transport: Transport, asked: Mapping[int, Mapping[str, Any]], path: str, *, ordered: bool = False
+) -> Mapping[int, Mapping[str, Any] | CustodyError]:
+    """Ask several guardians at once; what each answers, or why it does not."""
+
+    def ask(number: int) -> Mapping[str, Any] | CustodyError:
+        try:
+            return transport.ask(number, path, asked[number], ordered=ordered)
+        except CustodyError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=max(len(asked), 1)) as threads:
+        return dict(zip(asked, threads.map(ask, asked), strict=True))
