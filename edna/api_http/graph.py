@@ -16,7 +16,7 @@ from django.http import HttpRequest
 import edna
 from edna import api, inner_door
 from edna.api_http.body import Body, to_base64
-from edna.api_http.handover import handover_of, held_in
+from edna.api_http.handover import handover_of, held_in, overrides_in
 from edna.api_http.json_view import json_view
 from edna.api_http.keys import proved_key
 from edna.errors import PrincipalNotRegistered, RequestRefused
@@ -68,7 +68,7 @@ def reveal(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     """Takes back what ``receipt`` says, with what is ``handed``; what cannot come back is among what is ``held``, unless it is among what
     somebody may ``accept`` to lose: what an earlier answer held, or all with ``accept_all``."""
     handover = handover_of(body.part("handed"), public_key=proved_key(request))
-    overrides, accept_all = body.texts("overrides", most=100), body.truth("accept_all")
+    overrides, accept_all = overrides_in(body), body.truth("accept_all")
     receipt = edna.Receipt.parse(body.text("receipt", most=_RECEIPT_CHARACTERS))
     accepted = edna.ALL if accept_all else held_in(body, "accept")
     with inner_door.unlock_handed(handover) as unlocked:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Final
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
 
 import edna
 from edna import api, inner_door
 from edna.api_http.body import Body
+from edna.errors import RequestRefused
 
 _KEY_BYTES: Final = 32
 _BOX_BYTES: Final = 80
@@ -50,6 +55,24 @@ def succession_in(body: Body) -> list[bytes]:
         RequestRefused: it is too long.
     """
     return body.varied_binaries("succession", most=inner_door.MOST_PIECES, most_bytes=_MOST_PIECE_BYTES)
+
+
+def overrides_in(body: Body) -> dict[str, str]:
+    """Other values for columns that people may edit.
+
+    Raises:
+        RequestRefused: one is for a column that they may not.
+    """
+    overrides = body.texts("overrides", most=100)
+    for name in overrides:
+        label, _, column = name.rpartition(".")
+        try:
+            field = apps.get_model(label)._meta.get_field(column)
+        except (LookupError, ValueError, FieldDoesNotExist):
+            continue  # there is no such column, which the engine says
+        if not getattr(field, "editable", False):
+            raise RequestRefused("'overrides' has a column that nobody may edit.", status=HTTPStatus.BAD_REQUEST)
+    return overrides
 
 
 def held_in(body: Body, name: str) -> list[edna.Held]:

@@ -75,6 +75,25 @@ def test_a_name_that_is_taken_is_held_until_another_is_given(community: Communit
     assert User.objects.get(pk=ann.pk).username == "ann2"
 
 
+def test_another_value_is_taken_for_the_column_that_is_in_the_way_alone(
+    community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One collision is no way to choose a value that nobody has taken, or one that people may not edit."""
+    ann = community.ann
+    [receipt] = ann.applies(GDPR)[ann.pk]
+    User.objects.create(username="ann", about="I am another Ann")
+    asks, chosen = Asks(ann), {"lobsters.User.username": "ann2", "lobsters.User.email": "chosen@example.org"}
+    email = User._meta.get_field("email")
+    with monkeypatch.context() as fixed:
+        fixed.setattr(email, "editable", False)
+        refused = asks("graph/reveal", {**asks.handed(receipt), "overrides": chosen})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "RequestRefused")
+    assert asks.reveal(receipt, overrides=chosen)["complete"]
+    back = User.objects.get(pk=ann.pk)
+    assert back.username == "ann2"
+    assert back.email != "chosen@example.org"
+
+
 @pytest.mark.parametrize("how", ["accept", "accept_all"])
 def test_what_is_in_the_way_is_given_up_when_its_owner_says_so(community: Community, how: str) -> None:
     """One row that an earlier answer held, or whatever is held now; what is not named stays held."""
@@ -129,7 +148,7 @@ def is_sound(place: tuple[Any, ...], junk: Any) -> bool:
         case "public_key", str() if "voices" in place:
             return True
         case ("models" | "public_keys" | "indexes", [str()]) | (
-            "overrides" | "accept" | "voices" | "receipts" | "models",
+            "overrides" | "accept" | "voices" | "receipts" | "models" | "succession",
             [],
         ):
             return True

@@ -22,6 +22,12 @@ from edna.db.rows import Row, Table
 
 def taken_column(table: Table, values: Mapping[str, Any], key: Row, *, using: str) -> str | None:
     """The column whose value another row has, where both must be unique; None if none is. ``key`` is the row's own."""
+    group = taken_together(table, values, key, using=using)
+    return _named(table, group) if group else None
+
+
+def taken_together(table: Table, values: Mapping[str, Any], key: Row, *, using: str) -> Sequence[str]:
+    """As `taken_column`, all columns that are compared together; empty where none is."""
     width = len(table.key)
     for group in unique_groups(table.model):
         if all(values.get(name) is not None for name in group):
@@ -29,11 +35,11 @@ def taken_column(table: Table, values: Mapping[str, Any], key: Row, *, using: st
             names = (*table.key_names, *group)
             for other in raw.read_where(table, names, group[0], wanted[:1], lock=False, using=using):
                 if list(other[width:]) == wanted and other[:width] != key:
-                    return _named(table, group)
+                    return group
     for constraint in _special(table.model):
         if _meets_another(table, constraint, values, key, using=using):
-            return _named(table, sorted(_columns(constraint), key=table.names.index))
-    return None
+            return sorted(_columns(constraint), key=table.names.index)
+    return ()
 
 
 def columns_that_must_be_unique(table: Table) -> set[str]:

@@ -25,6 +25,7 @@ from edna.engine.graph.uniqueness import (
     deferrable_constraints,
     require_unique_now,
     taken_column,
+    taken_together,
 )
 from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing.progress import Progress, hold
@@ -187,16 +188,21 @@ def refusal(
 ) -> tuple[Reason, str | None]:
     """Why the database refused this row; its key is what comes first in it if it exists."""
     width = len(table.key)
-    value = dict(zip(names, row, strict=False))
+    value = _whole(table, names, row, using=using, row_exists=row_exists)
     key = tuple(value[name] for name in table.key_names)
-    if row_exists:
-        # Columns that stay as they are can be part of a constraint too.
-        for current in raw.read(table, table.names, [row[:width]], lock=False, using=using):
-            value = dict(zip(table.names, current, strict=True)) | value
     if (not row_exists or key != row[:width]) and raw.read(table, table.key_names, [key], lock=False, using=using):
         return Reason.ROW_EXISTS, names[-1] if row_exists else None
     name = taken_column(table, value, row[:width] if row_exists else key, using=using)
     return (Reason.UNIQUE_TAKEN, name) if name else (Reason.CONSTRAINT, None)
+
+
+def _whole(table: Table, names: Sequence[str], row: Row, *, using: str, row_exists: bool) -> dict[str, Any]:
+    """Its values by column. Columns that stay as they are can be part of a constraint too."""
+    value = dict(zip(names, row, strict=False))
+    if row_exists:
+        for current in raw.read(table, table.names, [row[: len(table.key)]], lock=False, using=using):
+            value = dict(zip(table.names, current, strict=True)) | value
+    return value
 
 
 def require_columns(overrides: Overrides) -> None:
@@ -214,27 +220,56 @@ def require_columns(overrides: Overrides) -> None:
             ) from None
 
 
-def overridden(table: Table, names: Sequence[str], row: Row, overrides: Overrides, *, using: str) -> Row | None:
+def overridden(
+    table: Table, names: Sequence[str], row: Row, overrides: Overrides, *, using: str, row_exists: bool = False
+) -> Row | None:
     """The row with the caller's values for taken columns (``{"shop.user.email": ...}``); None where there are none.
 
     Only columns that must be unique can be overridden, and never a key, a reference or the name of a file: a way round a
-    collision, not a way to come back as somebody else.
+    collision, not a way to come back as somebody else. A column that nobody has taken stays as it was; where the database alone
+    knows which one is taken, the caller is believed.
 
     Raises:
         InvalidParameters: the value does not pass the field's own validation.
     """
+    chosen = _choices(table, names, overrides)
+    if not chosen:
+        return None
+    value = _whole(table, names, row, using=using, row_exists=row_exists)
+    key = row[: len(table.key)] if row_exists else tuple(value[name] for name in table.key_names)
+    # Whoever has met another row in one column may meet a third one in another.
+    taken = taken_together(table, value, key, using=using) or tuple(chosen)
+    changed: dict[str, Any] = {}
+    while new := {name: chosen.pop(name) for name in taken if name in chosen}:
+        changed |= {name: _own_value(table, name, given, using=using) for name, given in new.items()}
+        taken = taken_together(table, value | changed, key, using=using)
+    back = tuple(changed.get(name, value) for name, value in zip(names, row, strict=True))
+    return back if back != tuple(row) else None
+
+
+def _choices(table: Table, names: Sequence[str], overrides: Overrides) -> dict[str, Any]:
+    """By column, the caller's values for those that can be overridden."""
     values = {name.lower(): value for name, value in overrides.items()}
-    unique = columns_that_must_be_unique(table)
-    changed = list(row)
-    for position, name in enumerate(names):
+    unique = columns_that_must_be_unique(table) if values else set()
+    found = {}
+    for name in names:
         column, full = table.field(name), f"{table.label}.{name}".lower()
         fixed = name in table.key_names or column.is_relation or isinstance(column, FileField)
         if full in values and name in unique and not fixed:
-            try:
-                value = column.clean(values[full], None)
-                changed[position] = column.get_db_prep_save(value, connections[using])
-            except (ValidationError, ValueError, TypeError):
-                value = None
-            if value is None:
-                raise InvalidParameters(f"overrides: the value for {table.label}.{name} is not valid; choose another.")
-    return tuple(changed) if changed != list(row) else None
+            found[name] = values[full]
+    return found
+
+
+def _own_value(table: Table, name: str, given: Any, *, using: str) -> Any:
+    """
+    Raises:
+        InvalidParameters: the value does not pass the field's own validation.
+    """
+    column = table.field(name)
+    try:
+        value = column.get_db_prep_save(column.clean(given, None), connections[using])
+    except (ValidationError, ValueError, TypeError):
+        value = None
+    if value is None:
+        raise InvalidParameters(f"overrides: the value for {table.label}.{name} is not valid; choose another.")
+    return value

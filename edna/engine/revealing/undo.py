@@ -181,7 +181,7 @@ def _written(
         refused = [row[:end] for row in unclear]
         back |= dict(zip(refused, unclear, strict=True))
     for row in refused:
-        changed = overridden(table, names, row, overrides, using=using)
+        changed = overridden(table, names, row, overrides, using=using, row_exists=True)
         if changed and not write_back(table, batch.columns, [changed], using=using):
             progress.current_rows.forget(batch.model)
             continue

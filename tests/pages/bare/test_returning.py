@@ -73,6 +73,19 @@ def test_a_name_that_somebody_has_taken_is_replaced(away: Visitor, bea: Person) 
         assert edna.principal(unlocked) == User.objects.get(username="beatrix")
 
 
+def test_another_value_is_for_what_is_taken_alone(away: Visitor, bea: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who writes a field into the form comes back with nothing else that they chose."""
+    monkeypatch.setattr(User._meta.get_field("email"), "unique", True)
+    User.objects.create_user("bea", password="finders keepers")
+    away.open("/privacy/hidden/")
+    away.press("Show it", recovery_code=bea.recovery_code)
+    away.press("Bring it back …")
+    away.press("Bring it back", identifier="bea", password=PASSWORD)
+    chosen = {"instead-auth.user.username": "beatrix", "instead-auth.user.email": "chosen@example.org"}
+    assert "Your account is here" in away.press("Try again", **chosen, identifier="bea", password=PASSWORD)
+    assert User.objects.get(username="beatrix").email == "bea@example.org"
+
+
 def test_what_others_did_is_told_and_given_up(visitor: Visitor, bea: Person) -> None:
     """Once more one is asked, for the key as well; what is not ticked, or not confirmed, stays."""
     edna.disguise("club.disown-remarks", bea.user)
