@@ -11,6 +11,7 @@ from django.utils.cache import patch_cache_control
 
 from edna.errors import (
     ConfigurationError,
+    DatabaseBusy,
     EdnaError,
     ErasureRefused,
     HandoverRefused,
@@ -32,6 +33,7 @@ _STATUS: Final[tuple[tuple[type[EdnaError], HTTPStatus], ...]] = (
     (HandoverRefused, HTTPStatus.CONFLICT),
     (ErasureRefused, HTTPStatus.CONFLICT),
     (ConfigurationError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (DatabaseBusy, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 
 
@@ -45,7 +47,7 @@ def answer(content: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HttpRe
 
 def refusal(error: EdnaError) -> HttpResponse:
     """``{"error": {"code": name of the class, "message": its sentence}}``."""
-    status: int = error.status if isinstance(error, RequestRefused) else _status(error)
+    status: int = error.status if isinstance(error, RequestRefused) else status_of(type(error))
     response = answer({"error": {"code": type(error).__name__, "message": str(error)}}, status=status)
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         response.headers["Allow"] = "POST"
@@ -54,5 +56,5 @@ def refusal(error: EdnaError) -> HttpResponse:
     return response
 
 
-def _status(error: EdnaError) -> int:
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
+def status_of(kind: type[EdnaError]) -> int:
+    return next((status for base, status in _STATUS if issubclass(kind, base)), HTTPStatus.BAD_REQUEST)

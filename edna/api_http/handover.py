@@ -2,68 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 
 import edna
 from edna import api, inner_door
-from edna.api_http.body import Body
+from edna.api_http.fields import KEY, LABEL, Binary, Field, Key, ListOf, Object, OrNull, Text, Truth, choice
 from edna.errors import RequestRefused
 
-_KEY_BYTES: Final = 32
-_BOX_BYTES: Final = 80
+ITEM_BYTES: Final = 80
 #: More than any person has; the size of the request is the real bound.
-_MOST: Final = 100_000
-_LABEL: Final = 200
-_MOST_PIECE_BYTES: Final = 0xFFFF
+MOST: Final = 100_000
+
+_LISTED: Final = Object(
+    {"public_key": KEY, "items": Binary(pieces=ITEM_BYTES), "locators": ListOf(OrNull(KEY), most=MOST)}
+)
+#: What is sealed beside a bag that was made over to a new key, as its owner has opened it.
+SUCCESSION: Final = ListOf(Binary(most=0xFFFF), most=inner_door.MOST_PIECES)
+_BAG: Final = Object({"index": KEY, "content_key": KEY, "succession": SUCCESSION}, {"succession": None})
+_PART: Final[Mapping[str, Field]] = {
+    "lists": ListOf(_LISTED, most=MOST),
+    "bags": ListOf(_BAG, most=MOST),
+    "voices": ListOf(Object({"public_key": KEY, "sealed_key": Binary(ITEM_BYTES)}), most=MOST),
+    "damaged": Truth(),
+}
+HANDED: Final = Object(
+    {**_PART, "whole": Object(_PART, {"damaged": False})},
+    defaults={"damaged": False, "whole": None},
+)
+
+#: What cannot come back, in a request and in an answer.
+HELD: Final = ListOf(
+    Object(
+        {"model": LABEL, "pk": Key(), "reason": choice(edna.Reason), "field": OrNull(Text())}, defaults={"field": None}
+    ),
+    most=MOST,
+)
 
 
-def handover_of(body: Body, *, public_key: api.PublicKey) -> inner_door.Handover:
+def handover_of(handed: Mapping[str, Any], *, public_key: api.PublicKey) -> inner_door.Handover:
     """
     Raises:
-        RequestRefused: a part is missing, or of another size.
+        RequestRefused: a list has not as many locators as items.
     """
-    whole = _handed(body.part("whole"), public_key=public_key) if body.has("whole") else None
-    return _handed(body, public_key=public_key, whole=whole)
+    whole = handed.get("whole") and _handed(handed["whole"], public_key=public_key)
+    return _handed(handed, public_key=public_key, whole=whole or None)
 
 
-def _handed(body: Body, *, public_key: api.PublicKey, whole: inner_door.Handover | None = None) -> inner_door.Handover:
+def _handed(
+    handed: Mapping[str, Any], *, public_key: api.PublicKey, whole: inner_door.Handover | None = None
+) -> inner_door.Handover:
     lists: dict[bytes, dict[bytes, bytes | None]] = {}
-    for each in body.objects("lists", most=_MOST, least=0):
-        items = each.pieces("items", size=_BOX_BYTES)
-        locators = each.optional_binaries("locators", size=_KEY_BYTES, count=len(items))
-        lists[each.binary("public_key", size=_KEY_BYTES)] = dict(zip(items, locators, strict=True))
-    bags = body.objects("bags", most=_MOST, least=0)
+    for each in handed["lists"]:
+        items = pieces(each["items"], size=ITEM_BYTES)
+        if len(items) != len(each["locators"]):
+            raise RequestRefused(
+                "Each of 'handed.lists' must have a locator, or null, for each item.", status=HTTPStatus.BAD_REQUEST
+            )
+        lists[each["public_key"]] = dict(zip(items, each["locators"], strict=True))
     return inner_door.Handover.of_bytes(
         public_key,
         lists=lists,
-        content_keys=_pairs(body, "bags", "index", "content_key", size=_KEY_BYTES),
-        voices=_pairs(body, "voices", "public_key", "sealed_key", size=_BOX_BYTES),
-        damaged=body.truth("damaged"),
+        content_keys={each["index"]: each["content_key"] for each in handed["bags"]},
+        voices={each["public_key"]: each["sealed_key"] for each in handed["voices"]},
+        damaged=handed["damaged"],
         whole=whole,
-        successions={bag.binary("index", size=_KEY_BYTES): succession_in(bag) for bag in bags if bag.has("succession")},
+        successions={each["index"]: each["succession"] for each in handed["bags"] if each["succession"] is not None},
     )
 
 
-def succession_in(body: Body) -> list[bytes]:
-    """What is sealed beside a bag that was made over to a new key, as its owner has opened it; nothing if it is left out.
-
-    Raises:
-        RequestRefused: it is too long.
-    """
-    return body.varied_binaries("succession", most=inner_door.MOST_PIECES, most_bytes=_MOST_PIECE_BYTES)
+def pieces(whole: bytes, *, size: int) -> list[bytes]:
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
-def overrides_in(body: Body) -> dict[str, str]:
+def overrides_in(overrides: Mapping[str, str]) -> Mapping[str, str]:
     """Other values for columns that people may edit.
 
     Raises:
         RequestRefused: one is for a column that they may not.
     """
-    overrides = body.texts("overrides", most=100)
     for name in overrides:
         label, _, column = name.rpartition(".")
         try:
@@ -75,22 +96,6 @@ def overrides_in(body: Body) -> dict[str, str]:
     return overrides
 
 
-def held_in(body: Body, name: str) -> list[edna.Held]:
-    """What an earlier answer held, as it said so; none if it is left out.
-
-    Raises:
-        RequestRefused: it is something else.
-    """
-    if not body.has(name):
-        return []
-    return [
-        edna.Held(
-            each.text("model", most=_LABEL), each.key("pk"), edna.Reason(each.choice("reason", list(edna.Reason)))
-        )
-        for each in body.objects(name, most=_MOST, least=0)
-    ]
-
-
-def _pairs(body: Body, name: str, key: str, value: str, *, size: int) -> dict[bytes, bytes]:
-    pairs = body.objects(name, most=_MOST, least=0)
-    return {each.binary(key, size=_KEY_BYTES): each.binary(value, size=size) for each in pairs}
+def held_in(held: Iterable[Mapping[str, Any]]) -> list[edna.Held]:
+    """What an earlier answer held, as it said so."""
+    return [edna.Held(each["model"], each["pk"], edna.Reason(each["reason"])) for each in held]

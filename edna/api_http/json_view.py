@@ -1,4 +1,4 @@
-"""`json_view`: what every route has in common.
+"""`json_view`: what every route has in common, and what each declares: its fields, from which they are read and described.
 
 Keeps: a route answers 404 where ``EDNA["CUSTODY"]`` is "server", as if it were not there; it takes a POST of JSON from this site's own
 pages alone, with Django's CSRF token, and no more bytes than it says; it is counted by `edna.throttle`; what it answers is kept by no
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, Final, cast
@@ -20,10 +21,10 @@ from django.views.decorators.csrf import csrf_exempt
 
 from edna import conf, reports, throttle
 from edna.api_http.answers import answer, refusal
-from edna.api_http.body import Body
+from edna.api_http.fields import Field, Object
 from edna.errors import EdnaError, RequestRefused
 
-Route = Callable[[HttpRequest, Body], Mapping[str, Any]]
+Route = Callable[[HttpRequest, Mapping[str, Any]], Mapping[str, Any]]
 
 MOST_BYTES: Final = 16 * 1024
 
@@ -42,14 +43,47 @@ class _Csrf(CsrfViewMiddleware):
 _csrf_protect = decorator_from_middleware(_Csrf)
 
 
-def json_view(*, most_bytes: int = MOST_BYTES) -> Callable[[Route], Callable[[HttpRequest], HttpResponse]]:
-    """Makes a view of a function that takes the request and its `Body`, and returns what to answer. It may raise edna's errors."""
+@dataclass(frozen=True)
+class Declared:
+    """What a route says of itself: ``raises`` are errors besides those that any route may answer with."""
+
+    takes: Object
+    answers: Object
+    proved: bool
+    raises: tuple[type[EdnaError], ...]
+    most_bytes: int
+    text: str
+
+
+def json_view(
+    *,
+    takes: Mapping[str, Field],
+    answers: Mapping[str, Field] | None = None,
+    optional: Mapping[str, Any] | None = None,
+    proved: bool = False,
+    raises: tuple[type[EdnaError], ...] = (),
+    most_bytes: int = MOST_BYTES,
+) -> Callable[[Route], Callable[[HttpRequest], HttpResponse]]:
+    """Makes a view of a function that takes the request and its fields, and returns what to answer. It may raise edna's errors.
+
+    ``optional`` are fields that may be left out, with what counts then. ``proved``: the function asks for the token of a key.
+    """
 
     def decorate(route: Route) -> Callable[[HttpRequest], HttpResponse]:
+        declared = Declared(
+            takes=Object(takes, optional or {}),
+            answers=Object(answers or {}),
+            proved=proved,
+            raises=raises,
+            most_bytes=most_bytes,
+            text=route.__doc__ or "",
+        )
+
         @_csrf_protect
         def protected(request: HttpRequest) -> HttpResponse:
             try:
-                return answer(route(request, _body(request, most_bytes=most_bytes)))
+                content = _content(request, most_bytes=most_bytes)
+                return answer(route(request, declared.takes.read(content, "")))
             except EdnaError as error:
                 # Its sentence holds nothing that was sent, by the promise of `edna.errors`, and goes to nobody but the sender.
                 return refusal(error)
@@ -74,6 +108,7 @@ def json_view(*, most_bytes: int = MOST_BYTES) -> Callable[[Route], Callable[[Ht
             finally:
                 throttle.current.reset(outer)
 
+        view.declared = declared  # type: ignore[attr-defined]
         return view
 
     return decorate
@@ -101,7 +136,7 @@ def _require_json(request: HttpRequest, *, most_bytes: int) -> None:
         raise _too_long(most_bytes)
 
 
-def _body(request: HttpRequest, *, most_bytes: int) -> Body:
+def _content(request: HttpRequest, *, most_bytes: int) -> dict[str, Any]:
     """
     Raises:
         RequestRefused: it is no JSON object, or longer than its headers said.
@@ -114,7 +149,7 @@ def _body(request: HttpRequest, *, most_bytes: int) -> Body:
         content = None
     if not isinstance(content, dict):
         raise RequestRefused("The request is no JSON object.", status=HTTPStatus.BAD_REQUEST)
-    return Body(content)
+    return content
 
 
 def _too_long(most_bytes: int) -> RequestRefused:

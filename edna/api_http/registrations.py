@@ -12,19 +12,22 @@ from typing import Any
 from django.http import HttpRequest
 
 from edna import inner_door
-from edna.api_http.body import Body
 from edna.api_http.json_view import json_view
-from edna.api_http.keys import proved_key
-from edna.api_http.slots import slots_in
-from edna.errors import RequestRefused
+from edna.api_http.proofs import proved_key
+from edna.api_http.slots import SLOTS, slots_in
+from edna.errors import KeyMalformed, PrincipalAlreadyRegistered, PrincipalError, RequestRefused, SlotRefused
 from edna.visitors import is_principal
 
 
-@json_view()
-def register(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+@json_view(
+    takes={"slots": SLOTS},
+    proved=True,
+    raises=(PrincipalAlreadyRegistered, PrincipalError, KeyMalformed, SlotRefused),
+)
+def register(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The key is the one that is proved; ``slots`` are its ways back."""
     user: Any = getattr(request, "user", None)
     if not is_principal(user):
         raise RequestRefused("Log in first: a key is registered for whoever is logged in.", status=HTTPStatus.FORBIDDEN)
-    inner_door.register_elsewhere(user, public_key=proved_key(request), slots=slots_in(body))
+    inner_door.register_elsewhere(user, public_key=proved_key(request), slots=slots_in(body["slots"]))
     return {}

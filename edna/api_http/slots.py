@@ -5,29 +5,35 @@ Keeps: whoever asks for somebody unknown, or with a wrong password, gets the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest
 
 from edna import inner_door
-from edna.api_http.body import Body, to_base64
+from edna.api_http.fields import KEY, Binary, ListOf, Number, Object, Text, to_base64
 from edna.api_http.json_view import json_view
-from edna.api_http.keys import proved_key
+from edna.api_http.proofs import proved_key
+from edna.errors import PrincipalNotRegistered, SlotRefused
 
-_LOOKUP_BYTES: Final = 32
-_WRAPPED_BYTES: Final = 73
+_WRAPPED: Final = Binary(73)
 _LONGEST_IDENTIFIER: Final = 320
 _LONGEST_KIND: Final = 16
 #: As many as a password may have been stretched in, with former costs and server keys.
 _MOST_LOOKUPS: Final = 16
 _MOST_SLOTS: Final = 3
 
+SLOTS: Final = ListOf(
+    Object({"lookup": KEY, "kind": Text(_LONGEST_KIND), "wrapped": _WRAPPED}), least=1, most=_MOST_SLOTS
+)
+_STRETCHINGS: Final = ListOf(Object({"salt": Binary(), "opslimit": Number(), "memlimit_bytes": Number()}), least=1)
+_FOUND: Final = ListOf(ListOf(Object({"id": KEY, "share": KEY, "wrapped": ListOf(_WRAPPED)}), least=1))
 
-@json_view()
-def salt(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+
+@json_view(takes={"identifier": Text(_LONGEST_IDENTIFIER)}, answers={"stretchings": _STRETCHINGS})
+def salt(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """How to stretch the password that goes with ``identifier``: as it is done now first. Everybody has a salt."""
-    found = inner_door.stretchings(body.text("identifier", most=_LONGEST_IDENTIFIER))
+    found = inner_door.stretchings(body["identifier"])
     return {
         "stretchings": [
             {"salt": to_base64(each.salt), "opslimit": each.opslimit, "memlimit_bytes": each.memlimit_bytes}
@@ -36,10 +42,10 @@ def salt(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     }
 
 
-@json_view()
-def open_slots(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+@json_view(takes={"lookups": ListOf(KEY, least=1, most=_MOST_LOOKUPS)}, answers={"slots": _FOUND})
+def open_slots(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """For each of ``lookups``, and each of the server's keys: id, share, and what is wrapped there. The first is for a new slot, too."""
-    found = inner_door.find_slots(body.binaries("lookups", size=_LOOKUP_BYTES, most=_MOST_LOOKUPS))
+    found = inner_door.find_slots(body["lookups"])
     return {
         "slots": [
             [
@@ -51,23 +57,12 @@ def open_slots(request: HttpRequest, body: Body) -> Mapping[str, Any]:
     }
 
 
-@json_view()
-def replace(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+@json_view(takes={"slots": SLOTS}, proved=True, raises=(PrincipalNotRegistered, SlotRefused))
+def replace(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Put ``slots`` in the place of those of their kinds, for whoever has proved a key."""
-    inner_door.replace_slots(proved_key(request), slots_in(body))
+    inner_door.replace_slots(proved_key(request), slots_in(body["slots"]))
     return {}
 
 
-def slots_in(body: Body) -> list[inner_door.BrowserSlot]:
-    """
-    Raises:
-        RequestRefused: one of them has not the size of a slot.
-    """
-    return [
-        inner_door.BrowserSlot(
-            lookup=slot.binary("lookup", size=_LOOKUP_BYTES),
-            kind=slot.text("kind", most=_LONGEST_KIND),
-            wrapped=slot.binary("wrapped", size=_WRAPPED_BYTES),
-        )
-        for slot in body.objects("slots", most=_MOST_SLOTS)
-    ]
+def slots_in(slots: Iterable[Mapping[str, Any]]) -> list[inner_door.BrowserSlot]:
+    return [inner_door.BrowserSlot(**slot) for slot in slots]

@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Any
 
 from django.http import HttpRequest
 
 from edna import api, inner_door
-from edna.api_http.body import Body
+from edna.api_http.fields import Object
+from edna.api_http.handover import HANDED as HANDOVER
 from edna.api_http.handover import handover_of
-from edna.api_http.keys import proved_key
-from edna.api_http.slots import slots_in
+from edna.api_http.proofs import proved_key
+from edna.api_http.slots import SLOTS, slots_in
 from edna.errors import RequestRefused
 from edna.pages.forms import HANDED
 
@@ -28,7 +30,7 @@ def unlock(request: HttpRequest, *, receipts: Sequence[api.Receipt] = ()) -> api
     Raises:
         KeyNotProved, RequestRefused, PrincipalNotRegistered, EntryForged, ServerKeyUnknown
     """
-    handover = handover_of(_body(request, HANDED), public_key=_key(request))
+    handover = handover_of(_read(request, HANDED, HANDOVER), public_key=_key(request))
     return inner_door.unlock_handed(handover, receipts=receipts)
 
 
@@ -40,7 +42,7 @@ def replace_slots(request: HttpRequest) -> bool:
     """
     if _SLOTS not in request.POST:
         return False
-    inner_door.replace_slots(_key(request), slots_in(_body(request, _SLOTS)))
+    inner_door.replace_slots(_key(request), slots_in(_read(request, _SLOTS, Object({"slots": SLOTS}))["slots"]))
     return True
 
 
@@ -48,11 +50,11 @@ def _key(request: HttpRequest) -> api.PublicKey:
     return proved_key(request, token=request.POST.get(_TOKEN, ""))
 
 
-def _body(request: HttpRequest, name: str) -> Body:
+def _read(request: HttpRequest, name: str, kind: Object) -> dict[str, Any]:
     try:
         content = json.loads(request.POST.get(name, ""))
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         raise RequestRefused(f"The field {name} holds no JSON object.", status=HTTPStatus.BAD_REQUEST)
-    return Body(content)
+    return kind.read(content, name)

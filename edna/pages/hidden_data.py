@@ -22,9 +22,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
 
 from edna import api
-from edna.api_http.body import Body
 from edna.api_http.json_view import json_view
-from edna.api_http.keys import proved_key
+from edna.api_http.proofs import proved_key
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
@@ -85,8 +84,8 @@ class HiddenWords(View):
         return _words(request)
 
 
-@json_view()
-def _words(request: HttpRequest, body: Body) -> Mapping[str, Any]:
+@json_view(takes={}, proved=True)
+def _words(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     proved_key(request)
     return words.of_what_is_hidden()
 

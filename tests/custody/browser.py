@@ -11,6 +11,7 @@ from django.test import Client
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
 from edna import SecretKey
+from edna.api_http import urls
 from edna.crypto.keys import derive
 from edna.crypto.sealing import open_small
 from edna.custody import base
@@ -36,7 +37,10 @@ class Browser(Client):
         """The response; its `.json()` is what was answered."""
         text = content if isinstance(content, str | bytes) else json.dumps(content)
         sent = {"X-CSRFToken": self.cookies["csrftoken"].value, "Sec-Fetch-Site": "same-origin", **headers}
-        return self.post(f"/api/1/{path}", text, content_type="application/json", headers=sent)
+        response = self.post(f"/api/1/{path}", text, content_type="application/json", headers=sent)
+        if response.status_code == 200:
+            require_described(path, response.json())
+        return response
 
     def prove(self, key: SecretKey) -> str:
         """The token of a proved key."""
@@ -62,6 +66,13 @@ class Browser(Client):
             "kind": kind,
             "wrapped": encoded(b"\2" + nonce + box),
         }
+
+
+def require_described(path: str, answer: dict[str, Any]) -> None:
+    """That an answer is what docs/openapi-1.json says, and nothing more."""
+    [declared] = [each.callback.declared for each in urls.urlpatterns if str(each.pattern) == path]
+    declared.answers.read(answer, "")
+    assert answer.keys() == declared.answers.fields.keys(), path
 
 
 def refused_as(response: Any) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 from typing import Any
 
@@ -99,6 +100,33 @@ def test_only_json_of_this_site_and_of_a_sensible_size_is_taken() -> None:
         assert refused_as(browser.ask("keys/challenge", content, **headers)) == (status, "RequestRefused"), content
     weak = browser.ask("keys/challenge", {"public_key": encoded(bytes(32))})
     assert refused_as(weak) == (400, "KeyMalformed")
+
+
+@pytest.mark.parametrize(
+    "path", ["slots/salt", "slots/open", "keys/challenge", "keys/session", "keys/register", "graph/reveal"]
+)
+def test_no_body_however_hostile_is_an_error_of_the_server(path: str) -> None:
+    """Deep, huge, no number, half a character, said twice, packed: refused as what it is, or read as JSON says."""
+    browser, deep = Browser(), "[" * 3_000 + "]" * 3_000
+    values = [deep, "1" * 5_000, "NaN", "-Infinity", "1e999", '"\\ud800"', '"\\u0000"', "{}"]
+    names = ["identifier", "lookups", "public_key", "opened", "slots", "receipt", "handed"]
+    token = browser.prove(KEY)
+    for value in values:
+        for text in (
+            "{" + ", ".join(f'"{name}": {value}' for name in names) + "}",
+            f'{{"slots": [{value}], "lookups": [{value}]}}',
+            value,
+        ):
+            answer = browser.ask(path, text, **{"X-Edna-Key-Session": token})
+            assert answer.status_code in (200, 400, 413), (text[:80], answer.content)
+    twice = f'{{"public_key": 7, "public_key": "{encoded(PUBLIC)}"}}'
+    assert browser.ask("keys/challenge", twice).status_code == 200, "the last one counts"
+    packed = browser.ask(path, gzip.compress(b'{"identifier": "bea"}'), **{"Content-Encoding": "gzip"})
+    assert refused_as(packed) == (400, "RequestRefused")
+    for kind in ("text/plain", "multipart/form-data; boundary=x", "application/jsonp", ""):
+        other = browser.post(f"/api/1/{path}", b"{}", content_type=kind, headers={"X-CSRFToken": "t" * 32})
+        assert refused_as(other) == (415, "RequestRefused"), kind
+    assert refused_as(browser.post(f"/api/1/{path}", b"{}", content_type="application/json")) == (403, "RequestRefused")
 
 
 def test_one_request_too_many_waits(settings: Any) -> None:
