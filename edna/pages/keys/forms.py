@@ -12,8 +12,8 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api
-from edna.pages.forms import ReceiptsForm, password_field, secret_field
+from edna import api, conf
+from edna.pages.forms import ReceiptsForm, SecretInput, password_field, secret_field
 
 #: Characters of a recovery code that are alike, as those who read one may write them.
 _ALIKE = str.maketrans({"O": "0", "I": "1", "L": "1"})
@@ -82,8 +82,14 @@ class ReplaceKeyForm(ReceiptsForm, NewPasswordForm):
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, user=user, **options)
         self.user = user
-        if not user.has_usable_password():
+        if conf.custody() == "browser":
+            # The page has its own, which nobody sends; and where receipts are the only way, a browser makes no new key.
+            self.fields.pop("receipts", None)
+        if conf.custody() == "browser" or not user.has_usable_password():
             del self.fields["new_password"], self.fields["again"]
+        elif conf.custody() == "both":
+            for name in ("new_password", "again"):
+                self.fields[name].widget = SecretInput(attrs=self.fields[name].widget.attrs)
 
     def clean_new_password(self) -> str:
         password: str = self.cleaned_data["new_password"]

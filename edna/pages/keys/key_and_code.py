@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -137,17 +136,15 @@ class RecoveryCode(ShowsCode, KeyPage):
 
 
 class ReplaceKey(ShowsCode, KeyPage):
-    """A new key, password and code for whoever fears that somebody else has theirs. All that the old one opened is locked anew."""
+    """A new key, password and code for whoever fears that somebody else has theirs. All that the old one opened is locked anew. Where a
+    browser can keep the key, it makes the new one: also for whoever had theirs made by the site.
+    """
 
     template_name = "edna/replace_key.html"
     title: ClassVar[str | Promise] = gettext_lazy("A new key")
     button = gettext_lazy("Replace my key")
     form_class = ReplaceKeyForm
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if conf.custody() == "browser":
-            raise Http404
-        return super().dispatch(request, *args, **kwargs)
+    hands = "renew"
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         account: Any = self.request.user

@@ -24,7 +24,7 @@ def named(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page", ["hidden/", "back/", "return/", "do/club.disown-remarks/", "key/code/", "key/password/"]
+    "page", ["hidden/", "back/", "return/", "do/club.disown-remarks/", "key/code/", "key/new/", "key/password/"]
 )
 def test_with_browser_no_field_of_a_secret_has_a_name(bea: Person, browser: Client, settings: Any, page: str) -> None:
     """Nothing of it is sent, whatever becomes of the script; and what is sent all the same is not looked at."""
@@ -43,9 +43,10 @@ def test_with_both_the_form_goes_to_the_server_where_there_is_no_script(
     bea: Person, browser: Client, settings: Any
 ) -> None:
     settings.EDNA = {**settings.EDNA, "CUSTODY": "both"}
-    page = browser.get("/privacy/hidden/").content.decode()
-    assert named(page) == list(SECRETS)
-    assert "What you type is sent to this site" in page
+    for address in ("hidden/", "key/new/"):
+        page = browser.get(f"/privacy/{address}").content.decode()
+        assert named(page) == list(SECRETS)
+        assert "What you type is sent to this site" in page
     receipt = edna.disguise("club.disown-remarks", bea.user)
     assert str(receipt) in send(browser, "/privacy/hidden/", password=PASSWORD).text_of_page
     assert "It is back" in send(browser, "/privacy/back/", receipt=str(receipt), password=PASSWORD).text_of_page

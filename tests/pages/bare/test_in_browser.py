@@ -13,6 +13,7 @@ import edna
 from edna import SecretKey, conf
 from edna.custody import password as passwords
 from edna.custody import recovery
+from edna.errors import PrincipalNotRegistered, WrongCredentials
 from edna.models import Bag
 from edna.testing.search import finds, places
 from tests.custody import story_site
@@ -83,7 +84,7 @@ class Owner(Member):
 
 
 def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Made, its code kept, used to leave and to return under another name, opened in each way, its ways renewed. Of all that no byte that
+    """Made, its code kept, used to leave and to return under another name, opened in each way, renewed. Of all that no byte that
     the server got holds a password of the key, the code or the key."""
     with_passkeys(page)
     anna = join("anna")
@@ -129,6 +130,20 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
     walker.sees("It is done")
     assert page.reload().request.method == "GET"
     assert Comment.objects.filter(author=bea).count() == 0
+
+    with edna.unlock(identifier="bea", password=FIRST) as unlocked:
+        former, first_code = unlocked.secret_key, code
+    walker.go("replace-key")
+    walker.ready()
+    walker.picture("07-replace-key")
+    walker.types("New password", FIRST)
+    walker.types("The new password again", FIRST)
+    walker.opens("Replace my key", FIRST)
+    code = walker.shown_code()
+    with pytest.raises(PrincipalNotRegistered):
+        edna.unlock(secret_key=former)
+    with pytest.raises(WrongCredentials):
+        edna.unlock(recovery_code=first_code)
 
     walker.go("hidden")
     walker.opens("Show it", FIRST)
@@ -196,12 +211,12 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
     with edna.unlock(identifier="beatrix", password=SECOND) as unlocked:
         key: SecretKey = unlocked.secret_key
     (opslimit, memlimit_bytes), *_ = conf.argon2_costs()
-    needles: dict[str, Any] = {"secret key": key.expose()}
+    needles: dict[str, Any] = {"secret key": key.expose(), "former key": former.expose()}
     for number, (name, text) in enumerate([("bea", FIRST), ("bea", SECOND), ("beatrix", SECOND)]):
         cost = {"opslimit": opslimit, "memlimit_bytes": memlimit_bytes}
         secret = passwords.derive(text, identifier=name, pepper=conf.mac_keys()[0], **cost)
         needles |= {f"password {number}": text, f"slot secret of password {number}": secret.expose()}
-    for number, text in enumerate((code, newer)):
+    for number, text in enumerate((first_code, code, newer)):
         parsed = edna.RecoveryCode.parse(text)
         needles |= {f"code {number}": parsed.expose(), f"text of code {number}": text}
         needles |= {f"slot secret of code {number}": recovery.derive(parsed).expose()}

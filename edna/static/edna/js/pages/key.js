@@ -44,7 +44,7 @@ function wantsPasskey(form) {
 }
 
 /** The code in the place of the form; and whether it was kept is asked by how it ends. */
-function show(question, sodium, text) {
+export function show(question, sodium, text) {
   question.forget();
   const box = document.querySelector("[data-edna-code]");
   const find = (name) => box.querySelector(`[data-edna-part=${name}]`);

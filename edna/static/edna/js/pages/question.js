@@ -32,7 +32,7 @@ export class Question {
     this.server = new Server({ base: form.dataset.ednaBase, csrfToken: () => form.elements.csrfmiddlewaretoken.value });
   }
 
-  /** `work({ sodium, key, password, identifier })` is done whenever the key was opened; `check()` before, and throws a `Mistake`. */
+  /** `work({ sodium, key, password, identifier, passkey })` is done whenever the key was opened; `check()` before, and throws a `Mistake`. */
   ask(work, { check = () => {}, opens = (sodium) => this.#open(sodium) } = {}) {
     this.#work = work;
     this.form.addEventListener("submit", (event) => {
@@ -138,7 +138,8 @@ export class Question {
 
   async #openByPasskey(sodium) {
     this.says("opening");
-    return { key: await custody.openBySecret(sodium, this.server, await passkeySecret(sodium)) };
+    const secret = await passkeySecret(sodium);
+    return { key: await custody.openBySecret(sodium, this.server, secret), passkey: secret };
   }
 
   #forgetWhatWasSaid() {

@@ -11,6 +11,7 @@ const ACTS = {
   list: () => import("./list.js"),
   make: () => import("./key.js"),
   code: () => import("./key.js"),
+  renew: () => import("./renew.js"),
   password: () => import("./ways.js"),
   passkey: () => import("./ways.js"),
 };
