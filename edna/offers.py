@@ -5,6 +5,7 @@ Pages and the HTTP interface ask here, so that neither lets anybody do what the 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,12 @@ class Offer:
 def offers_for(user: Any) -> list[Offer]:
     """In the order of their names."""
     return [_offer(disguise) for disguise in registry.disguises().values() if _is_for(disguise, user)]
+
+
+def offer(name: str, *, title: str = "", params: Mapping[str, Any] | None = None) -> Offer:
+    """One that a site's own page makes: with values that the person has chosen there, say."""
+    disguise = registry.get(name)
+    return dataclasses.replace(_offer(disguise), title=title or disguise.called(), params=dict(params or {}))
 
 
 def _is_for(disguise: type[Disguise], user: Any) -> bool:

@@ -17,9 +17,10 @@ from loadtest.lobsters_town import Absence
 from loadtest.people import Account
 from loadtest.samples import AROUND, DISGUISE, REVEAL
 
-RECEIPT = r'class="code receipt">([^<]+)<'
+RECEIPT = r'id="edna-receipt">([^<]+)<'
 RECEIPT_IN_FORM = r'name="receipt" value="(edna1:lobsters\.topic:[^"]+)"'
-HERE = "its account is here"
+HERE = "Your account is here"
+LEAVING = "/privacy/do/lobsters.delete-account/"
 DECAY: Final = "lobsters.decay"
 _LOOK_SECONDS = 0.2
 _lot: Final = random.Random()
@@ -38,23 +39,28 @@ class MemberWhoLeaves(Neighbour, Disguiser):
         self.log_in_as(account.name, kind=AROUND, to="/lobsters/account")
 
     def leave(self, account: Account) -> None:
-        fields = {"password": self.load.people.password}
-        if self.load.by_password:
-            fields["disowned"] = "on"  # which opens the key, too
+        # Either opens the key, which finds what was disowned; the password is derived for it.
+        by_code = {"recovery_code": account.recovery_code}
+        fields = {"password": self.load.people.password} if self.load.by_password else by_code
         page = self.persist(
-            "/account/delete", "/account/delete", fields, name="delete account", kind=DISGUISE, rows=account.rows
+            LEAVING, LEAVING, fields, name="delete account", kind=DISGUISE, rows=account.rows, seen=True
         )
         self.receipts[account.name] = page.find(RECEIPT)
         self._look_whether_gone(Absence(account))
 
     def come_back(self, account: Account) -> None:
         was_gone = self.town.gone.pop(account.name, None) is not None
-        fields = {"receipt": self.receipts.pop(account.name, ""), "recovery_code": account.recovery_code}
+        fields = {
+            "receipt": self.receipts.pop(account.name, ""),
+            "recovery_code": account.recovery_code,
+            "password": "",
+        }
         if self.load.by_password:
-            fields |= {"recovery_code": "", "username": account.name, "password": self.load.people.password}
-        page = self.persist("/return", "/return", fields, name="restore account", kind=REVEAL, rows=account.rows)
+            fields |= {"recovery_code": "", "identifier": account.name, "password": self.load.people.password}
+        address = "/privacy/return/"
+        page = self.persist(address, address, fields, name="restore account", kind=REVEAL, rows=account.rows)
         if was_gone or HERE not in page.text:
-            page.find(r"<h1>(Welcome back!)<")
+            page.find(r"<h1>(It is back)<")
 
     def look(self, account: Account) -> None:
         """The profile with its numbers, a story and a comment of theirs, with the words and under the name."""
@@ -94,12 +100,12 @@ class MemberWhoLeavesATopic(MemberWhoLeaves):
 
     def leave(self, account: Account) -> None:
         topic = self.load.people.facts["topic"]
-        fields = {"tag": topic, "confirmed": "yes"}
+        chooser, address, tag = "/account/topic", "/account/topic/leave", {"tag": topic}
+        chosen = self.get(chooser, name="leave a topic (form)", kind=AROUND)
+        told = self.post(address, tag, token=chosen.token, name="leave a topic (preview)", kind=AROUND)
+        fields = {**tag, "password": self.load.people.password, "seen": told.find(r'name="seen" value="([^"]+)"')}
         page = self.persist(
-            *("/account/topic", "/account/topic", fields),
-            name="leave a topic",
-            kind=DISGUISE,
-            rows=account.marks["topic_rows"],
+            *(chooser, address, fields), name="leave a topic", kind=DISGUISE, rows=account.marks["topic_rows"]
         )
         self.receipts[account.name] = page.find(RECEIPT)
         self._look_whether_gone(Absence(account, topic))
@@ -109,17 +115,19 @@ class MemberWhoLeavesATopic(MemberWhoLeaves):
         receipt = self.receipts.pop(account.name, "")
         for each in [receipt] if receipt else self._looked_up(account):
             page = self.persist(
-                *("/disguised", "/disguised/reclaim", {"receipt": each, "recovery_code": account.recovery_code}),
+                *("/privacy/hidden/", "/privacy/back/"),
+                {"receipt": each, "recovery_code": account.recovery_code, "password": ""},
                 name="reclaim a topic",
                 kind=REVEAL,
                 rows=account.marks["topic_rows"],
             )
-            page.find(r"<h1>(It is yours again)<")
+            page.find(r"<h1>(It is back)<")
 
     def _looked_up(self, account: Account) -> list[str]:
         """Receipts of what is still disguised, for whom no page has shown theirs."""
         fields = {"recovery_code": account.recovery_code}
-        page = self.persist("/disguised", "/disguised", fields, name="what is disguised", kind=AROUND, rows=0)
+        address = "/privacy/hidden/"
+        page = self.persist(address, address, fields, name="what is hidden", kind=AROUND, rows=0)
         return page.all(RECEIPT_IN_FORM)
 
 

@@ -20,8 +20,7 @@ from loadtest.popularity import MIX
 from loadtest.samples import AROUND
 
 PASSWORD: Final = "the load on a sample site"
-CODE: Final = r'class="code">([0-9A-Z-]+)<'
-EDNAS_CODE: Final = r'id="edna-code">([0-9A-Z-]+)<'
+CODE: Final = r'id="edna-code">([0-9A-Z-]+)<'
 #: Lectures that students hand in, of as many as there are.
 LECTURES: Final = 3
 DEMO_PASSWORD, DEMO_AUTHOR, DEMO_REVIEWER, DEMO_CHAIR = (
@@ -58,7 +57,7 @@ def _websubmit(guide: Guided, staying: int, leaving: int) -> People:
         guide.forget_cookies()
         email = f"load-{_unique()}@example.org"
         fields = {"email": email, "new_password": PASSWORD, "again": PASSWORD}
-        code = guide.enter("/websubmit/register/", fields).find(EDNAS_CODE)
+        code = guide.enter("/websubmit/register/", fields).find(CODE)
         found = _look(guide, "/websubmit/lectures/").all(r'href="/websubmit/lectures/(\d+)/"')
         lectures = [int(lecture) for lecture in dict.fromkeys(found)][:LECTURES]
         marks: dict[str, list[str]] = {}

@@ -91,10 +91,13 @@ MAY_STAY = [
 
 @edna.register
 class DeleteAccount(Disguise):
-    """Remove the account and all that is its owner's alone; stories and comments lose text and name. The member may return."""
+    """Your account, your lists and your messages leave the site. Your stories and comments lose their text and your name; what others have
+    answered stays, and so do the scores. You can come back."""
 
     name = "lobsters.delete-account"
-    # What was anonymised before is found by it alone; the page offers that, and says so.
+    title = "Delete your account"
+    self_service = True
+    # What was anonymised before goes, too, and is found by the key alone.
     asks_for_key = True
     transformations = [
         Modify(Comment, owner="user", set={"comment": DELETED, "markeddown_comment": DELETED}),
@@ -125,6 +128,7 @@ class Decay(Disguise):
     """Take a dormant account away: what it wrote stays, under nobody's name. The member may return, or finish the deletion."""
 
     name = "lobsters.decay"
+    title = "You had not been here for long, and your account was put away"
     transformations = [
         *PUBLIC,
         Decorrelate(Message, owner=["author_user", "recipient_user"]),
@@ -147,7 +151,8 @@ def decay_dormant(notice: edna.Notice) -> EmailMessage:
 
 @edna.register
 class LeaveTopic(Disguise):
-    """Take the member's name off stories with one tag and off their comments there, and their votes away; scores stay."""
+    """What you wrote there stays, under nobody's name; your votes there are no longer yours, and still count. With your key you can edit
+    what you wrote, and put your name back."""
 
     name = "lobsters.topic"
     params = {"tag": str}

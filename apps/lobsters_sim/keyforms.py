@@ -1,32 +1,39 @@
-"""The forms that ask for passwords, keys and receipts, in the words of a member."""
+"""The forms that ask for passwords and keys, beside those of edna's pages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.contrib.auth import authenticate
+from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
 
-from apps.showcase.forms import (
-    BackForm,
-    FinalForm,
-    NewPasswordForm,
-    PasswordForm,
-    RecoverForm,
-    RecoveryCodeField,
-    password_field,
-)
+from edna.pages.applying import ConfirmForm
+from edna.pages.forms import KeyForm
+from edna.pages.keys.forms import NewPasswordForm
 
-from .forms import USERNAME, NewUsernameField, ProseField, UsernameField
-from .keys import identifier
+from .forms import NewUsernameField, ProseField, UsernameField
 from .models import User
 
 
-class LoginForm(forms.Form):
+class LoginForm(AuthenticationForm):
+    """Django's own, for members of this site."""
+
     username = UsernameField()
-    password = password_field("Password", "current-password")
+    error_messages = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": "No account has this user name and password. If you left, or were away for long, you can come back.",
+    }
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if data.get("username") and data.get("password"):
+            given = {"lobsters_username": data["username"], "password": data["password"]}
+            self.user_cache = authenticate(self.request, **given)
+            if self.user_cache is None:
+                raise self.get_invalid_login_error()
+        return data
 
 
 class RegisterForm(NewPasswordForm):
@@ -34,8 +41,12 @@ class RegisterForm(NewPasswordForm):
     email = forms.EmailField(label="E-mail address", max_length=250, help_text="Nobody sees it.")
     field_order = ("username", "email", "new_password", "again")
 
-    def account(self, data: Mapping[str, Any]) -> User:
-        return User(username=data.get("username", ""), email=data.get("email", ""))
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        self.user = User(
+            username=data.get("username", ""), email=data.get("email", "")
+        )  # a password must not be like it
+        return super().clean()
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
@@ -53,89 +64,18 @@ class EmailForm(forms.ModelForm):
         help_texts = {"email": "Receipts are sent there. Nobody sees it."}
 
 
-class DeleteForm(PasswordForm):
-    disowned = forms.BooleanField(
-        label="Also what I took my name off earlier",
-        required=False,
-        initial=True,
-        help_text="Your password opens your key, which finds it. Without this it stays as it is now, under nobody’s name.",
+class TagForm(forms.Form):
+    tag = forms.CharField(
+        label="Tag",
+        max_length=25,
+        widget=forms.TextInput(attrs={"list": "tags", "autocomplete": "off", "autocapitalize": "none"}),
     )
 
 
-class KeyForm(forms.Form):
-    """Password or recovery code: two ways to the same key. Who is logged in need not type their name."""
+class TopicForm(ConfirmForm):
+    """The topic travels in the page and back, never in an address."""
 
-    username = UsernameField(required=False, help_text="Not needed with a recovery code.")
-    password = password_field("Password", "current-password", required=False)
-    recovery_code = RecoveryCodeField(label="or recovery code")
-
-    def __init__(self, viewer: User | None, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._viewer = viewer
-        if viewer is not None:
-            del self.fields["username"]
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if self.errors or data.get("recovery_code"):
-            return data
-        if not data.get("password"):
-            raise ValidationError("Enter your password or your recovery code.")
-        if self._viewer is None and not data.get("username"):
-            self.add_error("username", "A password opens your key only together with your user name.")
-        return data
-
-    def credentials(self) -> dict[str, str]:
-        """What to unlock with. A recovery code wins: a browser may have filled in the password unasked."""
-        if code := self.cleaned_data.get("recovery_code"):
-            return {"recovery_code": code}
-        username = self._viewer.username if self._viewer else self.cleaned_data["username"]
-        return {"identifier": identifier(username), "password": self.cleaned_data["password"]}
-
-
-class ReclaimForm(KeyForm):
-    # The receipt travels in the page and back, never in a URL or a session.
-    receipt = forms.CharField(widget=forms.HiddenInput, max_length=1000)
-
-
-class GiveUpForm(KeyForm, FinalForm):
-    field_order = ("username", "password", "recovery_code", "final")
-
-
-class OtherNameField(NewUsernameField):
-    def __init__(self) -> None:
-        super().__init__(
-            label="Another user name to come back with",
-            required=False,
-            validators=[RegexValidator(USERNAME, "Letters, digits, - and _, at most 25.")],
-        )
-
-
-class ReturnForm(BackForm, KeyForm):
-    receipt = forms.CharField(
-        label="Receipt (if you have it at hand)",
-        required=False,
-        max_length=1000,
-        widget=forms.Textarea(
-            attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false", "placeholder": "edna1:…"}
-        ),
-        help_text="It was in the mail. Without it we look for the account that your key opens.",
-    )
-    new_username = OtherNameField()
-    other_name = "new_username"
-    if_needed = ("new_username", "new_password", "again")
-    with_password = ("username", "password")
-    field_order = ("username", "password", "recovery_code", "receipt", "new_username", "new_password", "again")
-
-    def __init__(self, data: Any = None, **options: Any) -> None:
-        super().__init__(None, data, **options)
-
-
-class NewPasswordByCodeForm(RecoverForm):
-    new_username = OtherNameField()
-    other_name = "new_username"
-    if_needed = ("new_username",)
-    field_order = ("recovery_code", "new_username", "new_password", "again")
+    tag = forms.CharField(widget=forms.HiddenInput, max_length=25)
 
 
 class EditForm(KeyForm):
@@ -145,11 +85,11 @@ class EditForm(KeyForm):
     short_id = forms.CharField(max_length=30, widget=forms.HiddenInput)
     title = forms.CharField(label="Title", min_length=3, max_length=150, required=False)
     text = ProseField(label="Text", required=False, rows=8)
-    field_order = ("title", "text", "username", "password", "recovery_code")
+    field_order = ("title", "text", "identifier", "password", "recovery_code", "secret_key")
 
-    def __init__(self, kind: str, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, is_story: bool, **options: Any) -> None:
         super().__init__(*args, **options)
-        if kind == "comment":
+        if not is_story:
             del self.fields["title"]
 
     def clean(self) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from django.utils.translation import gettext, gettext_lazy
 from edna import api, conf, inner_door
 from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
 from edna.offers import Offer
-from edna.pages import receipts, words
+from edna.pages import words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
+from edna.pages.receipts import ShowsReceipt
 
 #: After that a large disguise that was cut off may be sent again.
 _AT_MOST_SECONDS: Final = 600
@@ -62,12 +63,11 @@ class ConfirmForm(KeyForm):
         return bool(self.cleaned_data.get("also_earlier") or not self.password_is_right())
 
 
-class Apply(KeyPage):
+class Apply(ShowsReceipt, KeyPage):
     """One offer: preview, confirmation, receipt."""
 
     form_class = ConfirmForm
     template_name = "edna/apply.html"
-    done_template_name = "edna/done.html"
     #: For a second click, after the account has gone by the first.
     gone_template_name = "edna/gone_already.html"
 
@@ -221,18 +221,7 @@ class Apply(KeyPage):
 
     def done(self, receipt: api.Receipt) -> HttpResponse:
         """The answer that shows the receipt. Whose account is gone is logged out."""
-        is_gone = not self.is_still_there()
-        if is_gone:
-            logout(self.request)
-        title = gettext("Good-bye") if is_gone else gettext("It is done")
-        context = {
-            "title": title,
-            "offer": self.offer,
-            "is_gone": is_gone,
-            "logged_in": not is_gone,
-            "only_by_receipt": self.offer.only_by_receipt,
-        }
-        return self.show(self.done_template_name, **context, **receipts.shown(receipt))
+        return self.show_done(self.offer, receipt, is_gone=not self.is_still_there())
 
     def is_still_there(self) -> bool:
         """Whether the person can go on with their account."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth import logout
 from django.core import signing
 from django.core.cache import cache
 from django.core.mail import EmailMessage
@@ -23,6 +24,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from edna import api
 from edna.errors import ReceiptMalformed
+from edna.offers import Offer
 from edna.pages.base import FormPage, Page, Shown
 
 logger = logging.getLogger("edna")
@@ -57,6 +59,26 @@ def shown(receipt: api.Receipt, *, token: str = "") -> dict[str, Any]:
         "mailed_to": "",
         "mail_problem": "",
     }
+
+
+class ShowsReceipt(Page):
+    """A page whose answer may be a receipt: the only one that shows it by itself."""
+
+    done_template_name = "edna/done.html"
+
+    def show_done(self, offer: Offer, receipt: api.Receipt, *, is_gone: bool) -> HttpResponse:
+        """``is_gone``: the account went with it, so that whose it was is logged out."""
+        if is_gone:
+            logout(self.request)
+        return self.show(
+            self.done_template_name,
+            title=gettext("Good-bye") if is_gone else gettext("It is done"),
+            offer=offer,
+            is_gone=is_gone,
+            logged_in=not is_gone and self.request.user.is_authenticated,
+            only_by_receipt=offer.only_by_receipt,
+            **shown(receipt),
+        )
 
 
 class MailForm(forms.Form):

@@ -8,8 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from apps.lobsters_sim.models import Comment, Vote
-from apps.lobsters_sim.views import buttons, comments, disguises, people, stories
+from apps.lobsters_sim.privacy import PAGES
+from apps.lobsters_sim.views import buttons, comments, people, stories
 from config import urls
+from edna.pages.applying import Apply
 
 #: Told by the test: who never leaves, and the words of those who may.
 staying: set[str] = set()
@@ -18,9 +20,12 @@ known: dict[str, str] = {}
 gone: list[str] = []
 
 
+LEAVE = Apply.as_view(pages=PAGES)
+
+
 def delete(request: HttpRequest) -> HttpResponse:
     name = getattr(request.user, "username", "")
-    response: HttpResponse = disguises.delete(request)
+    response = LEAVE(request, name="lobsters.delete-account").render()
     if b"Good-bye" in response.content:
         gone.append(name)
     return response
@@ -76,6 +81,6 @@ urlpatterns: list[Any] = [
     path("lobsters/stories/<slug:short_id>/upvote", vote),
     path("lobsters/comments", create),
     path("lobsters/u/<slug:username>", profile),
-    path("lobsters/account/delete", delete),
+    path("lobsters/privacy/do/lobsters.delete-account/", delete),
     *urls.urlpatterns,
 ]

@@ -158,7 +158,7 @@ def test_a_decayed_account_is_deleted(site: Site, bea: Person) -> None:
     decayed = leave(bea, DECAY)
     assert "comment" in finds(loot(), personal(site, texts=True))
     with key_of(bea) as unlocked:
-        _, _, deleted = finish(decayed, unlocked)
+        deleted = finish(decayed, unlocked)
     assert deleted is not None
     assert finds(loot(), personal(site, texts=True)) == []
     assert set(counts(bea.user).values()) == {0}

@@ -39,6 +39,7 @@ from apps.lobsters_sim.models import (
     Vote,
 )
 from apps.showcase.tests.counting import counted_alike
+from edna.pages import words
 from edna.testing import application_dump
 from edna.testing.search import finds
 from tests.support import edna_dump, loot, statements
@@ -397,12 +398,12 @@ def test_plan_history_outcome_commands_and_pages_count_each_row_once(
 
     def bring_back(receipt: edna.Receipt) -> list[str]:
         code = {"recovery_code": bea.recovery_code, "receipt": str(receipt)}
-        lines: list[str] = Client().post(reverse("lobsters:return"), code).context["restored"]
+        lines: list[str] = Client().post(reverse("lobsters-privacy:return"), code).context["restored"]
         return lines
 
     def previewed() -> list[str]:
         bea.client.force_login(bea.user, backend=BACKEND)
-        lines: list[str] = bea.client.get(reverse("lobsters:delete")).context["preview"]
+        lines: list[str] = bea.client.get(reverse("lobsters-privacy:apply", args=[DELETE])).context["preview"]
         return lines
 
     with edna.unlock(recovery_code=bea.recovery_code) as unlocked:
@@ -417,5 +418,6 @@ def test_plan_history_outcome_commands_and_pages_count_each_row_once(
         bring_back=bring_back,
         previewed=previewed if name == DELETE else None,
         with_key=topic_first,
+        said=words.counts,
     )
     assert (counts["lobsters_sim.user"], counts["lobsters_sim.story"]) == (1, stories)

@@ -34,12 +34,16 @@ NEW = {"new_password": "a longer walk home", "again": "a longer walk home"}
 OPEN: dict[str, dict[str, str]] = {
     "register": {"username": "dora", "email": "dora@example.org", **NEW},
     "login": {"username": "bea", "password": PASSWORD, "next": "/lobsters/"},
-    "return": {"username": "bea", **KEY, "receipt": "edna1:", "new_username": "dora"},
-    "recover": {"recovery_code": "", **NEW, "new_username": "dora"},
-    "finish": {"username": "bea", **KEY, "receipt": "edna1:", "new_username": "dora"},
-    "disguised": {"username": "bea", **KEY},
-    "reclaim": {"username": "bea", **KEY, "receipt": "edna1:"},
-    "edit-disguised": {"kind": "comment", "short_id": "", "username": "bea", **KEY, "title": "Title", "text": "Text."},
+    "finish": {"identifier": "bea", **KEY, "receipt": "edna1:"},
+    "disguised": {"identifier": "bea", **KEY},
+    "edit-disguised": {
+        "kind": "comment",
+        "short_id": "",
+        "identifier": "bea",
+        **KEY,
+        "title": "Title",
+        "text": "Text.",
+    },
 }
 MEMBERS: dict[str, dict[str, str]] = {
     "stories": {
@@ -60,11 +64,8 @@ MEMBERS: dict[str, dict[str, str]] = {
     "filters": {"tags": "1"},
     "request-hat": {"hat": "Potter", "link": "https://example.org", "comment": "Text."},
     "account": {"email": "bea@example.org"},
-    "make-key": {"password": PASSWORD},
-    "recovery-code": {"password": PASSWORD},
-    "change-password": {"password": PASSWORD, **NEW},
-    "delete": {"password": PASSWORD, "disowned": "on"},
-    "leave-topic": {"tag": "compsci", "confirmed": "yes"},
+    "change-password": {"old_password": PASSWORD, "new_password1": "a longer walk", "new_password2": "a longer walk"},
+    "leave-topic": {"tag": "compsci", "seen": "x", "password": PASSWORD},
     "moderate-story": {"reason": "Text."},
 }
 

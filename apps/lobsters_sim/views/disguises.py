@@ -1,7 +1,7 @@
-"""Leaving and coming back: delete the account, finish a deletion, come back, leave a topic, and what is disguised.
+"""What is particular to this site: leave one topic, edit what stands without a name, and finish the deletion of an account that was put
+away.
 
-A receipt is shown as the direct answer to the form that made it, and mailed; it is kept nowhere. No address of these pages says
-what is whose: what somebody disowns, and what they edit under disguise, travels in the body of a request.
+No address of these pages says what is whose: what somebody disowns, and what they edit under disguise, travels in the body of a request.
 """
 
 from __future__ import annotations
@@ -9,167 +9,107 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import logout
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_POST
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.functional import cached_property
 
 import edna
+from edna.offers import Offer, offer
+from edna.pages.applying import Apply
+from edna.pages.base import FormPage, KeyPage
+from edna.pages.keys.returning import Return
+from edna.pages.receipts import ShowsReceipt
 
 from .. import keys
 from ..disguises import DELETED
-from ..friendly import TAKEN, WORDS, describe, name_is_taken, preview
-from ..keyforms import DeleteForm, EditForm, KeyForm, ReclaimForm, ReturnForm
-from ..mails import mail_receipt
+from ..keyforms import EditForm, TagForm, TopicForm
 from ..models import Comment, Story, Tag, User
+from ..privacy import PAGES
 from ..writing import edit_comment, edit_story
-from .guards import confidential, member, member_of, posted_name, viewer_of
-from .waysback import WAYS_BACK
+from .guards import posted_name
 
 #: How much of what is disguised is listed for editing; the latest.
 LISTED = 100
 
 
-@member
-@confidential
-@sensitive_variables()
-def delete(request: HttpRequest) -> HttpResponse:
-    """Leave. The password is asked for; it also opens the key, if what was disowned earlier is to go along."""
-    user = member_of(request)
-    form, busy = DeleteForm(user, request.POST or None), False
-    if form.is_valid():
-        name, password = keys.identifier(user.username), form.cleaned_data["password"]
-        try:
-            unlocked = (
-                request.edna.unlock(identifier=name, password=password) if form.cleaned_data["disowned"] else None
-            )
-            receipt = edna.disguise(keys.DELETION, user, unlocked=unlocked)
-        except edna.errors.WrongCredentials:
-            form.add_error(
-                "disowned", "Your password does not open your key. Leave this out, and the rest can be deleted."
-            )
-        except edna.errors.EdnaError as error:
-            busy = isinstance(error, edna.errors.TooBusy)
-            form.add_error(None, WORDS.explain(error))
-        else:
-            logout(request)
-            return _goodbye(request, receipt, user.email)
-    context: dict[str, Any] = {"form": form, "has_key": edna.is_registered(user)}
-    if context["has_key"] and not busy:  # a preview reads every row: not for a page that says "later"
-        try:
-            plan = edna.plan(keys.DELETION, user)
-            context |= {"preview": preview(plan), "beyond_reach": bool(plan.beyond_reach)}
-            # What the key alone finds is part of what they ask for, unless they say otherwise.
-            form.initial["disowned"] = context["beyond_reach"]
-        except edna.errors.EdnaError as error:
-            context["problem"] = WORDS.explain(error)
-    return render(request, "lobsters/delete.html", context)
+class ChooseTopic(FormPage):
+    """Which topic is to be left; the next page says what that does."""
+
+    pages = PAGES
+    http_method_names = ["get", "head"]  # its form is about the other page
+    template_name = "lobsters/choose_topic.html"
+    title = "Leave a topic"
+    button = "Show what would happen"
+    form_class = TagForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**{"tags": Tag.objects.order_by("tag"), **kwargs})
 
 
-@sensitive_variables()
-def _goodbye(request: HttpRequest, receipt: edna.Receipt, address: str, **more: Any) -> HttpResponse:
-    request.edna.mark()
-    mailed = mail_receipt(address, receipt, request.build_absolute_uri)
-    context = {"receipt": str(receipt), "mailed_to": address if mailed else None, **more}
-    return render(request, "lobsters/goodbye.html", context)
+class LeaveTopic(Apply):
+    """Take one's name off the topic that was chosen."""
+
+    pages = PAGES
+    form_class = TopicForm
+
+    @cached_property
+    def offer(self) -> Offer:
+        tag = Tag.objects.filter(tag=posted_name(self.request, "tag").strip().lower()).first()
+        if tag is None:
+            raise Http404("There is no such tag.")
+        return offer(keys.TOPIC, title=f"Leave “{tag.tag}”", params={"tag": tag.tag})
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return redirect("lobsters:choose-topic")
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
+        return super().post(request, *args, **kwargs) if "seen" in request.POST else self.told_anew("")
+
+    def get_initial(self) -> dict[str, Any]:
+        return {**super().get_initial(), "tag": self.offer.params["tag"]}
 
 
-@confidential
-@sensitive_variables()
-def come_back(request: HttpRequest) -> HttpResponse:
-    """Bring an account back that was deleted or put away. The receipt is looked up with the key if it was not given."""
-    return WAYS_BACK.come_back(request)
-
-
-@confidential
-@sensitive_variables()
-def recover(request: HttpRequest) -> HttpResponse:
-    """Set a new password by recovery code, for an account that is here or away."""
-    return WAYS_BACK.recover(request)
-
-
-@confidential
-@sensitive_variables()
-def finish(request: HttpRequest) -> HttpResponse:
+class Finish(ShowsReceipt, Return):
     """Delete an account that was put away because nobody used it. Here a receipt must be of that."""
-    form = ReturnForm(request.POST or None)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            receipt = WAYS_BACK.departure(unlocked, form.receipt_text())
-            if receipt is None:
-                form.add_error(None, WAYS_BACK.already_here)
-            elif receipt.disguise != keys.DECAY:
-                form.add_error(None, "Your account is deleted already. There is nothing left to do.")
-            else:
-                outcome, user, deletion = keys.finish(
-                    receipt, unlocked, new_username=form.name(), password=form.password()
-                )
-                if user is not None and deletion is not None:
-                    return _goodbye(request, deletion, user.email, finished=True)
-                if name_is_taken(outcome):
-                    form = ReturnForm(request.POST, asked=form.fields_for_a_name())
-                    form.add_error(None, TAKEN)
-                else:
-                    form.add_error(None, "This cannot be done as things are. Nothing was changed.")
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-        except ValidationError as error:
-            form.add_error(None, error.messages)
-    return render(request, "lobsters/finish.html", {"form": form})
+
+    pages = PAGES
+    template_name = "lobsters/finish.html"
+    title = "Finish the deletion"
+    button = "Delete what I wrote"
+    is_grave = True
+
+    def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
+        if edna.principal(unlocked) is not None:
+            return super().opened(form, unlocked)
+        departures = list(self.departures(form, unlocked))
+        found = next((receipt for receipt in departures if receipt.disguise == keys.DECAY), None)
+        for damage in [] if departures else unlocked.damaged:
+            raise damage
+        deletion = keys.finish(found, unlocked) if found else None
+        if deletion is not None:
+            return self.show_done(offer(keys.DELETION), deletion, is_gone=True)
+        form.add_error(
+            None,
+            "Your account cannot be put back as things are, perhaps because somebody else has your user name now. Come back first: "
+            "there you can choose another. Then delete your account."
+            if found
+            else "There is no account here that was put away. If yours is deleted already, there is nothing left to do.",
+        )
+        return self.form_invalid(form)
 
 
-@member
-@confidential
-@sensitive_variables()
-def leave_topic(request: HttpRequest) -> HttpResponse:
-    """Take one's name off a topic: choose the tag, look at what would happen, do it. Sealing needs no secret."""
-    user, chosen = member_of(request), posted_name(request, "tag").strip().lower()
-    context: dict[str, Any] = {"tags": Tag.objects.order_by("tag"), "chosen": chosen}
-    if chosen:
-        tag = Tag.objects.filter(tag=chosen).first()
-        try:
-            if tag is None:
-                context["problem"] = f"There is no tag “{chosen}”."
-            elif "confirmed" in request.POST:
-                receipt = keys.leave_topic(user, tag.tag)
-                request.edna.mark()
-                mailed = mail_receipt(
-                    user.email, receipt, request.build_absolute_uri, tag=tag.tag, username=user.username
-                )
-                context = {"receipt": str(receipt), "mailed_to": user.email if mailed else None, "tag": tag}
-                return render(request, "lobsters/topic_left.html", context)
-            else:
-                context |= {"tag": tag, "preview": preview(keys.plan_topic(user, tag.tag))}
-        except edna.errors.EdnaError as error:
-            context["problem"] = WORDS.explain(error)
-    return render(request, "lobsters/leave_topic.html", context)
+class Disguised(KeyPage):
+    """What somebody has disguised and may edit while it stays without a name, for whoever proves the key."""
 
+    pages = PAGES
+    login_required = False
+    template_name = "lobsters/disguised.html"
+    title = "What stands here without your name"
+    button = "Show it"
 
-@confidential
-@sensitive_variables()
-def disguised(request: HttpRequest) -> HttpResponse:
-    """What somebody has disguised, for whoever proves the key: to take back, or to edit while it stays without a name."""
-    viewer = viewer_of(request)
-    form = KeyForm(viewer, request.POST or None)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            waiting = WAYS_BACK.waiting(unlocked)
-            tried = [entry.receipt for entry in waiting]
-            context = {
-                "history": describe(entry for entry in keys.KEYS.own_history(unlocked) if entry.receipt not in tried),
-                **WAYS_BACK.offer(waiting),
-                "away": edna.principal(unlocked) is None,
-                "reclaim_form": KeyForm(viewer, auto_id="id_reclaim_%s"),
-                **_items(edna.speaks_for(unlocked, User)),
-            }
-            return render(request, "lobsters/disguised_list.html", context)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-    return render(request, "lobsters/disguised.html", {"form": form})
+    def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
+        voices = edna.speaks_for(unlocked, User)
+        return self.show("lobsters/disguised_list.html", **_items(voices))
 
 
 def _items(voices: list[int]) -> dict[str, Any]:
@@ -186,62 +126,49 @@ def _items(voices: list[int]) -> dict[str, Any]:
     }
 
 
-@confidential
-@sensitive_variables()
-@require_POST
-def reclaim(request: HttpRequest) -> HttpResponse:
-    """Put one's name back under what was disguised."""
-    form = ReclaimForm(viewer_of(request), request.POST)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            receipt = keys.KEYS.own_receipt(form.cleaned_data["receipt"])
-            outcome = edna.reveal(receipt, unlocked)
-            if name_is_taken(outcome):
-                return redirect("lobsters:return")
-            return render(request, "lobsters/reclaimed.html", WAYS_BACK.about(outcome, unlocked))
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-    return render(request, "lobsters/reclaim.html", {"form": form})
-
-
-@confidential
-@sensitive_variables()
-@require_POST
-def give_up(request: HttpRequest) -> HttpResponse:
-    """Have erased what cannot come back, after a page that asks once more."""
-    return WAYS_BACK.give_up(request)
-
-
-@confidential
-@sensitive_variables()
-@require_POST
-def edit(request: HttpRequest) -> HttpResponse:
+class Edit(KeyPage):
     """Change a story or comment that stands under nobody's name. Its text is public; to save it takes its author's key."""
-    kind, short_id = posted_name(request, "kind"), posted_name(request, "short_id")
-    model: Any = {"story": Story, "comment": Comment}.get(kind)
-    if model is None:
-        raise Http404("There is nothing to edit.")
-    row = get_object_or_404(model.objects.select_related("user"), short_id=short_id)
-    if "text" not in request.POST:
-        text = row.comment if kind == "comment" else row.description
-        initial = {"kind": kind, "short_id": short_id, "title": getattr(row, "title", ""), "text": text}
-        return render(
-            request, "lobsters/edit_disguised.html", {"form": EditForm(kind, viewer_of(request), initial=initial)}
-        )
-    form = EditForm(kind, viewer_of(request), request.POST)
-    if form.is_valid():
+
+    pages = PAGES
+    login_required = False
+    http_method_names = ["post"]
+    template_name = "lobsters/edit_disguised.html"
+    title = "Edit without a name"
+    button = "Save, stay without a name"
+    form_class = EditForm
+
+    @cached_property
+    def row(self) -> Any:
+        model: Any = {"story": Story, "comment": Comment}.get(posted_name(self.request, "kind"))
+        if model is None:
+            raise Http404("There is nothing to edit.")
+        short_id = posted_name(self.request, "short_id")
+        return get_object_or_404(model.objects.select_related("user"), short_id=short_id)
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
+        if self.row is not None and "text" in request.POST:
+            return super().post(request, *args, **kwargs)
+        is_story = isinstance(self.row, Story)
+        text, title = (self.row.description, self.row.title) if is_story else (self.row.comment, "")
+        initial = {"kind": request.POST["kind"], "short_id": self.row.short_id, "title": title, "text": text}
+        form = EditForm(initial=initial, is_story=is_story, **self.whose())
+        return self.render_to_response(self.get_context_data(form=form))
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "is_story": isinstance(self.row, Story)}
+
+    def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
         data = form.cleaned_data
         try:
-            request.edna.unlock(**form.credentials())
-            with request.edna.speak_as(row, owner="user"):
-                if kind == "comment":
-                    edit_comment(request.user, row, data["text"])
+            with self.request.edna.speak_as(self.row, owner="user"):
+                if isinstance(self.row, Comment):
+                    edit_comment(self.request.user, self.row, data["text"])
                 else:
-                    edit_story(request.user, row, title=data["title"], description=data["text"])
-        except edna.errors.EdnaError as error:
-            form.add_error(None, WORDS.explain(error))
-        else:
-            messages.success(request, "Saved. It still stands under nobody’s name.")
-            return redirect("lobsters:disguised")
-    return render(request, "lobsters/edit_disguised.html", {"form": form})
+                    edit_story(self.request.user, self.row, title=data["title"], description=data["text"])
+        except edna.errors.NotYours:
+            form.add_error(
+                None, "Your key does not speak for the author of this, so only its real author can change it."
+            )
+            return self.form_invalid(form)
+        messages.success(self.request, "Saved. It still stands under nobody’s name.")
+        return redirect("lobsters:disguised")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from django.test import Client
 import edna
 from apps.hotcrp_sim.models import PaperReview
 from apps.lobsters_sim.models import Story
-from apps.lobsters_sim.views.waysback import WAYS_BACK
 from apps.showcase.tests.beas import OLD, PASSWORD, Bea, text_of
 from apps.showcase.tests.tables import thief
 from apps.showcase.tests.test_ways_back import by_password as to_come_back
@@ -94,44 +92,6 @@ def test_all_of_it(bea: Bea) -> None:
     assert waiting(bea) == []
 
 
-def test_what_is_not_ticked_goes_on_waiting(beas: dict[str, Bea]) -> None:
-    bea, client = beas["lobsters"], Client()
-    answer = come_back(bea, client)
-    story = next(line.name for line in answer.context["lines"] if "story/row" in line.name)
-    form = {**by_password(bea), "confirmed": "yes", "final": "on", "receipt": answer.context["held_receipts"]}
-    done = client.post(
-        page(bea, "give-up"), {**form, "which": "ticked", "row": [story, "forged", "no.model/changed/1"]}
-    )
-    assert done.context["given_up"] == ["1 story"]
-    assert [line.what for line in done.context["lines"]] == ["Saved story"]
-    assert [entry.counts for entry in waiting(bea)] == [{"lobsters_sim.savedstory": 1}]
-
-
-def test_nothing_is_given_up_that_somebody_else_has_sent(beas: dict[str, Bea]) -> None:
-    """The form is protected as any other, and has no address that does it by itself."""
-    bea = beas["lobsters"]
-    client = Client(enforce_csrf_checks=True)
-    bea.leave()
-    form = {**by_password(bea), "confirmed": "yes", "final": "on", "which": "all", "receipt": ["edna1:x"]}
-    assert client.post(page(bea, "give-up"), form).status_code == 403
-    assert client.get(page(bea, "give-up")).status_code == 405
-    assert "Nothing was ticked" in text_of(Client().post(page(bea, "give-up"), {"which": "ticked"}))
-
-
-def test_whoever_has_not_their_account_back_gives_up_nothing() -> None:
-    """A row of an account that somebody else's name keeps away: what belongs to it waits for it."""
-    answer = edna.Held("lobsters_sim.savedstory", 1, edna.Reason.REFERENCE_MISSING)
-    account = edna.Held("lobsters_sim.user", 7, edna.Reason.UNIQUE_TAKEN, "username")
-    now = datetime.datetime.now(datetime.UTC)
-
-    def offered(*held: edna.Held) -> int:
-        entry = edna.Waiting("edna1:x", "lobsters.delete-account", now, {}, list(held), {})  # type: ignore[arg-type]  # no receipt is read
-        found: int = WAYS_BACK.offer([entry])["can_give_up"]
-        return found
-
-    assert (offered(answer), offered(account, answer)) == (1, 0)
-
-
 #: What of Bea can be told from her sealed text.
 TEXT = {"websubmit": "Because everybody waits.", "lobsters": "", "hotcrp": ""}
 
@@ -153,9 +113,3 @@ def test_it_is_told_after_the_next_login_and_listed_by_whoever_opens_their_key(b
     again = client.post(page(bea, "give-up"), {**form, **credentials, "confirmed": "yes"})
     assert "Not yet" in text_of(again)
     assert len(waiting(bea)) == 1
-
-
-def test_who_lacks_nothing_is_told_nothing(beas: dict[str, Bea]) -> None:
-    bea, client = beas["lobsters"], Client()
-    answer = client.post(page(bea, "login"), by_password(bea, login=True), follow=True)
-    assert not list(answer.context["messages"])
