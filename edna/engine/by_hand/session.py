@@ -25,7 +25,7 @@ from edna.db.rows import Row, Table, table_of
 from edna.engine.by_hand.objects import Given, Objects, column_of, given, keys_in, plain, refresh
 from edna.engine.disguising import execute as disguising
 from edna.engine.disguising import row_changes
-from edna.engine.disguising.record import Records, SharedRows, mention, record
+from edna.engine.disguising.record import Records, SharedRows, mention, record_removed
 from edna.engine.disguising.row_changes import Moved
 from edna.engine.graph.order import deletion_order
 from edna.engine.graph.references import key_of, reference_of
@@ -204,8 +204,7 @@ class Session:
         disguising.unlink(steps, using=self._using)
         for step in steps:
             raw.delete(step.table, step.primary_keys(), using=self._using)
-            self._done.shared += mention(plan, step, [self._done.records])
-            record(step, step.columns, step.rows, [self._done.records])
+            self._done.shared += record_removed(plan, step, [self._done.records])
         self._done.removals += steps
 
     def _mentioning(self, steps: Sequence[PlannedStep]) -> Plan:

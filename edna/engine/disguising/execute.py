@@ -22,7 +22,7 @@ from edna.engine.bags.seal import recipient_of, seal_records, seal_shared
 from edna.engine.books import announcements, beside, departure, measurements
 from edna.engine.books.expiry_dates import bucket_of, entry_bucket
 from edna.engine.disguising import row_changes
-from edna.engine.disguising.record import Records, SharedRows, mention, record, share, tell_owners
+from edna.engine.disguising.record import Records, SharedRows, record_removed
 from edna.engine.disguising.row_changes import Moved, translated
 from edna.engine.files import seal
 from edna.engine.graph.order import against_order
@@ -54,16 +54,8 @@ def execute(
     before = {model: {new: old for old, new in keys.items()} for model, keys in moved.items()}
     unlink(plan.removals, before, using=using)
     for step in plan.removals:
-        keys = step.primary_keys()
-        raw.delete(step.table, translated(keys, before.get(step.table.model)), using=using)
-        if step.shares:
-            own = [position for position, key in enumerate(keys) if key not in step.shares]
-            shared += share(plan, step, records)
-            step = replace(step, rows=[step.rows[i] for i in own], targets=[step.targets[i] for i in own])
-        # A mention is followed by whom it is for, when the row comes back.
-        shared += [] if for_good else mention(plan, step, records)
-        shared += tell_owners(plan, step, records)
-        record(step, step.columns, step.rows, records)
+        raw.delete(step.table, translated(step.primary_keys(), before.get(step.table.model)), using=using)
+        shared += record_removed(plan, step, records, for_good=for_good)
     return finish(
         plan,
         records,
@@ -94,8 +86,8 @@ def finish(
     Raises:
         EntryForged: somebody has put another key into an entry to which this would be sealed.
     """
-    store.require_sound(owner for target in plan.targets for owner in (target.entry, *target.owners))
-    store.require_sound(other for each in shared for other in each.others)
+    owners = [owner for target in plan.targets for owner in (target.entry, *target.owners)]
+    store.require_sound([*owners, *(other for each in shared for other in each.others)])
     shared = _with_files(records, shared, for_good=for_good, now=now, using=using)
     locators = () if for_good else locators or [Locator.new() for _ in plan.targets]
     receipts, entries = _write_bags(plan, records, shared, locators, now=now, using=using)

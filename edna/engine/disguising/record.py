@@ -40,6 +40,21 @@ class SharedRows:
     says_where: bool = False
 
 
+def record_removed(
+    plan: Plan, step: PlannedStep, records: list[Records], *, for_good: bool = False
+) -> list[SharedRows]:
+    """What a removal puts on record; ``for_good``, for the other owners of its rows alone."""
+    shared: list[SharedRows] = []
+    if step.shares:
+        shared += share(plan, step, records)
+        step = step.only(lambda key: key not in step.shares)
+    # A mention is followed by whom it is for, when the row comes back.
+    shared += [] if for_good else mention(plan, step, records)
+    shared += tell_owners(plan, step, records)
+    record(step, step.columns, step.rows, records)
+    return shared
+
+
 def mention(plan: Plan, step: PlannedStep, records: list[Records]) -> list[SharedRows]:
     """Mentions of pseudoprincipals of others in rows that one target owns alone; the target's records point at them."""
     places = mentions.places_in(step) if plan.mentioned else []

@@ -53,7 +53,7 @@ class CompiledStep:
         alone = self.picks is None or not self.narrower
         return not self.transformation.owners and self.names is not None and alone
 
-    @property
+    @functools.cached_property
     def takes_keys(self) -> bool:
         """Whether the selection reads documents of which the step means single keys."""
         return not self.keys_only and json_keys.any_of(self.columns)
