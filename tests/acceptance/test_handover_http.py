@@ -13,16 +13,19 @@ from django.db import transaction
 from django.test import override_settings
 
 import edna
-from edna import errors
+from apps.websubmit.models import Answer
+from apps.websubmit.models import User as Student
+from edna import Disguise, Remove, errors
 from edna.api_http import graph
 from edna.models import Bag
 from tests.custody.browser import Browser as Asking
-from tests.custody.browser import decoded, encoded
+from tests.custody.browser import decoded, encoded, refused_as
 from tests.handing import Browser, as_sent, without_keys
+from tests.installed import registering
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.models import Comment, User
 from tests.lobsters.specs import GDPR
-from tests.support import edna_dump
+from tests.support import edna_dump, enrol_in_course
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -137,6 +140,54 @@ def test_an_answer_has_no_more_bytes_than_its_bound_and_says_what_is_left(
 
     assert sorted(answered) == sorted(sealed)
     assert asks("graph/bags", {"indexes": [encoded(bytes(32))]}).json() == {"bags": [], "left": []}
+
+
+# A disguise
+
+
+class Tidy(Disguise):
+    """What people may do by themselves."""
+
+    name = "test.tidy"
+    self_service = True
+    transformations = [Remove(Answer, owner="author")]
+
+
+class TidyByStaff(Disguise):
+    """What they may not."""
+
+    name = "test.tidy-by-staff"
+    transformations = Tidy.transformations
+
+
+def test_who_is_logged_in_to_the_account_applies_what_is_offered(settings: Any) -> None:
+    """A key alone does not, nor who is logged in to another account or was shut out of theirs; and nothing that people are not offered."""
+    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.AllowAllUsersModelBackend"]
+    bea = enrol_in_course("bea@example.org", "carl@example.org")
+    asks = Asks(bea)
+
+    def disguise(name: str = Tidy.name) -> Any:
+        return asks("graph/disguise", {"disguise": name, "handed": as_sent(Browser(bea.secret_key).for_disguise())})
+
+    with registering(Tidy, TidyByStaff):
+        before = bea.texts()
+        alone = disguise()
+        asks.browser.force_login(Student.objects.get(email="carl@example.org"))
+        as_another = disguise()
+        asks.browser.force_login(bea.user)
+        not_offered = disguise(TidyByStaff.name)
+        Student.objects.filter(pk=bea.user.pk).update(is_active=False)
+        shut_out = disguise()
+        Student.objects.filter(pk=bea.user.pk).update(is_active=True)
+        refusals = [refused_as(each) for each in (alone, as_another, not_offered, shut_out)]
+        assert refusals == [(status, "RequestRefused") for status in (403, 403, 404, 403)]
+        assert bea.texts() == before
+
+        receipt = edna.Receipt.parse(disguise().json()["receipt"])
+        assert bea.texts() == {}
+        assert refused_as(disguise()) == (409, "RequestRefused")
+        assert bea.reveal(receipt).complete
+    assert bea.texts() == before
 
 
 JUNK: list[Any] = [None, 7, "ä\ud800\x00", "", [], [[]], {"": None}, encoded(bytes(32)), encoded(bytes(80))]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import logging
+from io import BytesIO
+from itertools import product
 from typing import Any
 
 import pytest
+from django.core.handlers.asgi import ASGIRequest
 from django.test import Client
+from django.urls import resolve
 
 from edna import SecretKey, inner_door
 from edna.crypto.sealing import open_small, seal_small
@@ -20,6 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 KEY = SecretKey(b"K" * 32)
 PUBLIC = bytes(KEY.public_key)
+IDENTIFIER = "bea@example.org"
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +134,23 @@ def test_no_body_however_hostile_is_an_error_of_the_server(path: str) -> None:
     assert refused_as(browser.post(f"/api/1/{path}", b"{}", content_type="application/json")) == (403, "RequestRefused")
 
 
+def test_no_more_is_taken_than_the_headers_say() -> None:
+    """Servers that speak ASGI do not cut off what comes beyond."""
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+    scope = {"type": "http", "method": "POST", "path": "/api/1/keys/challenge", "headers": headers}
+    request = ASGIRequest(scope, BytesIO(b" " * 20_000 + b"{}"))
+    request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]  # as Django's own client says it
+    assert resolve(request.path).func(request).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["graph/entries", "graph/bags", "graph/references", "graph/reveal", "graph/disguise"])
+def test_whoever_has_proved_no_key_gets_nothing(path: str) -> None:
+    asked = {name: [encoded(bytes(32))] for name in ("public_keys", "indexes", "models")}
+    empty = {"lists": [], "bags": [], "voices": []}
+    content = {**asked, "handed": empty, "receipt": "x", "disguise": "x"}
+    assert refused_as(Browser().ask(path, content)) == (403, "KeyNotProved")
+
+
 def test_one_request_too_many_waits(settings: Any) -> None:
     """With `EdnaMiddleware` and without it."""
     settings.EDNA = {**settings.EDNA, "REQUEST_RATE_PER_SECOND": 1 / 3600}
@@ -164,17 +186,24 @@ def test_nothing_that_was_sent_is_logged_or_reported(
     def breaks(public_key: bytes, **_: Any) -> bytes:
         raise RuntimeError(f"cannot seal to {public_key!r}, {encoded(public_key)}, {public_key.hex()}")
 
+    def breaks_too(identifier: str) -> list[Any]:
+        raise RuntimeError(f"cannot find {identifier}")
+
     monkeypatch.setattr(inner_door, "challenge_key", breaks)
+    monkeypatch.setattr(inner_door, "stretchings", breaks_too)
     settings.DEBUG = True
-    for middleware in (settings.MIDDLEWARE, []):
+    # The name of the second field does not look secret.
+    asked = {"keys/challenge": ("public_key", encoded(PUBLIC)), "slots/salt": ("identifier", IDENTIFIER)}
+    secrets = {"key": PUBLIC, "identifier": IDENTIFIER.encode()}
+    for middleware, (path, (field, value)) in product((settings.MIDDLEWARE, []), asked.items()):
         settings.MIDDLEWARE = middleware
         caplog.clear()
         with caplog.at_level(logging.DEBUG):
-            page = Browser(raise_request_exception=False).ask("keys/challenge", {"public_key": encoded(PUBLIC)})
+            page = Browser(raise_request_exception=False).ask(path, {field: value})
         logged = [*caplog.messages, *(str(record.__dict__) for record in caplog.records), caplog.text]
         assert page.status_code == 500
-        assert not finds(page.content, {"key": PUBLIC})
-        assert not any(finds(text.encode(), {"key": PUBLIC}) for text in logged)
+        assert not finds(page.content, secrets)
+        assert not any(finds(text.encode(), secrets) for text in logged)
 
 
 def test_a_challenge_is_not_taken_for_a_box_of_a_bag() -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import transaction
 from django.test import override_settings
 
 import edna
-from apps.websubmit.models import Answer
-from edna import inner_door
+from apps.websubmit.models import Answer, User
+from edna import Disguise, Modify, inner_door
 from edna.errors import NotYours
+from edna.inner_door import Handover
 from edna.testing import application_dump
 from tests.handing import Browser, keys_in_browsers, without_keys
-from tests.support import ANONYMISE_ALL, edna_dump, enrol_in_course
+from tests.installed import registering
+from tests.support import ANONYMISE_ALL, Student, edna_dump, enrol_in_course
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -73,3 +77,65 @@ def test_whose_bags_were_handed_over_speaks_as_their_pseudoprincipals() -> None:
                 else:
                     with pytest.raises(NotYours):
                         edna.speak_as(unlocked, answer)
+
+
+# What is not handed over
+
+
+class Redact(Disguise):
+    """Over what pseudoprincipals have by then."""
+
+    name = "test.redact"
+    transformations = [Modify(Answer, owner="author", set={"text": "[redacted]"})]
+
+
+@pytest.fixture
+def bea() -> Iterator[Student]:
+    with override_settings(EDNA={**django_settings.EDNA, "CUSTODY": "browser"}), registering(Redact):
+        yield enrol_in_course("bea@example.org")
+
+
+def reveal_handed(receipt: edna.Receipt, handover: Handover) -> edna.Outcome:
+    with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+        return edna.reveal(receipt, unlocked)
+
+
+def test_nobody_is_let_go_of_in_whose_list_something_was_kept_back(bea: Student) -> None:
+    """It may be sealed to their key, which is in no other bag: it comes back when it is brought."""
+    before = bea.texts()
+    receipt = edna.disguise(ANONYMISE_ALL, bea.user)
+    edna.disguise_all(Redact.name)
+    handover = Browser(bea.secret_key).for_reveal(receipt)
+    own = bytes(bea.secret_key.public_key)
+    kept_back = {key: items if key == own else dict.fromkeys(items) for key, items in handover.lists.items()}
+
+    assert reveal_handed(receipt, replace(handover, lists=kept_back)).complete
+    assert set(bea.texts().values()) == {"[redacted]"}
+    bea.reveal_everything()
+
+    assert bea.texts() == before
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_nobody_is_let_go_of_whom_a_bag_may_name_that_does_not_open(bea: Student, damaged: bool) -> None:
+    users = User.objects.count()
+    receipt = edna.disguise(ANONYMISE_ALL, bea.user)
+
+    assert reveal_handed(receipt, replace(Browser(bea.secret_key).for_reveal(receipt), damaged=damaged)).complete
+
+    assert (User.objects.count() > users) is damaged
+
+
+def test_what_was_handed_over_serves_another_try(bea: Student) -> None:
+    """The first has changed lists, and was undone."""
+    before, tables = application_dump(), edna_dump()
+    receipt = edna.disguise(ANONYMISE_ALL, bea.user)
+    handover = Browser(bea.secret_key).for_reveal(receipt)
+
+    with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+        with transaction.atomic():
+            edna.reveal(receipt, unlocked)
+            transaction.set_rollback(True)
+        assert edna.reveal(receipt, unlocked).complete
+
+    assert (application_dump(), edna_dump()) == (before, tables)

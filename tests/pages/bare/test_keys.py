@@ -17,7 +17,7 @@ import edna
 from edna.errors import WrongCredentials
 from edna.models import KeySlot
 from edna.testing import Person
-from tests.pages.bare.conftest import PASSWORD
+from tests.pages.bare.conftest import PASSWORD, join
 from tests.pages.bare.forms import send
 from tests.pages.bare.visitor import Visitor
 
@@ -95,6 +95,16 @@ def test_a_code_is_kept_when_its_end_is_typed(visitor: Visitor, bea: Person) -> 
     )
     assert "This code opens nothing any more" in stale.text_of_page
     assert send(visitor.client, address, step="show", code="nonsense").url == address
+
+
+def test_somebody_elses_code_does_nothing_while_one_is_logged_in(visitor: Visitor, bea: Person) -> None:
+    """It is not confirmed as one's own, and sets no password of theirs."""
+    code, another = str(join("carl").recovery_code), "This key belongs to another account."
+    confirmed = send(visitor.client, "/privacy/key/code/", step="confirm", code=code, typed=code[-4:])
+    forgotten = send(visitor.client, "/privacy/forgotten/", recovery_code=code, new_password=NEW, again=NEW)
+    assert [another in page.text_of_page for page in (confirmed, forgotten)] == [True, True]
+    assert User.objects.get(username="carl").check_password(PASSWORD)
+    assert opens(identifier="carl", password=PASSWORD)
 
 
 def test_a_key_is_replaced_with_password_and_code(visitor: Visitor, bea: Person) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.core import mail
 from django.test import Client
 
 import edna
+from edna.pages import applying
 from edna.pages.applying import ConfirmForm
 from edna.testing import Person
 from tests.pages.bare.club.models import Comment, Note
@@ -152,6 +154,18 @@ def test_of_two_clicks_at_once_the_second_does_nothing(
     assert "There is nothing of yours that this would change now." in visitor.press("Disown remarks", password=PASSWORD)
     with bea.unlock() as unlocked:
         assert len(edna.history(unlocked)) == 1
+
+
+def test_what_is_being_done_in_several_transactions_is_not_begun_again(
+    settings: Any, visitor: Visitor, bea: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 1}
+    Comment.objects.create(author=bea.user, note=Note.objects.earliest("pk"), text="and again")
+    visitor.open(DISOWN)
+    monkeypatch.setattr(applying, "cache", SimpleNamespace(add=lambda *args, **options: False))
+    assert "You have sent this already, and it is being done." in visitor.press("Disown remarks", password=PASSWORD)
+    with bea.unlock() as unlocked:
+        assert edna.history(unlocked) == []
 
 
 def test_what_was_disowned_earlier_goes_along_if_one_wants(visitor: Visitor, bea: Person) -> None:
