@@ -8,6 +8,7 @@ BENCH ?=
 SCENARIO ?= websubmit-paced
 LOAD ?=
 MATRIX ?=
+PACKAGES ?= /var/tmp/edna-packages
 APP ?= websubmit
 DATABASES ?= sqlite,mariadb,postgres
 EXAMPLES ?= 1000
@@ -18,7 +19,7 @@ export PYTHONUNBUFFERED := 1
 # The tests are compiled once, and not by every process of every run, wherever images set this.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures release test-matrix clean
+.PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures release test-matrix test-packages clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -53,6 +54,10 @@ test-deep: $(VENV)/.dev ## Go through every history of up to five acts, tell tho
 
 test-matrix: ## Run the quick part under other Pythons, Djangos and database servers, in systems of their own (root): MATRIX='--columns trixie'
 	@$$(.ci/find-python) .ci/matrix.py $(MATRIX) $(if $(PYTEST),-- $(PYTEST))
+
+test-packages: $(VENV)/.dev ## Tell stories with the real packages of third-party applications, in environments of their own: PACKAGES=/var/tmp/edna-packages
+	@$(BIN)/python .ci/packages.py $(PACKAGES)
+	@EDNA_PACKAGES=$(PACKAGES) $(BIN)/python -m pytest -q tests/acceptance/test_packages.py $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .

@@ -31,14 +31,14 @@ PROMPTS = NEW, GOES_ON = (b">>> ", b"... ")
 class Shell:
     """`manage.py shell` on a terminal of its own. Does not echo what is typed, so that only what it prints is read."""
 
-    def __init__(self, where: Path, environment: dict[str, str]) -> None:
+    def __init__(self, where: Path, environment: dict[str, str], python: str) -> None:
         self._terminal, terminal = pty.openpty()
         attributes = termios.tcgetattr(terminal)
         attributes[3] &= ~termios.ECHO
         termios.tcsetattr(terminal, termios.TCSANOW, attributes)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (`close` closes it)
         self._process = subprocess.Popen(
-            [sys.executable, "manage.py", "shell", "--interface", "python"],
+            [python, "manage.py", "shell", "--interface", "python"],
             cwd=where,
             env=environment,
             stdin=terminal,
@@ -88,13 +88,14 @@ class Shell:
 class Project:
     """A new Django project, as `startproject mysite` makes it, that the blocks of a page work on."""
 
-    def __init__(self, where: Path, *, installed: bool = False) -> None:
-        """With ``installed`` the library is not that of this repository."""
+    def __init__(self, where: Path, *, installed: bool = False, python: str = sys.executable) -> None:
+        """With ``installed`` the library is not that of this repository. ``python`` is that of another environment."""
         self.where = where
+        self.python = python
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("EDNA_", "DJANGO_"))}
         self.environment = inherited | {
             "EDNA_MAC_KEY": "0123456789abcdef" * 4,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{Path(python).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(where) if installed else f"{where}:{ROOT}",
         }
         self._shell: Shell | None = None
@@ -122,7 +123,7 @@ class Project:
 
     def paste(self, code: str) -> str:
         if self._shell is None:
-            self._shell = Shell(self.where, self.environment)
+            self._shell = Shell(self.where, self.environment, self.python)
         return self._shell.paste(code)
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ class Project:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         server = subprocess.Popen(
-            [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
+            [self.python, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
             cwd=self.where,
             env=self.environment,
             stdin=subprocess.DEVNULL,

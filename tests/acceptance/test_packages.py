@@ -1,0 +1,98 @@
+"""The specifications on the pages about packages of others, with the real packages: `make test-packages`.
+
+These packages cannot share an environment with each other, or with what the tests need. Without theirs the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import newcomer
+
+PAGE = newcomer.ROOT / "docs/howto-third-party.md"
+STORIES = Path(__file__).parent / "packages"
+ENVIRONMENTS = os.environ.get("EDNA_PACKAGES", "")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.once,
+    pytest.mark.skipif(not ENVIRONMENTS, reason="make test-packages makes environments for these packages"),
+]
+
+COMMON = """
+MIDDLEWARE += ["edna.middleware.EdnaMiddleware"]
+EDNA = {"MAC_KEYS": ["0123456789abcdef" * 4]}
+DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA secure_delete=ON", "transaction_mode": "IMMEDIATE"}
+SITE_ID = 1
+"""
+GARDEN = """
+INSTALLED_APPS += ["django.contrib.sites", "polymorphic", "impersonate", "import_export", "adminsortable2", "crispy_forms"]
+INSTALLED_APPS += ["djrichtextfield", "django_select2", "juntagrico", "edna", "privacy"]
+"""
+MAGAZINE = """
+from puput import PUPUT_APPS
+INSTALLED_APPS += [*PUPUT_APPS, "edna", "privacy"]
+PUPUT_AS_PLUGIN = False
+WAGTAIL_SITE_NAME, WAGTAILADMIN_BASE_URL = "Magazine", "http://localhost"
+"""
+CLUB = """
+INSTALLED_APPS += ["django.contrib.sites", "cms", "menus", "treebeard", "sekizai", "djangocms_versioning", "postman", "organizations"]
+INSTALLED_APPS += ["allauth", *(f"allauth.{name}" for name in ("account", "socialaccount", "mfa", "usersessions"))]
+INSTALLED_APPS += ["oauth2_provider", "rest_framework", "rest_framework.authtoken", "edna", "privacy"]
+MIDDLEWARE += ["allauth.account.middleware.AccountMiddleware"]
+LANGUAGES, LANGUAGE_CODE = [("en", "English")], "en"
+SILENCED_SYSTEM_CHECKS = ["edna.W131"]
+CMS_CONFIRM_VERSION4, CMS_TEMPLATES, X_FRAME_OPTIONS = True, [("page.html", "Page")], "SAMEORIGIN"
+TEMPLATES[0]["DIRS"] = ["templates"]
+processors = TEMPLATES[0]["OPTIONS"]["context_processors"]
+processors += ["sekizai.context_processors.sekizai", "cms.context_processors.cms_settings"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Callable[[str], newcomer.Project]]:
+    """A new project with the packages of this name."""
+    made: list[newcomer.Project] = []
+
+    def start(name: str) -> newcomer.Project:
+        made.append(newcomer.Project(tmp_path, python=f"{ENVIRONMENTS}/{name}/bin/python"))
+        return made[0]
+
+    yield start
+    made[0].close()
+
+
+@pytest.mark.parametrize(
+    ("name", "disguise", "settings", "differing"),
+    [
+        ("garden", "LeaveGarden", GARDEN, {}),
+        ("magazine", "LeaveMagazine", MAGAZINE, {}),
+        ("club", "LeaveClub", CLUB, {}),
+    ],
+)
+def test_everybody_leaves_and_returns_in_each_order(
+    name: str,
+    disguise: str,
+    settings: str,
+    differing: dict[str, int],
+    project: Callable[[str], newcomer.Project],
+) -> None:
+    """With rows that several share: 36 stories. Who is away is named nowhere, and in the end every table is as it was."""
+    site = project(name)
+    (specification,) = [code for _, _, code in newcomer.BLOCK.findall(PAGE.read_text()) if f"class {disguise}" in code]
+    site.write("mysite/settings.py", settings + COMMON, append=True)
+    site.write("privacy/disguises.py", specification)
+    for module in (f"{name}.py", "stories.py"):
+        site.write(module, (STORIES / module).read_text())
+    django = "DJANGO_SETTINGS_MODULE=mysite.settings python -c 'import django; django.setup();"
+    said = site.run(f"{django} import {name}; print({name}.SAID)'").splitlines()
+    assert any(line.startswith("System check identified no issues") for line in said)
+    assert [line for line in said if line.startswith("{")] == [str({"stories": 36} | differing)]
+
+
+def test_the_page_about_wagtail_can_be_followed(project: Callable[[str], newcomer.Project]) -> None:
+    assert project("wagtail").follow("docs/howto-wagtail.md") >= 4
