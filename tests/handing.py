@@ -174,7 +174,7 @@ class Browser:
             )
         lists = {
             holder.entry.public_key: {
-                item: self._anew(item, holder, renewed[holder.entry.public_key].public_key)
+                item: crypto_box_beforenm(item[:32], holder.opener.secret_key.expose())
                 for item in items_of(holder.entry)
             }
             for holder in self.graph.holders.values()
@@ -182,14 +182,6 @@ class Browser:
         keys = {former: key.public_key for former, key in renewed.items()}
         proved = {bytes(key.public_key): key for key in (self.secret_key, *renewed.values())}
         return NewKeys(own, keys, lists, bags), proved | old
-
-    def _anew(self, item: bytes, holder: Holder, recipient: PublicKey) -> bytes | None:
-        locator = next((locator for locator, each in holder.items.items() if each == item), None)
-        if locator is None or not self.bags.get(locator):
-            return None
-        if self.bags[locator][0].kind is BagKind.SHARED:
-            return seal_locator(locator, recipient=recipient)
-        return crypto_box_beforenm(item[:32], holder.opener.secret_key.expose())
 
     def beside(self, segment: Segment) -> list[bytes]:
         """What is sealed beside a bag that was made over to a new key."""

@@ -6,7 +6,6 @@ Keeps: what does not fit is refused, and what is refused is named by its place, 
 from __future__ import annotations
 
 import base64
-import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -182,27 +181,6 @@ class OrNull(Field):
 
     def schema(self) -> Schema:
         return {"anyOf": [{"type": "null"}, self.field.schema()]}
-
-
-@dataclass(frozen=True)
-class Either(Field):
-    """The first that fits."""
-
-    field: Field
-    other: Field
-
-    @property
-    def says(self) -> str:
-        return f"{self.field.says}, or {self.other.says}"
-
-    def read(self, value: Any, name: str) -> Any:
-        for kind in (self.field, self.other):
-            with contextlib.suppress(RequestRefused):
-                return kind.read(value, name)
-        raise self.refuse(name)
-
-    def schema(self) -> Schema:
-        return {"anyOf": [self.field.schema(), self.other.schema()]}
 
 
 @dataclass(frozen=True)

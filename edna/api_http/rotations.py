@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from edna import api, inner_door
-from edna.api_http.fields import KEY, Binary, Either, ListOf, Object, OrNull
+from edna.api_http.fields import KEY, Binary, ListOf, Object
 from edna.api_http.handover import ITEM_BYTES, MOST, SUCCESSION, pieces
 from edna.api_http.json_view import json_view
 from edna.api_http.proofs import OPENED, browser, proved_key
@@ -37,9 +37,7 @@ _NONCE: Final = Binary(24)
 _VOICE_BYTES: Final = _KEY_BYTES + 80
 
 _NEW: Final = Object({"public_key": KEY, "new_public_key": KEY, "opened": OPENED, "new_opened": OPENED})
-_LISTED: Final = Object(
-    {"public_key": KEY, "items": Binary(pieces=ITEM_BYTES), "anew": ListOf(OrNull(Either(KEY, _BOX)), most=MOST)}
-)
+_LISTED: Final = Object({"public_key": KEY, "items": Binary(pieces=ITEM_BYTES), "anew": ListOf(KEY, most=MOST)})
 _BAG: Final = Object(
     {
         "index": KEY,
@@ -94,7 +92,7 @@ def rotate(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _list(each: Mapping[str, Any]) -> tuple[bytes, dict[bytes, bytes | None]]:
+def _list(each: Mapping[str, Any]) -> tuple[bytes, dict[bytes, bytes]]:
     items = pieces(each["items"], size=ITEM_BYTES)
     if len(items) != len(each["anew"]):
         raise RequestRefused("Each of 'lists' must have as many 'anew' as items.", status=HTTPStatus.BAD_REQUEST)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from edna.models import PrincipalEntry
 from edna.records.locator import Locator
 from edna.testing import Person, application_dump, cheap_keys
 from tests.acceptance.test_several_owners import desk_tables  # noqa: F401  # a fixture
-from tests.handing import Browser, without_keys
+from tests.handing import Browser, send_new_keys, without_keys
 from tests.installed import registered
 from tests.office import models as office
 from tests.support import edna_dump
@@ -149,6 +150,28 @@ def test_what_tells_of_another_owner_is_not_taken_out_of_a_list_by_a_lie(people:
 
     assert reveals(ann, own).complete
     assert [held.reason for held in reveals(ann, first).held] == [edna.Reason.OWNER_AWAY]
+
+
+def test_a_new_key_takes_along_what_tells_of_another_owner(people: tuple[Person, Person]) -> None:
+    """Nothing of a list is given up, or replaced by something else."""
+    ann, bob = people
+    first = ann.disguise(ALONE)
+    bob.disguise(ALONE)
+    new = SecretKey.generate()
+    asked, proved = Browser(ann.secret_key).for_new_key(new)
+    items = asked.lists[asked.own]
+    assert len(items) == 2
+    for item in items:
+        left = {each: key for each, key in items.items() if each != item}
+        for lie in (left, {**items, item: bytes(32)}):
+            with pytest.raises(HandoverRefused, match="Nothing was changed"):
+                send_new_keys(replace(asked, lists={asked.own: lie}), proved)
+
+    send_new_keys(asked, proved)
+    renewed = Person(ann.user, new)
+
+    assert [held.reason for held in reveals(renewed, first).held] == [edna.Reason.OWNER_AWAY]
+    assert text() == "[gone]"
 
 
 def test_what_somebody_else_has_put_into_a_list_is_not_handed_over(people: tuple[Person, Person]) -> None:

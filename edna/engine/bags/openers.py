@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 
 from edna import conf
 from edna.crypto.keys import ContentKey, PublicKey, SecretKey
-from edna.engine.bags.marks import is_mark
 from edna.errors import BagCorrupt, HandoverRefused, SecretKeyNeeded, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator, seal_locator
@@ -208,8 +207,7 @@ class HandedOpener:
         return self.withholds(entry)
 
     def withholds(self, entry: Entry) -> bool:
-        kept_back = [item for item, locator in self.handover.lists[entry.public_key].items() if locator is None]
-        return not all(is_mark(item, public_key=entry.public_key) for item in kept_back)
+        return None in self.handover.lists[entry.public_key].values()
 
     def require_holders(self, holders: Collection[bytes]) -> None:
         if not set(self.handover.lists) <= set(holders):

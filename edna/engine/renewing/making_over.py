@@ -16,12 +16,11 @@ from edna import conf, store
 from edna.crypto.keys import KEY_BYTES, PublicKey
 from edna.crypto.sealing import open_small_with, rewrap
 from edna.engine.bags.key_graph import stored_segments
-from edna.engine.bags.marks import new_mark, sealed_by_browsers
 from edna.engine.bags.openers import items_of, refused
 from edna.engine.bags.seal import Sealed, recipient_of
 from edna.errors import BagError, PrincipalAlreadyRegistered, PrincipalNotRegistered
 from edna.records.bag import BagKind
-from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
+from edna.records.locator import Locator, seal_locator
 from edna.records.speaksfor import SealedKey
 from edna.records.succession import Succession, read_succession
 from edna.store import Entry, serverkeys
@@ -49,13 +48,12 @@ class NewKeys:
     """What a browser sends to have the key of ``own`` replaced.
 
     ``keys`` are the new public keys by the former ones, of the principal and of everyone they speak for, each proved. ``lists`` are, by
-    former public key, all items of the list, each with the key of its box (32 bytes), or sealed anew (80 bytes) if it leads to what
-    several own, or None if it is given up. ``bags`` are by index.
+    former public key, all items of the list, each with the key of its box. ``bags`` are by index.
     """
 
     own: bytes
     keys: Mapping[bytes, PublicKey]
-    lists: Mapping[bytes, Mapping[bytes, bytes | None]]
+    lists: Mapping[bytes, Mapping[bytes, bytes]]
     bags: Mapping[bytes, MadeOver]
 
 
@@ -79,34 +77,27 @@ def make_over(new_keys: NewKeys, *, using: str) -> None:
         raise PrincipalAlreadyRegistered("One of the new public keys is in use. Nothing was changed; make others.")
     holders: dict[Locator, set[bytes]] = {}
     mac_key = serverkeys.signing_key(using=using)
-    renewed = [_relisted(entry, new_keys, holders, mac_key=mac_key) for entry in entries.values()]
+    renewed = [_relisted(entry, new_keys, holders) for entry in entries.values()]
     store.replace_bags(_made_over(new_keys, holders, mac_key=mac_key, using=using), using=using)
     store.replace_keys(renewed, using=using)
 
 
-def _relisted(entry: Entry, new_keys: NewKeys, holders: dict[Locator, set[bytes]], *, mac_key: bytes) -> Entry:
+def _relisted(entry: Entry, new_keys: NewKeys, holders: dict[Locator, set[bytes]]) -> Entry:
     """The entry with its new key and list; in ``holders`` is noted in whose list each locator is."""
     listed, recipient = items_of(entry), new_keys.keys[entry.public_key]
     sent = new_keys.lists.get(entry.public_key, {})
     if sent.keys() != set(listed):
         raise refused(f"The list of entry {entry.id} is another one than was sent: it may have changed since.")
-    unproved = sealed_by_browsers(listed, public_key=entry.public_key)
-    sealed_elsewhere, sealed_here = [], []
+    items = []
     for item in listed:
-        answer = sent[item]
-        if answer is None:
-            continue
-        if len(answer) == SEALED_LOCATOR_BYTES:
-            sealed_elsewhere.append(answer)
-            continue
-        raw = None if item in unproved else open_small_with(answer, item, recipient=recipient_of(entry))
+        raw = open_small_with(sent[item], item, recipient=recipient_of(entry))
+        # What is given up, or sealed anew elsewhere, might be what tells of another owner of a row.
         if raw is None or len(raw) != KEY_BYTES:
             raise refused(f"An item in the list of entry {entry.id} does not lead to what it is said to.")
         locator = Locator(raw)
         holders.setdefault(locator, set()).add(entry.public_key)
-        sealed_here.append(seal_locator(locator, recipient=recipient))
-    behind = [new_mark(recipient, mac_key=mac_key), *sealed_here] if sealed_elsewhere else sealed_here
-    return replace(entry, public_key=bytes(recipient), locators=b"".join((*sealed_elsewhere, *behind)))
+        items.append(seal_locator(locator, recipient=recipient))
+    return replace(entry, public_key=bytes(recipient), locators=b"".join(items))
 
 
 def _made_over(new_keys: NewKeys, holders: Mapping[Locator, set[bytes]], *, mac_key: bytes, using: str) -> list[Sealed]:

@@ -5,7 +5,7 @@
 
 import { concat, fromHex, toBase64, toHex } from "./base/bytes.js";
 import { EdnaError, HandoverRefused } from "./base/errors.js";
-import { SHARED, SPEAKS_FOR, makeItem } from "./locator.js";
+import { SHARED, SPEAKS_FOR } from "./locator.js";
 import { walk } from "./graph.js";
 import { sent } from "./server.js";
 import { readSuccession } from "./succession.js";
@@ -15,16 +15,16 @@ const EPHEMERAL_BYTES = 32;
 
 /**
  * Puts a new key in the place of `key`: `{key, code}`, the new one and the text of its recovery code. The old one, its password, code and passkey open
- * nothing from then on. All or nothing. With `leaveDamaged`, what does not open is given up.
+ * nothing from then on. All or nothing: where something does not open, the site alone can give that up.
  *
  * Throws a BagError where something does not open, HandoverRefused where others were quicker each time, and what the server refuses with.
  */
-export async function replaceKey(sodium, key, { leaveDamaged = false, ...ways } = {}) {
+export async function replaceKey(sodium, key, ways = {}) {
   const successor = key.successor();
   const { slots, code } = await successor.makeSlots(ways);
   for (let attempt = 1; ; attempt++) {
     const graph = await walk(sodium, key);
-    const content = { ...(await madeOver(sodium, key, { graph, successor, leaveDamaged })), slots: slots.map(sent) };
+    const content = { ...(await madeOver(sodium, key, { graph, successor })), slots: slots.map(sent) };
     try {
       await key.ask("keys/rotate", content);
       return { key: successor, code };
@@ -45,10 +45,10 @@ async function isRegistered(key) {
 }
 
 /** As the route takes it. */
-async function madeOver(sodium, key, { graph, successor, leaveDamaged }) {
+async function madeOver(sodium, key, { graph, successor }) {
   const bags = [...graph.bags.values()];
   const damaged = bags.find(({ refused }) => refused !== null);
-  if (damaged && !leaveDamaged) throw damaged.refused;
+  if (damaged) throw damaged.refused;
   const parts = bags.filter(({ refused }) => refused === null).flatMap((bag) => bag.parts.filter(({ kind }) => kind !== SHARED));
   const pairs = [graph.own, ...parts.flatMap((part) => part.voices ?? [])];
   const former = new Map(pairs.map((pair) => [toHex(pair.publicKey), pair]));
@@ -63,10 +63,10 @@ async function madeOver(sodium, key, { graph, successor, leaveDamaged }) {
       new_public_key: toBase64(renewed.get(name).publicKey),
       new_opened: proof(renewed.get(name)),
     })),
-    lists: [...graph.holders].map(([name, holder]) => ({
+    lists: [...graph.holders.values()].map((holder) => ({
       public_key: toBase64(holder.pair.publicKey),
       items: toBase64(holder.stored),
-      anew: anew(sodium, graph, holder, renewed.get(name)),
+      anew: anew(sodium, holder),
     })),
     bags: parts.map((part) => bagAnew(sodium, part, renewed)),
   };
@@ -77,13 +77,14 @@ function newPair(sodium) {
   return { secretKey, publicKey: sodium.publicKey(secretKey) };
 }
 
-/** For each item of a list what opens it; or itself, sealed anew, where its locator opens what several own; or null where it leads nowhere. */
-function anew(sodium, graph, { stored, items, pair }, { publicKey }) {
+/**
+ * For each item of a list what opens it, of whatever it leads to: the site seals it anew, and sees that nothing is left out that tells of another
+ * owner. Throws HandoverRefused where something else is in the list.
+ */
+function anew(sodium, { stored, items, pair }) {
   const size = stored.length / Math.max(items.length, 1);
-  return items.map(({ locator }, number) => {
-    const bag = locator && graph.bags.get(toHex(locator));
-    if (!bag || bag.isEmpty || bag.refused) return null;
-    if (bag.parts.some(({ kind }) => kind === SHARED)) return toBase64(makeItem(sodium, locator, publicKey));
+  return items.map(({ isSound }, number) => {
+    if (!isSound) throw new HandoverRefused("A list has an item that the site did not make. Renew the key on the site once; then try again.");
     const ephemeral = stored.subarray(number * size, number * size + EPHEMERAL_BYTES);
     return toBase64(sodium.sharedKey(ephemeral, pair.secretKey));
   });
