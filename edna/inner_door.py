@@ -258,6 +258,24 @@ def proved_key(token: bytes, *, bound_to: bytes) -> PublicKey:
     return key_proofs.proved(token, bound_to=bound_to)
 
 
+def speaks_for_keys(public_keys: Iterable[PublicKey], model: type[Model] | None = None) -> list[Any]:
+    """`edna.speaks_for`, for whoever has proved these keys of pseudoprincipals: what each of them speaks for is itself.
+
+    Raises:
+        EntryForged: this site did not write the entry of one of them.
+    """
+    return people.speaks_for_keys({*map(bytes, public_keys)}, model, using=registry.database())
+
+
+def speak_as_keys(public_keys: Iterable[PublicKey], obj: Model, *, owner: str | None = None) -> Model:
+    """`edna.speak_as`, for whoever has proved these keys of pseudoprincipals.
+
+    Raises:
+        NotYours, SpecError, EntryForged
+    """
+    return people.speak_as_keys({*map(bytes, public_keys)}, obj, owner=owner, using=registry.database())
+
+
 def stretchings(identifier: str) -> list[Stretching]:
     """How a browser turns the password that goes with an identifier into what opens a slot: the one of today first. Reads nothing."""
     throttle.admit()

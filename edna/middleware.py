@@ -34,6 +34,7 @@ from django.utils.functional import LazyObject
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api, reports, views
+from edna.api_http import proofs
 from edna.errors import CapabilityClosed, TooBusy
 from edna.throttle import Asking, current
 from edna.visitors import LazyVisitor, Visitor, is_principal
@@ -172,12 +173,13 @@ class RequestEdna(Visitor, Asking):
         return await sync_to_async(self.unlock)(**credentials)
 
     def speaks_for(self, model: type[Model] | None = None) -> list[Any]:
-        """The primary keys of the pseudoprincipals that the unlocked principal speaks for.
+        """The primary keys of the pseudoprincipals that the unlocked principal speaks for, or whose keys the browser has proved.
 
         Raises:
-            CapabilityClosed: nothing is unlocked.
+            CapabilityClosed: nothing is unlocked, and nothing proved.
+            KeyNotProved: what was proved was so too long ago, or in another browser.
         """
-        return api.speaks_for(self._open(), model)
+        return proofs.speaks_for(self._request, model) if self._is_proved() else api.speaks_for(self._open(), model)
 
     async def aspeaks_for(self, model: type[Model] | None = None) -> list[Any]:
         """`speaks_for` for asynchronous views."""
@@ -187,10 +189,22 @@ class RequestEdna(Visitor, Asking):
         """``with request.edna.speak_as(answer):`` makes ``request.user`` the pseudoprincipal that owns ``answer``.
 
         The block itself raises:
-            CapabilityClosed: nothing is unlocked.
-            NotYours: the unlocked principal does not speak for the object's owner.
+            CapabilityClosed: nothing is unlocked, and the browser has proved nothing.
+            KeyNotProved: what it has proved was so too long ago, or in another browser.
+            NotYours: the unlocked principal, or what was proved, does not speak for the object's owner.
         """
-        return SpeakingAs(self._request, lambda: api.speak_as(self._open(), obj, owner=owner))
+        return SpeakingAs(self._request, lambda: self._speaker(obj, owner))
+
+    def _speaker(self, obj: Model, owner: str | None) -> Model:
+        if self._is_proved():
+            return proofs.speak_as(self._request, obj, owner=owner)
+        return api.speak_as(self._open(), obj, owner=owner)
+
+    def _is_proved(self) -> bool:
+        """Whether the browser, which keeps the key, says for whom it speaks: where nothing is unlocked here."""
+        self.mark()
+        is_open = any(not unlocked.closed for unlocked in self._unlocked)
+        return not self._closed and not is_open and proofs.has_voices(self._request)
 
     def close(self) -> None:
         self._closed = True

@@ -6,17 +6,22 @@ their page.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from django.db.models import Model
 from django.http import HttpRequest
 
-from edna import api, inner_door
+from edna import api, conf, inner_door
 from edna.api_http.fields import Binary
 from edna.errors import KeyNotProved, RequestRefused
 
 HEADER: Final = "X-Edna-Key-Session"
 TOKEN: Final = Binary(72)
 OPENED: Final = Binary(72)
+#: Tokens of pseudoprincipals, separated by commas, with which a page of the site's own speaks for them.
+VOICES_HEADER: Final = "X-Edna-Speaks-For"
+#: More are not looked at.
+_MOST_VOICES: Final = 20
 
 
 def proved_key(request: HttpRequest, *, token: str | None = None) -> api.PublicKey:
@@ -30,6 +35,32 @@ def proved_key(request: HttpRequest, *, token: str | None = None) -> api.PublicK
     except RequestRefused:
         raise KeyNotProved(f"Send the token of a proved key in the header {HEADER}.") from None
     return inner_door.proved_key(raw, bound_to=browser(request))
+
+
+def has_voices(request: HttpRequest) -> bool:
+    """Whether the sender says that they have proved keys of pseudoprincipals; not whether they have."""
+    return VOICES_HEADER in request.headers and conf.custody() != "server"
+
+
+def speaks_for(request: HttpRequest, model: type[Model] | None) -> list[Any]:
+    """
+    Raises:
+        KeyNotProved, EntryForged
+    """
+    return inner_door.speaks_for_keys(_voices(request), model)
+
+
+def speak_as(request: HttpRequest, obj: Model, *, owner: str | None) -> Model:
+    """
+    Raises:
+        KeyNotProved, NotYours, SpecError, EntryForged
+    """
+    return inner_door.speak_as_keys(_voices(request), obj, owner=owner)
+
+
+def _voices(request: HttpRequest) -> list[api.PublicKey]:
+    given = request.headers.get(VOICES_HEADER, "").split(",")[:_MOST_VOICES]
+    return [proved_key(request, token=token.strip()) for token in given]
 
 
 def browser(request: HttpRequest) -> bytes:

@@ -144,7 +144,36 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None) -> Model:
     Raises:
         NotYours, SpecError
     """
-    found = ownership.spoken_for(obj, speaks_for, unlocked, owner=owner)
+    return _spoken_for(obj, lambda model: speaks_for(unlocked, model), owner=owner, using=unlocked.using)
+
+
+def speaks_for_keys(public_keys: Collection[bytes], model: type[Model] | None = None, *, using: str) -> list[Any]:
+    """`speaks_for`, by the keys of pseudoprincipals themselves; the caller knows that somebody has their secret halves.
+
+    Raises:
+        EntryForged: this site did not write the entry of one of them.
+    """
+    label = None if model is None else model._meta.label_lower
+    entries = store.entries_by_public_key(public_keys, using=using)
+    store.require_sound(entries)
+    return [
+        apps.get_model(entry.model)._meta.pk.to_python(entry.reference)
+        for entry in entries
+        if entry.attached and not entry.natural and label in (None, entry.model)
+    ]
+
+
+def speak_as_keys(public_keys: Collection[bytes], obj: Model, *, owner: str | None, using: str) -> Model:
+    """`speak_as`, by the keys of pseudoprincipals themselves.
+
+    Raises:
+        NotYours, SpecError, EntryForged
+    """
+    return _spoken_for(obj, lambda model: speaks_for_keys(public_keys, model, using=using), owner=owner, using=using)
+
+
+def _spoken_for(obj: Model, voices: ownership.Voices, *, owner: str | None, using: str) -> Model:
+    found = ownership.spoken_for(obj, voices, owner=owner, using=using)
     if found is None:
         raise NotYours(
             f"This key speaks for no owner of {obj._meta.label} {obj.pk}; unlock with the key of the person who wrote it."

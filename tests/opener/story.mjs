@@ -22,7 +22,8 @@ let requests = 0;
 const { fetch } = globalThis;
 globalThis.fetch = async (address, options) => {
   requests++;
-  const response = await fetch(address, { ...options, headers: { ...options.headers, Cookie: `csrftoken=${TOKEN}` } });
+  const whole = address.startsWith("/") ? new URL(address, given.base) : address;
+  const response = await fetch(whole, { ...options, headers: { ...options.headers, Cookie: `csrftoken=${TOKEN}` } });
   if (given.lost && String(address).endsWith("/keys/rotate")) throw new TypeError("the connection was lost");
   return response;
 };
@@ -32,6 +33,7 @@ async function act() {
   const key = new OpenKey(sodium, new Server({ base: given.base, csrfToken: TOKEN }), fromHex(given.secret_key));
   if (given.act === "history") return (await walk(sodium, key)).history();
   if (given.act === "disguise") return disguise(sodium, key, given.disguise);
+  if (given.act === "edit") return edited(sodium, key);
   if (given.act === "export") return exportData(sodium, key);
   if (given.act === "erase") return { planned: await planErasure(sodium, key, given.receipt), erased: await erase(sodium, key, given.receipt) };
   if (given.act === "rotate") {
@@ -39,6 +41,14 @@ async function act() {
     return { text: successor.text(), code };
   }
   return reveal(sodium, key, given.receipt);
+}
+
+/** The example of docs/browser.md, word for word. */
+async function edited(sodium, key) {
+  const names = ["walk", "sodium", "key", "story", "owner", "title", "csrfToken"];
+  const AsyncFunction = edited.constructor;
+  const example = new AsyncFunction(...names, `${given.code}; return response.status;`);
+  return example(walk, sodium, key, given.story, given.owner, given.title, TOKEN);
 }
 
 let outcome = null;

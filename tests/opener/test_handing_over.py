@@ -52,7 +52,8 @@ class LoggedIn:
 def recorded(handler: BaseHandler, request: HttpRequest) -> Any:
     """What reaches a view is kept. The server of these tests runs already, so that no middleware can be added."""
     RECEIVED.append(request.body + repr(request.META).encode())
-    RECEIVED.extend(_decoded(json.loads(request.body)))
+    if request.content_type == "application/json":
+        RECEIVED.extend(_decoded(json.loads(request.body)))
     request.user = LoggedIn.user
     return RESOLVE(handler, request)
 

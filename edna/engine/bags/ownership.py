@@ -13,14 +13,14 @@ from django.db.models import ForeignKey, Model, QuerySet
 
 from edna import registry
 from edna.coverage import same_table
-from edna.engine.bags.capability import Unlocked
 from edna.errors import SpecError
 from edna.value_owners import element_of, is_by_value
 
-Voices = Callable[[Unlocked, type[Model]], list[Any]]
+#: Of a principal model, the primary keys of those for whom somebody speaks.
+Voices = Callable[[type[Model]], list[Any]]
 
 
-def spoken_for(obj: Model, voices: Voices, unlocked: Unlocked, *, owner: str | None) -> Model | None:
+def spoken_for(obj: Model, voices: Voices, *, owner: str | None, using: str) -> Model | None:
     """The first owner of the row that is among the ``voices`` of its model; None if there is none.
 
     The row of the database decides, not the object, whose attributes anybody may have set.
@@ -32,15 +32,15 @@ def spoken_for(obj: Model, voices: Voices, unlocked: Unlocked, *, owner: str | N
         raise SpecError(f"{obj._meta.label}: {owner!r} is no foreign key to a principal model, and no path to one.")
     for path in [owner] if owner is not None else owner_paths(type(obj)):
         model = _principal_model(type(obj), path)
-        mine = set(voices(unlocked, model)) if model is not None else set()
+        mine = set(voices(model)) if model is not None else set()
         if model is None or not mine or obj.pk is None:
             continue
         # Not a manager: managers may hide rows, and a hidden row is its owner's, too.
-        rows: QuerySet[Any, Any] = QuerySet(model=type(obj), using=unlocked.using).filter(pk=obj.pk)
+        rows: QuerySet[Any, Any] = QuerySet(model=type(obj), using=using).filter(pk=obj.pk)
         for holder in rows.values_list(f"{path}__pk" if path else "pk", flat=True):
             if holder in mine:
                 # Somebody's reveal, in another tab say, may just have taken the pseudoprincipal away: then it owns nothing any more.
-                found: Model | None = model._base_manager.using(unlocked.using).filter(pk=holder).first()
+                found: Model | None = model._base_manager.using(using).filter(pk=holder).first()
                 if found is not None:
                     return found
     return None

@@ -6,7 +6,7 @@
  */
 
 import { ascii, equal, toHex } from "./base/bytes.js";
-import { KeyNotProved, WrongCredentials } from "./base/errors.js";
+import { KeyNotProved, NotYours, WrongCredentials } from "./base/errors.js";
 import { publicKey as checkedPublicKey, parseSecretKey, secretKeyText } from "./keys.js";
 import * as slots from "./slots.js";
 import { inWorker } from "./stretch.js";
@@ -32,6 +32,7 @@ export class OpenKey {
   #server;
   #token = null;
   #provedAt = 0;
+  #voices = new Map();
 
   constructor(sodium, server, secretKey) {
     this.#sodium = sodium;
@@ -63,9 +64,22 @@ export class OpenKey {
     return this.#server.post(address, content, await this.token());
   }
 
+  /**
+   * A header for requests of the next minutes: with it this browser speaks for a pseudoprincipal, whose row the site names. `graph` is what
+   * `walk` found. The pseudoprincipal's key is proved as any is, and stays here. Throws NotYours.
+   */
+  async speakFor(graph, model, principal) {
+    const pair = graph.voice(model, principal);
+    if (pair === null) throw new NotYours("This key does not speak for whom this belongs to.");
+    const name = toHex(pair.publicKey);
+    if (!this.#voices.has(name)) this.#voices.set(name, new OpenKey(this.#sodium, this.#server, pair.secretKey));
+    return { "X-Edna-Speaks-For": await this.#voices.get(name).token() };
+  }
+
   /** After a log-in, which ends the session of the key. */
   forgetToken() {
     this.#token = null;
+    this.#voices.clear();
   }
 
   /** Put a slot of a new password in the place of the present one. */

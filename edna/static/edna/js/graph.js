@@ -50,6 +50,12 @@ export class Graph {
     }
   }
 
+  /** The key pair of a pseudoprincipal for whom this person speaks, by the label of its model and its primary key; null if they do not. */
+  voice(model, principal) {
+    const isMeant = (holder) => holder.under !== null && holder.model === model.toLowerCase() && bare(holder.principal) === bare(principal);
+    return [...this.holders.values()].find(isMeant)?.pair ?? null;
+  }
+
   /** Holders in whose list a locator is. */
   holdersOf(locator) {
     return this.#listed.get(toHex(locator)) ?? [];
@@ -211,7 +217,7 @@ export class Graph {
           if (row.value[2].value.length !== SEALED_KEY_BYTES) seen.keysAreSealed = false;
           if (pair === null) continue;
           part.voices.push(pair);
-          led.voices.push({ pair, under: seen.locator });
+          led.voices.push({ pair, under: seen.locator, model: batch[0].value, principal: plain(row.value[0]) });
         }
       } else if (OPERATIONS[Number(batch[0].value)] === "share") {
         for (const { value: row } of batch[5].value) led.shared.push(row[0].value);

@@ -19,6 +19,7 @@ export class ReceiptMalformed extends EdnaError {}
 /** A file to read is none of edna's, or of a version that this opener does not know. */
 export class FileRefused extends EdnaError {}
 
+export class NotYours extends EdnaError {}
 export class HandoverRefused extends EdnaError {}
 
 export class BagError extends EdnaError {}
