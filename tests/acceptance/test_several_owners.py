@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import edna
-from edna import Disguise, inner_door
+from edna import Decorrelate, Disguise, inner_door
+from edna.models import Bag
 from edna.testing import Person, application_dump, cheap_keys
-from tests.installed import installed, registered
+from tests.installed import installed, registered, registering
 from tests.office import models as office
 from tests.office import specs
 
@@ -227,3 +228,25 @@ def test_whom_only_a_condition_leads_to_that_does_not_mean_the_row_owns_nothing(
     assert texts == {"customer": "secret of the customer", "assignee": "[gone]"}
     assert bob.reveal(receipts[1]).complete
     assert application_dump() == before
+
+
+@pytest.mark.once
+def test_what_tells_of_another_owner_outlives_the_key_that_found_it(people: list[Person]) -> None:
+    """It stood in the list of ann's pseudoprincipal; whoever erases its key keeps it in their own list."""
+    ann, bob, _ = people
+    note = office.Note.objects.get(order__customer=ann.user, author=bob.user)
+    names = specs.staying("only-names", Decorrelate(office.Order, owner="customer"))
+    with registering(names):
+        mine, disowned = ann.disguise("office.notes-alone"), ann.disguise(names.name)
+        theirs = bob.disguise("office.notes-alone")
+        with ann.unlock() as unlocked:
+            edna.erase(disowned, unlocked)
+
+        held = {row.pk: row.reason for row in ann.reveal(mine).held}
+
+        assert held[note.pk] == edna.Reason.OWNER_AWAY
+        assert office.Note.objects.get(pk=note.pk).text == "[gone]"
+        bob.reveal(theirs)
+        ann.reveal(mine)
+    assert office.Note.objects.get(pk=note.pk).text == note.text
+    assert not Bag.objects.exists()

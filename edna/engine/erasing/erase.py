@@ -213,8 +213,13 @@ def _gone(journal: Journal, voices: tuple[SpeaksFor, ...]) -> set[bytes]:
 
 
 def _adopted(journal: Journal, voices: tuple[SpeaksFor, ...]) -> Iterator[Adopted]:
-    """Bags that were sealed to those whose keys go: the person's own from now on. What they restore goes to where it was."""
+    """Bags that were sealed to those whose keys go: the person's own from now on. What they restore goes to where it was. And what tells
+    of other owners of their rows, or waits for them, which nobody would find in those ones' lists any more."""
     own, keys = journal.own.entry, {bytes(voice.public_key) for voice in voices}
+    lost = {locator for key in keys if (holder := journal.holders.get(key)) is not None for locator in holder.items}
+    for opened in journal.others:
+        if opened.listings and opened.locator in lost and opened.locator not in journal.own.items:
+            yield opened, None
     for opened in journal.others:
         if opened.holder is not None and opened.holder.public_key in keys:
             former = opened.holder.public_key
