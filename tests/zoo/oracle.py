@@ -51,6 +51,8 @@ class Layer:
     told: frozenset[Any] = frozenset()
     #: The others who owned the row then, by their own name: what is held for them is theirs to bring back.
     others: frozenset[Any] = frozenset()
+    #: Whose value it replaced, whoever has it under disguise since.
+    together: frozenset[Any] = frozenset()
     #: What a reveal does with rows that name it: the policy of the relation.
     policy: str = "restore"
 
@@ -472,7 +474,7 @@ class Oracle:
                 if placeholder is not None and effect.on_paper:
                     assert placeholder.name == "constant"  # nobody sees it yet
                     layer.value = placeholder.make(effect.row.model._meta.get_field(name), None)
-                layer.told, layer.others = effect.told, effect.natural - {person}
+                layer.told, layer.together, layer.others = effect.told, effect.told, effect.natural - {person}
                 field = effect.row.model._meta.get_field(name).name
                 layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")
                 effect.row.layers.setdefault(name, []).append(layer)
@@ -580,7 +582,7 @@ class Oracle:
             for row in back:
                 row.gone = None
             pending -= back
-            done = {each for each in layers if self._take_away(person, *each)}
+            done = {each for each in layers if self._take_away(person, *each, after)}
             layers -= done
             if not back and not done:
                 break
@@ -649,11 +651,27 @@ class Oracle:
         stack = row.layers.get(str(name), [])
         if row.gone is not None or found is None or not stack or stack[-1] is not layer:
             return False
-        if found[str(name)] != self._below(row, str(name), layer):
+        for lower in reversed(stack):
+            if not self._is_handed(lower):
+                return False
+            if found[str(name)] == self._below(row, str(name), lower):
+                break
+            if found[str(name)] == layer.value:
+                return False  # nothing can be seen to be back
+        else:
             return False
-        row.pointed_at |= layer.receipts
-        stack.remove(layer)
+        # Several come back at once: what lies between is never seen.
+        for each in stack[stack.index(lower) :]:
+            row.pointed_at |= each.receipts
+        del stack[stack.index(lower) :]
         return True
+
+    def _is_handed(self, layer: Layer) -> bool:
+        return any(each is layer for _, _, each in self.handed)
+
+    @staticmethod
+    def _seen(row: Row, after: Snapshot) -> Values:
+        return after[row.model].get(row.key, {})
 
     def _told_of_more(self, row: Row, name: str, layer: Layer) -> bool:
         """Whether somebody who owns the row, too, has it under disguise as well, since; or, of what was handed over, has their name."""
@@ -662,9 +680,9 @@ class Oracle:
             over
             for column in self.owner_columns(row.model)
             for over in row.layers.get(column, ())[-1:]
-            if over.person not in (layer.person, APPLICATION) and self._when(over) > self._when(layer)
+            if over.person in layer.together - {layer.person} and self._when(over) > self._when(layer)
         ]
-        if since and row.gone is None and any(each is layer for _, _, each in self.handed):
+        if since and row.gone is None and self._is_handed(layer):
             return True
         above = stack[stack.index(layer) + 1 :]
         return any(each.person != layer.person and layer.person in each.told for each in above)
@@ -776,7 +794,7 @@ class Oracle:
         strangers = person not in known and APPLICATION not in known
         return strangers and target == self.principal._meta.pk.attname and layer.policy == "restore"
 
-    def _take_away(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
+    def _take_away(self, person: Any, row: Row, name: str, layer: Layer, after: Snapshot) -> bool:
         """Restore the value below, or fold the record into what covers it; whether that was possible."""
         stack = row.layers[name]
         position = stack.index(layer)
@@ -787,7 +805,20 @@ class Oracle:
         if self._told_of_more(row, name, layer):
             return False
         if position + 1 < len(stack):
-            if stack[position + 1].person == person:
+            above = stack[position + 1 :]
+            if (
+                all(map(self._is_handed, above))
+                and row.gone is None
+                and self._seen(row, after).get(name) == self._below(row, name, layer)
+            ):
+                # What was handed over came back first, in passing.
+                for each in above:
+                    row.pointed_at |= each.receipts
+                del stack[position:]
+                return True
+            if above[0].person == person and (
+                not self._is_handed(above[0]) or above[0].placeholder == layer.placeholder
+            ):
                 stack.remove(layer)
                 self.folded.add(row)
                 return True
@@ -823,7 +854,7 @@ class Oracle:
         above = stack[stack.index(layer) + 1 :]
         if stack[-1].value != layer.value or any(layer.person in {each.person, *each.told} for each in above):
             return False
-        if any(each is over for over in above for _, _, each in self.handed):
+        if any(map(self._is_handed, above)):
             return False  # that goes first
         stack.remove(layer)
         stack.append(Layer(APPLICATION, set(), below))
