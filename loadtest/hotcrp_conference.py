@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 1200
 #: A page that was asked for while the conference was anonymised may still be under way this long after it.
 GRACE_SECONDS = 3
 #: What the page says if many reclaim at once what they share, and the database gave way to others each time. It asks to try again.
-BUSY = "The database is very busy right now."
+BUSY = "The site is very busy."
 TRIES = 20
 
 
@@ -134,6 +134,6 @@ class Member(Guided):
             if BUSY not in page.text:
                 break
             gevent.sleep(random.uniform(0.5, 1.5))
-        nothing = "There was nothing left to put back." in page.text
-        if not nothing and not re.search(r"<h1>It is yours again</h1>", page.text):
+        nothing = "There is nothing here that was made anonymous of you." in page.text
+        if not nothing and not re.search(r"<h1>It is back</h1>", page.text):
             raise Unexpected("somebody could not reclaim everything")

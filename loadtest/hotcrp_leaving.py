@@ -12,7 +12,8 @@ from loadtest.hotcrp_sight import CONFERENCE, LOGGED_IN, PAGE, PAUSE_SECONDS, pa
 from loadtest.people import Account
 from loadtest.samples import AROUND, DISGUISE, REVEAL
 
-RECEIPT = r'class="code receipt">([^<]+)<'
+RECEIPT = r'id="edna-receipt">([^<]+)<'
+LEAVING = "/privacy/do/hotcrp.remove-account/"
 #: The whole list, which takes as long as leaving and returning, is looked at the first time and then every so many times. A review is
 #: looked at each time, and every row when all is over (`loadtest.integrity`).
 LISTED_EACH = 5
@@ -32,9 +33,12 @@ class ReviewerWhoLeaves(Disguiser):
         self.enter("/login/", fields).find(LOGGED_IN)
 
     def leave(self, account: Account) -> None:
-        fields = {"password": self.load.people.password}
+        # Either opens the key, if the account may own what was anonymised; the password is derived for it.
+        by_code = {"recovery_code": account.recovery_code}
+        by_password = self.load.by_password or not account.recovery_code
+        fields = {"password": self.load.people.password} if by_password else by_code
         page = self.persist(
-            "/account/remove/", "/account/remove/", fields, name="remove account", kind=DISGUISE, rows=account.rows
+            LEAVING, LEAVING, fields, name="remove account", kind=DISGUISE, rows=account.rows, seen=True
         )
         self.receipt = page.find(RECEIPT)
         CONFERENCE.leave(self._texts(account))
@@ -49,11 +53,12 @@ class ReviewerWhoLeaves(Disguiser):
     def come_back(self, account: Account) -> None:
         CONFERENCE.come_back(self._texts(account))
         # Without one the key finds what is to be brought back.
-        fields = {"receipt": self.receipt, "recovery_code": account.recovery_code}
+        fields = {"receipt": self.receipt, "recovery_code": account.recovery_code, "password": ""}
         if self.load.by_password:
-            fields |= {"recovery_code": "", "email": account.name, "password": self.load.people.password}
-        page = self.persist("/return/", "/return/", fields, name="restore account", kind=REVEAL, rows=account.rows)
-        page.find(r"<h1>(Welcome back!)</h1>")
+            fields |= {"recovery_code": "", "identifier": account.name, "password": self.load.people.password}
+        address = "/privacy/return/"
+        page = self.persist(address, address, fields, name="restore account", kind=REVEAL, rows=account.rows)
+        page.find(r"<h1>(It is back)</h1>")
 
     def look(self, account: Account) -> None:
         self.forget_cookies()

@@ -72,10 +72,13 @@ MAY_STAY = [
 
 @edna.register
 class RemoveAccount(Disguise):
-    """Remove the account. Reviews, comments and papers stay and name nobody; the person may return."""
+    """Your account, conflicts, preferences and interests leave the site for everybody, the chairs included. Your reviews, comments and
+    papers stay, for others still need them, and name you no more. You can come back."""
 
     name = "hotcrp.remove-account"
-    # What was anonymised before is found by it alone; the page offers that, and says so.
+    title = "Remove your account"
+    self_service = True
+    # What was anonymised before goes, too, and is found by the key alone.
     asks_for_key = True
     transformations = [
         *HIDE_ADDRESSES,
@@ -105,6 +108,7 @@ class AnonymizeConference(Disguise):
     """
 
     name = "hotcrp.anonymize-conference"
+    title = "The conference was anonymised"
     transformations = [
         *HIDE_ADDRESSES,
         DISOWN_ENTRIES,

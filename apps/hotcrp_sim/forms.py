@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
+from django.contrib.auth import authenticate
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
-from apps.showcase.forms import BackForm, FinalForm, NewPasswordForm, RecoverForm, RecoveryCodeField, password_field
+from edna.pages.forms import KeyForm as EdnasKeyForm
+from edna.pages.forms import password_field
+from edna.pages.keys.forms import NewPasswordForm
 
 from . import reviews
-from .auth import identifier
 from .models import (
     BY_AUTHOR,
     FOR_AUTHORS,
@@ -27,6 +30,7 @@ from .models import (
     PaperReview,
     PaperReviewPreference,
 )
+from .privacy import PAGES
 
 LARGEST_KEY = 2**31 - 1
 
@@ -63,7 +67,25 @@ class LoginForm(forms.Form):
     email = LowercaseEmailField(
         label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
     )
-    password = password_field("Password", "current-password")
+    password = password_field(label="Password", autocomplete="current-password")
+
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._request = request
+        self._user: ContactInfo | None = None
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if not self.errors:
+            self._user = authenticate(self._request, hotcrp_email=data["email"], password=data["password"])
+            if self._user is None:
+                raise ValidationError(
+                    "No account has this e-mail address and password. If you removed your account, you can come back to it."
+                )
+        return data
+
+    def get_user(self) -> ContactInfo | None:
+        return self._user
 
 
 class RegisterForm(forms.Form):
@@ -80,35 +102,11 @@ class NewAccountForm(NewPasswordForm):
     field_order = ("first_name", "last_name", "affiliation", "new_password", "again")
 
 
-class KeyForm(forms.Form):
-    """Two ways to a key: e-mail address with password, or recovery code. Nobody has to be logged in for it."""
+class KeyForm(EdnasKeyForm):
+    """Nobody has to be logged in for it, and it makes no difference who is."""
 
-    email = LowercaseEmailField(
-        label="Your e-mail address", required=False, help_text="The one that you had. Not needed with a recovery code."
-    )
-    password = password_field("Password", "current-password", required=False)
-    recovery_code = RecoveryCodeField(label="or recovery code")
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if self.errors:
-            return data
-        if not data.get("recovery_code") and not data.get("password"):
-            raise ValidationError("Enter your password or your recovery code.")
-        if not data.get("recovery_code") and not data.get("email"):
-            self.add_error("email", "A password opens your key only together with your e-mail address.")
-        return data
-
-    def credentials(self) -> dict[str, str]:
-        """What to unlock with. A recovery code wins: a browser may have filled in the password unasked."""
-        data = self.cleaned_data
-        if code := data.get("recovery_code"):
-            return {"recovery_code": code}
-        return {"identifier": identifier(data["email"]), "password": data["password"]}
-
-
-class GiveUpForm(KeyForm, FinalForm):
-    field_order = ("email", "password", "recovery_code", "final")
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"pages": PAGES, **options})
 
 
 class OpenForm(KeyForm):
@@ -121,69 +119,6 @@ class OpenForm(KeyForm):
 
 class ChosenReviewForm(KeyForm):
     review = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=LARGEST_KEY)
-
-
-class FinishForm(KeyForm):
-    mail = forms.EmailField(
-        label="Mail the receipt to (optional)",
-        required=False,
-        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
-        help_text="Your account has no address any more.",
-    )
-    sure = forms.BooleanField(label="Yes, remove it.", error_messages={"required": "Tick this to go on."})
-
-
-class OtherAddressField(LowercaseEmailField):
-    def __init__(self) -> None:
-        super().__init__(label="Another e-mail address to come back with", required=False)
-
-
-class AddressCodeField(forms.CharField):
-    def __init__(self) -> None:
-        hints = {"autocomplete": "one-time-code", "spellcheck": "false"}
-        super().__init__(
-            label="The code that we have mailed to it",
-            required=False,
-            max_length=100,
-            widget=forms.TextInput(attrs=hints),
-        )
-
-
-class BringBackForm(BackForm, KeyForm):
-    """The key, and another address to come back with: asked only of those whose own somebody else has now."""
-
-    new_email = OtherAddressField()
-    mail_code = AddressCodeField()
-    other_name = "new_email"
-    if_needed = ("new_email", "mail_code", "new_password", "again")
-    with_password = ("email", "password")
-    field_order = ("email", "password", "recovery_code", "new_email", "mail_code", "new_password", "again")
-
-    def address(self) -> dict[str, str]:
-        """What `keys.reveal_all` has to know of another address."""
-        return {"new_email": self.name(), "password": self.password()}
-
-
-class ReturnForm(BringBackForm):
-    receipt = forms.CharField(
-        label="Receipt (if you have it at hand)",
-        required=False,
-        max_length=1000,
-        widget=forms.Textarea(
-            attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false", "placeholder": "edna1:…"}
-        ),
-        help_text="It was on the good-bye page and in the mail. Without it we look for the account that your key opens.",
-    )
-    field_order = ("email", "password", "recovery_code", "receipt", "new_email", "mail_code", "new_password", "again")
-
-
-class NewPasswordByCodeForm(RecoverForm):
-    email = LowercaseEmailField(label="The e-mail address that you log in with", required=False)
-    new_email = OtherAddressField()
-    mail_code = AddressCodeField()
-    other_name = "new_email"
-    if_needed = ("email", "new_email", "mail_code")
-    field_order = ("recovery_code", "email", "new_email", "mail_code", "new_password", "again")
 
 
 class ReviewForm(forms.Form):

@@ -22,10 +22,12 @@ _ADDRESS = "apps.hotcrp_sim.mails.address"
 
 
 def _links(request: HttpRequest) -> dict[str, str]:
-    return {
-        f"{name}_link": request.build_absolute_uri(reverse(f"hotcrp:{name}"))
-        for name in ("home", "login", "return", "disguised", "finish")
+    pages = {
+        "disguised": reverse("hotcrp:disguised"),
+        "return": reverse("hotcrp-privacy:return"),
+        "finish": reverse("hotcrp-privacy:apply", args=["hotcrp.remove-account"]),
     }
+    return {f"{name}_link": request.build_absolute_uri(path) for name, path in pages.items()}
 
 
 @sensitive_variables()
@@ -37,16 +39,6 @@ def _send(address: str, subject: str, template: str, context: dict[str, object])
         logger.warning("A mail could not be sent: %s", type(error).__name__)
         return False
     return True
-
-
-@sensitive_variables()
-def send_receipt(request: HttpRequest, address: str, receipt: str) -> bool:
-    return _send(
-        address,
-        "Your receipt: how to come back to the conference",
-        "removed_mail.txt",
-        {"receipt": receipt, **_links(request)},
-    )
 
 
 @sensitive_variables()

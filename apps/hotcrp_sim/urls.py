@@ -2,18 +2,17 @@
 
 from django.urls import path
 
-from .views import account, chair, committee, disguised, papers, public
+from .privacy import PAGES
+from .views import account, bringing_back, chair, committee, disguised, papers, public
 
 app_name = "hotcrp"
 
 urlpatterns = [
     path("", public.home, name="home"),
-    path("login/", public.log_in, name="login"),
+    path("login/", account.LogIn.as_view(), name="login"),
     path("logout/", public.log_out, name="logout"),
     path("register/", public.register, name="register"),
-    path("register/<str:token>/", public.register_confirm, name="register-confirm"),
-    path("return/", public.come_back, name="return"),
-    path("forgotten/", public.recover, name="recover"),
+    path("register/<str:token>/", public.RegisterConfirm.as_view(), name="register-confirm"),
     path("papers/", papers.papers, name="papers"),
     path("papers/<int:pk>/", papers.paper, name="paper"),
     path("papers/<int:pk>/review/", papers.review, name="review"),
@@ -27,13 +26,8 @@ urlpatterns = [
     path("chair/people/", chair.people_list, name="people"),
     path("chair/anonymise/", chair.anonymise, name="anonymise"),
     path("account/", account.account, name="account"),
-    path("account/key/", account.make_key, name="make-key"),
-    path("account/recovery-code/", account.recovery_code, name="recovery-code"),
     path("account/password/", account.change_password, name="change-password"),
-    path("account/remove/", account.remove, name="remove"),
     path("disguised/", disguised.disguised, name="disguised"),
     path("disguised/review/", disguised.edit_review, name="disguised-review"),
-    path("disguised/reclaim/", disguised.reclaim, name="reclaim"),
-    path("disguised/give-up/", disguised.give_up, name="give-up"),
-    path("disguised/finish/", disguised.finish, name="finish"),
+    path("disguised/reclaim/", bringing_back.Reclaim.as_view(pages=PAGES), name="reclaim"),
 ]

@@ -23,19 +23,13 @@ WORDS = Words(
             "One of your conflicts of interest cannot be put back, because something else is in its place; and without it you would see "
             "what you must not. Nothing was changed. Please tell the chairs."
         ),
+        edna.errors.PrincipalError: (
+            "The conference has been anonymised, and your account has no address now, with which a password could go. "
+            "Take your name back first."
+        ),
         edna.errors.NotYours: "Your key does not speak for the writer of this, so only its real writer can change it.",
     },
 )
-
-TAKEN = (
-    "Your key is right, but your account cannot have its e-mail address back yet: somebody else has an account with it now. "
-    "Nothing of yours is lost. Choose another address to come back with, and a password for it."
-)
-WHICH_ADDRESS = (
-    "The conference has been anonymised, and your account has no address now. "
-    "Enter the one that you log in with: the password goes with it."
-)
-FOREIGN = "This receipt is not of this conference. Use the one that you were given here, or leave the field empty."
 
 
 def preview(plan: edna.Plan) -> list[str]:

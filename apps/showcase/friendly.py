@@ -6,7 +6,7 @@ Each application makes one `Words`, and says in it how its people log in and who
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.apps import apps
@@ -21,18 +21,6 @@ _EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
     edna.errors.RecoveryCodeMalformed: (
         "This is not a complete recovery code. It has seven groups of four characters; please copy it again. "
         "Spaces, dashes and capital letters do not matter."
-    ),
-    edna.errors.ReceiptMalformed: (
-        "The receipt is incomplete or mistyped. Copy all of it, from “edna1:” to its last character, "
-        "or leave the field empty and we look for it."
-    ),
-    edna.errors.ReceiptUnknown: (
-        "Nothing is stored under this receipt. Most likely it has been used already. "
-        "Otherwise it comes from another site, or from another application of this one."
-    ),
-    edna.errors.ReceiptForeign: (
-        "This receipt belongs to somebody else’s account, and your key does not open it. "
-        "Use the receipt that you were given yourself, or leave the field empty and we look for it."
     ),
     edna.errors.PrincipalNotRegistered: "This account has no key yet. Make one on your account page, then try again.",
     edna.errors.PrincipalAlreadyRegistered: "This account has its key already. Open your account page again.",
@@ -61,23 +49,6 @@ _EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
 
 _OPERATIONS = {"remove": "removed", "modify": "emptied of what you wrote", "decorrelate": "given an anonymous owner"}
 
-_REASONS: Mapping[edna.Reason, str] = {
-    edna.Reason.ROW_EXISTS: "there is another one in its place.",
-    edna.Reason.ROW_MISSING: "it has been deleted meanwhile.",
-    edna.Reason.CHANGED: "somebody has changed it meanwhile, and we do not overwrite that.",
-    edna.Reason.UNIQUE_TAKEN: "there is another one in its place.",
-    edna.Reason.REFERENCE_MISSING: "what it belongs to is not there (any more, or not yet).",
-    edna.Reason.CONSTRAINT: "there is another one in its place.",
-    edna.Reason.OWNER_AWAY: "it is somebody else's, too, who is away. It comes back when they do.",
-    edna.Reason.FILE_EXISTS: "a file of that name is there already. Please tell {helpers}.",
-    edna.Reason.SCHEMA_CHANGED: "the site has been rebuilt since. Please tell {helpers}.",
-}
-
-
-def what(label: str) -> str:
-    """``what("websubmit.answer")`` is "Answer"."""
-    return str(apps.get_model(label)._meta.verbose_name).capitalize()
-
 
 def count(rows: int, label: str) -> str:
     """``count(2, "websubmit.answer")`` is "2 answers"."""
@@ -98,7 +69,6 @@ class Words:
     helpers: str
     explanations: Mapping[type[edna.errors.EdnaError], str] = field(default_factory=dict)
     operations: Mapping[str, str] = field(default_factory=dict)
-    reasons: Mapping[edna.Reason, str] = field(default_factory=dict)
 
     def explain(self, error: edna.errors.EdnaError) -> str:
         """A sentence that says what to do about an error: that of the nearest class in the tree of errors."""
@@ -119,30 +89,3 @@ class Words:
             rows[table.model, table.operation] += table.rows
         words = {**_OPERATIONS, **self.operations}
         return [f"{count(number, model)}: {words[operation]}" for (model, operation), number in rows.items() if number]
-
-    def held(self, held: Iterable[edna.Held]) -> list[str]:
-        """What could not be brought back yet, and why; counted instead of listed, for primary keys tell people nothing."""
-        # Of one row two things may be held for the same reason.
-        rows_held = dict.fromkeys((row.model, str(row.pk), row.reason) for row in held)
-        reasons = Counter((model, reason) for model, _, reason in rows_held)
-        return [f"{count(rows, model)}: {self.why(reason)}" for (model, reason), rows in reasons.items()]
-
-    def why(self, reason: edna.Reason) -> str:
-        """The end of a sentence that says why something could not come back."""
-        unknown = "it cannot be brought back as things are. Please tell {helpers}."
-        return {**_REASONS, **self.reasons}.get(reason, unknown).format(helpers=self.helpers)
-
-    def outcome(self, outcome: edna.Outcome) -> dict[str, list[str] | bool | str]:
-        """What a page about a reveal shows."""
-        return {
-            "without_rights": bool(outcome.altered or outcome.dropped),
-            "helpers": self.helpers,
-            "restored": count_each(outcome.restored),
-            "deferred": count_each(outcome.deferred),
-            "held": self.held(outcome.held),
-        }
-
-
-def is_taken(held: Iterable[edna.Held], model: str, field: str) -> bool:
-    """Whether a row stays sealed because somebody else has its value of a unique column now: an account's name, say."""
-    return any((row.model, row.field, row.reason) == (model, field, edna.Reason.UNIQUE_TAKEN) for row in held)

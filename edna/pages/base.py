@@ -84,7 +84,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
     def refused(self, error: EdnaError) -> HttpResponse:
         """The page about an error that no form can say."""
         context = self.get_context_data(
-            title=gettext_lazy("This did not work"), problem=words.explain(error), form=None
+            title=gettext_lazy("This did not work"), problem=self.pages.explain(error), form=None
         )
         status = 429 if isinstance(error, TooBusy) else 409
         return self.response_class(self.request, [self.refused_template_name], context, status=status)
@@ -95,7 +95,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
 
     def identifier(self) -> str:
         user: Any = self.request.user
-        return self.pages.identifier_of(user) if user.is_authenticated else ""
+        return "" if self.pages.asks_for_name(user) else self.pages.identifier_of(user)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(
@@ -117,6 +117,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "base_template_name": self.pages.base_template_name,
                 "logged_in": self.request.user.is_authenticated,
                 "username": self.request.user.get_username(),
+                **self.pages.context(self.request),
                 **kwargs,
             }
         )
@@ -134,7 +135,7 @@ class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it 
         try:
             return self.submitted(form)
         except EdnaError as error:
-            form.add_error(None, words.explain(error))
+            form.add_error(None, self.pages.explain(error))
             return self.form_invalid(form)
 
     def submitted(self, form: Any) -> HttpResponseBase:

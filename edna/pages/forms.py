@@ -81,7 +81,7 @@ class KeyForm(forms.Form):
         super().__init__(*args, **options)
         self.user: Any = user or AnonymousUser()
         self.pages = pages or People()
-        if self.user.is_authenticated:
+        if not self.pages.asks_for_name(self.user):
             del self.fields["identifier"]
         else:
             self.fields["identifier"].label = name_of_identifier(self.pages.model)

@@ -5,6 +5,7 @@ Keeps: pages for some people show, open and bring back nothing of others. Does n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.apps import apps
@@ -16,7 +17,7 @@ from django.shortcuts import resolve_url
 from django.urls import reverse
 
 from edna import api, registry
-from edna.errors import SpecError, WrongCredentials
+from edna.errors import EdnaError, SpecError, WrongCredentials
 from edna.offers import Offer, offers_for
 from edna.pages import words
 from edna.visitors import is_principal
@@ -98,6 +99,18 @@ class People:
 
     def identifier_of(self, account: Any) -> str:
         return self.identifier(str(account.get_username()))
+
+    def asks_for_name(self, user: Any) -> bool:
+        """Whether somebody types what they log in with, beside a password."""
+        return not user.is_authenticated
+
+    def context(self, request: HttpRequest) -> Mapping[str, Any]:
+        """What the frame wants to know, on every page."""
+        return {}
+
+    def explain(self, error: EdnaError) -> str:
+        """A sentence that says what to do about it."""
+        return words.explain(error)
 
     def offers(self, user: Any) -> list[Offer]:
         """What these pages offer to somebody."""

@@ -9,8 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from apps.hotcrp_sim.models import PaperComment, PaperConflict, PaperReview, PaperReviewPreference
-from apps.hotcrp_sim.views import account, committee, disguised, papers, public
+from apps.hotcrp_sim.privacy import PAGES
+from apps.hotcrp_sim.views import bringing_back, committee, papers
 from config import urls
+from edna.pages.applying import Apply
 
 View = Callable[..., HttpResponse]
 #: What is due, by its name.
@@ -64,17 +66,21 @@ def preferences(request: HttpRequest) -> HttpResponse:
     return response
 
 
+LEAVE, RETURN = Apply.as_view(pages=PAGES), bringing_back.Return.as_view(pages=PAGES)
+RECLAIM = bringing_back.Reclaim.as_view(pages=PAGES)
+
+
 def remove(request: HttpRequest) -> HttpResponse:
     email = request.user.email
-    response = account.remove(request)
+    response = LEAVE(request, name="hotcrp.remove-account").render()
     if b"Good-bye" in response.content:
         gone.append(email)
     return response
 
 
 def come_back(request: HttpRequest) -> HttpResponse:
-    response = public.come_back(request)
-    if b"<h1>Welcome back!</h1>" in response.content and "loses a review" in faults:
+    response = RETURN(request).render()
+    if b"<h1>It is back</h1>" in response.content and "loses a review" in faults:
         lost = (
             PaperReview.objects.filter(contact__email=known["loser"])
             .order_by("-pk")
@@ -86,8 +92,8 @@ def come_back(request: HttpRequest) -> HttpResponse:
 
 def reclaim(request: HttpRequest) -> HttpResponse:
     if request.POST.get("recovery_code") == known.get("lost"):
-        return HttpResponse("<h1>It is yours again</h1>")
-    return disguised.reclaim(request)
+        return HttpResponse("<h1>It is back</h1>")
+    return RECLAIM(request)
 
 
 urlpatterns: list[Any] = [
@@ -96,8 +102,8 @@ urlpatterns: list[Any] = [
     path("hotcrp/papers/<int:pk>/review/", review),
     path("hotcrp/papers/<int:pk>/comment/", comment),
     path("hotcrp/preferences/", preferences),
-    path("hotcrp/account/remove/", remove),
-    path("hotcrp/return/", come_back),
+    path("hotcrp/privacy/do/hotcrp.remove-account/", remove),
+    path("hotcrp/privacy/return/", come_back),
     path("hotcrp/disguised/reclaim/", reclaim),
     *urls.urlpatterns,
 ]

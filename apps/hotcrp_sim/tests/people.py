@@ -19,6 +19,11 @@ BACKEND = "apps.hotcrp_sim.auth.HotcrpBackend"
 TITLES = ("Reversible Logs", "Fair Locks", "Lazy Paging", "Quiet Clocks")
 
 
+def address(name: str, *args: Any) -> str:
+    """``privacy:return`` is one of edna's pages."""
+    return reverse(f"hotcrp-{name}" if name.startswith("privacy:") else f"hotcrp:{name}", args=args)
+
+
 @dataclass
 class Visitor:
     """Somebody with an account, a key, and a browser in which they are logged in."""
@@ -37,14 +42,20 @@ class Visitor:
         return self.user.pk
 
     def get(self, name: str, *args: Any, **query: Any) -> Any:
-        return self.client.get(reverse(f"hotcrp:{name}", args=args), query)
+        return self.client.get(address(name, *args), query)
 
     def post(self, name: str, *args: Any, **data: Any) -> Any:
-        return self.client.post(reverse(f"hotcrp:{name}", args=args), data)
+        return self.client.post(address(name, *args), data)
+
+    def leave(self, **key: Any) -> Any:
+        """On the page: what it tells is sent back with the password, or with the key."""
+        told = self.get("privacy:apply", REMOVE).context
+        seen = told["form"]["seen"].value()
+        return self.post("privacy:apply", REMOVE, seen=seen, **(key or {"password": PASSWORD}))
 
     def key(self, **more: Any) -> dict[str, Any]:
         """What this person types on the pages that ask for a key."""
-        return {"email": self.email, "password": PASSWORD, **more}
+        return {"identifier": self.email, "password": PASSWORD, **more}
 
     def unlock(self) -> edna.Unlocked:
         return edna.unlock(secret_key=self.secret_key)

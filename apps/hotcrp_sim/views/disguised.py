@@ -1,4 +1,4 @@
-"""Pages on which people prove who they are by their key: what is disguised of theirs, editing it, taking it back, and leaving altogether.
+"""Pages on which people prove who they are by their key: what is disguised of theirs, and editing it.
 
 Nobody has to be logged in, and it makes no difference who is: no page here tells anything before a key has been opened, and whatever is
 shown, changed or brought back belongs to the person of that key. So nobody can do it for somebody else, the chairs included.
@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import logout
-from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,21 +17,16 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 import edna
-from apps.showcase.friendly import is_taken
-from apps.showcase.waysback import NeedsField
 
-from .. import keys, mails, words
+from .. import keys, words
 from .. import reviews as reviews_
-from ..forms import BringBackForm, ChosenReviewForm, FinishForm, KeyForm, OpenForm, ReviewForm
+from ..forms import ChosenReviewForm, KeyForm, OpenForm, ReviewForm
 from ..models import REVIEW_TEXTS, ContactInfo, PaperConflict, PaperReview
 from ..policy import Conference, is_nameless
 from .guards import confidential, show
-from .waysback import WAYS_BACK, prove_address
 
 #: Reviews that the page has forms for.
 EDITABLE_AT_ONCE = 50
-FIRST_COME_BACK = "Your key is right, but your account is removed. Come back to it first; then take your name back."
-NO_ACCOUNT = "Your key is right, but your account is removed already. You can come back to it."
 
 
 @confidential
@@ -44,9 +37,7 @@ def disguised(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             unlocked = request.edna.unlock(**form.credentials())
-            account, waiting = keys.account_of(unlocked), WAYS_BACK.waiting(unlocked)
-            tried = [entry.receipt for entry in waiting]
-            entries = [entry for entry in keys.history(unlocked) if entry.receipt not in tried]
+            account, entries = keys.account_of(unlocked), keys.history(unlocked)
             theirs = _theirs(request, account)
             if chosen := form.cleaned_data["paper"]:
                 theirs = theirs.filter(paper=chosen)
@@ -58,8 +49,6 @@ def disguised(request: HttpRequest) -> HttpResponse:
                 "more": len(found) > EDITABLE_AT_ONCE,
                 "open": Conference.now()["rev_open"],
                 "nameless": account is not None and is_nameless(account),
-                **WAYS_BACK.offer(waiting),
-                "reclaim_form": BringBackForm(auto_id="id_reclaim_%s"),
             }
             return show(request, "disguised_list.html", context)
         except edna.errors.EdnaError as error:
@@ -134,63 +123,3 @@ def _sent(request: HttpRequest) -> list[tuple[str, str]]:
     """What was written, to send it again with the right key: nobody loses a review to a typing error."""
     names = [*reviews_.ASKED, *REVIEW_TEXTS]
     return [(name, request.POST[name]) for name in names if name in request.POST]
-
-
-@confidential
-@require_POST
-@sensitive_variables()
-def reclaim(request: HttpRequest) -> HttpResponse:
-    """Put one's name back where the conference's disguise took it off: all that the key leads to. Nobody needs a receipt for it."""
-    form = BringBackForm(request.POST)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            if keys.account_of(unlocked) is None:
-                form.add_error(None, FIRST_COME_BACK)
-            else:
-                prove_address(form)
-                receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]
-                outcome = keys.reveal_all(receipts, unlocked, **form.address())
-                if not is_taken(outcome.held, "hotcrp_sim.contactinfo", "email"):
-                    return show(request, "reclaimed.html", WAYS_BACK.about(outcome, unlocked))
-                form = BringBackForm(request.POST, asked=form.fields_for_a_name())
-                form.add_error(None, words.TAKEN)
-        except NeedsField as needed:
-            form = BringBackForm(request.POST, asked=[needed.field])
-            form.add_error(None, str(needed))
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
-        except ValidationError as error:
-            form.add_error(None, error.messages)
-    return show(request, "reclaim.html", {"form": form})
-
-
-@confidential
-@require_POST
-@sensitive_variables()
-def give_up(request: HttpRequest) -> HttpResponse:
-    """Have erased what cannot come back, after a page that asks once more."""
-    return WAYS_BACK.give_up(request)
-
-
-@confidential
-@sensitive_variables()
-def finish(request: HttpRequest) -> HttpResponse:
-    """Remove an account that has lost its address, with all that was made anonymous of it."""
-    form = FinishForm(request.POST or None)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            account = keys.account_of(unlocked)
-            if account is None:
-                form.add_error(None, NO_ACCOUNT)
-            else:
-                receipt = str(edna.disguise(keys.REMOVE, account, unlocked=unlocked))
-                if request.user == account:
-                    logout(request)
-                address = form.cleaned_data["mail"]
-                mailed = bool(address) and mails.send_receipt(request, address, receipt)
-                return show(request, "goodbye.html", {"receipt": receipt, "mailed_to": address if mailed else None})
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
-    return show(request, "finish.html", {"form": form})

@@ -27,9 +27,13 @@ BACKEND = "apps.hotcrp_sim.auth.HotcrpBackend"
 
 def show(request: HttpRequest, template: str, context: dict[str, Any] | None = None) -> HttpResponse:
     """A page, with who looks at it."""
+    return render(request, f"hotcrp_sim/{template}", {**(context or {}), "me": me(request)})
+
+
+def me(request: HttpRequest) -> dict[str, Any] | None:
+    """Who looks at a page."""
     viewer = Viewer.of(request)
-    me = None if viewer is None else {"viewer": viewer, "name": name_of(viewer.user, "Your account")}
-    return render(request, f"hotcrp_sim/{template}", {**(context or {}), "me": me})
+    return None if viewer is None else {"viewer": viewer, "name": name_of(viewer.user, "Your account")}
 
 
 def member(view: View) -> View:

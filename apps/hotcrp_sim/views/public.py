@@ -1,28 +1,30 @@
-"""Pages for everybody: home, login, registration, coming back."""
+"""Pages for everybody: home, registration."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
-from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth import login, logout
 from django.core import signing
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.debug import sensitive_variables
+from django.utils.functional import cached_property
 from django.views.decorators.http import require_POST
 
 import edna
+from edna.pages.base import FormPage
+from edna.pages.keys.base import ShowsCode
 
-from .. import mails, words
+from .. import mails
 from ..accounts import open_account
-from ..auth import identifier
-from ..forms import LoginForm, NewAccountForm, RegisterForm
+from ..forms import NewAccountForm, RegisterForm
 from ..models import ContactInfo, PaperReview
 from ..names import roles_of
 from ..policy import Conference, Viewer
-from .guards import BACKEND, confidential, show
-from .waysback import WAYS_BACK
+from ..privacy import PAGES
+from .guards import BACKEND, show
 
 _REGISTRATION = "hotcrp.registration"
 #: How long the link of a registration is good for.
@@ -36,33 +38,6 @@ def home(request: HttpRequest) -> HttpResponse:
     todo = PaperReview.objects.filter(contact=viewer.pk, review_submitted=None).count() if viewer.pc else 0
     context = {"closed": Conference.now().closed, "todo": todo, "roles": roles_of(viewer)}
     return show(request, "home.html", context)
-
-
-@confidential
-@sensitive_variables()
-def log_in(request: HttpRequest) -> HttpResponse:
-    if Viewer.of(request) is not None:
-        return redirect("hotcrp:papers")
-    form = LoginForm(request.POST or None)
-    onward = str(request.POST.get("next") or request.GET.get("next") or "")
-    if form.is_valid():
-        try:
-            user = authenticate(
-                request, hotcrp_email=form.cleaned_data["email"], password=form.cleaned_data["password"]
-            )
-        except edna.errors.TooBusy as error:
-            form.add_error(None, words.WORDS.explain(error))
-            return show(request, "login.html", {"form": form, "next": onward})
-        if user is not None:
-            login(request, user)
-            WAYS_BACK.tell(request, user, password=form.cleaned_data["password"])
-            safe = url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure())
-            return redirect(onward if safe else "hotcrp:papers")
-        form.add_error(
-            None,
-            "No account has this e-mail address and password. If you removed your account, you can come back to it.",
-        )
-    return show(request, "login.html", {"form": form, "next": onward})
 
 
 @require_POST
@@ -87,50 +62,47 @@ def register(request: HttpRequest) -> HttpResponse:
     return show(request, "register.html", {"form": form})
 
 
-@confidential
-@sensitive_variables()
-def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
+class RegisterConfirm(ShowsCode, FormPage):
     """Make the account and its key. The answer to the form is the one page that ever shows the recovery code."""
-    try:
-        email = signing.loads(token, salt=_REGISTRATION, max_age=_A_DAY)
-    except signing.BadSignature as error:
-        raise Http404 from error
-    form = NewAccountForm(request.POST or None)
-    if ContactInfo.objects.filter(email=email).exists():
+
+    pages = PAGES
+    login_required = False
+    template_name = "hotcrp_sim/register_confirm.html"
+    title = "Your new account"
+    button = "Create my account"
+    form_class = NewAccountForm
+
+    @cached_property
+    def email(self) -> str:
+        try:
+            found: str = signing.loads(self.kwargs["token"], salt=_REGISTRATION, max_age=_A_DAY)
+        except signing.BadSignature as error:
+            raise Http404 from error
+        return found
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if not ContactInfo.objects.filter(email=self.email).exists():
+            return super().dispatch(request, *args, **kwargs)
         viewer = Viewer.of(request)
-        if viewer is not None and viewer.user.email == email:
+        if viewer is not None and viewer.user.email == self.email:
             # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
-            return redirect("hotcrp:recovery-code")
+            return redirect(self.pages.reverse("recovery-code"))
         messages.info(request, "There is an account with this e-mail address. Log in.")
         return redirect("hotcrp:login")
-    if form.is_valid():
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**{"email": self.email, **kwargs})
+
+    def submitted(self, form: Any) -> HttpResponse:
         data = form.cleaned_data
         known = {name: data[name] for name in ("first_name", "last_name", "affiliation")}
+        password, identifier = data["new_password"], self.pages.identifier(self.email)
         try:
             with transaction.atomic():
-                user = open_account(email, data["new_password"], **known)
-                registration = edna.register_principal(
-                    user, password=data["new_password"], identifier=identifier(email)
-                )
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
+                user = open_account(self.email, password, **known)
+                registration = edna.register_principal(user, password=password, identifier=identifier)
         except IntegrityError:
             form.add_error(None, "There is an account with this e-mail address already. Log in instead.")
-        else:
-            login(request, user, backend=BACKEND)
-            return WAYS_BACK.show_code(request, registration.recovery_code, new_account=True)
-    return show(request, "register_confirm.html", {"form": form, "email": email})
-
-
-@confidential
-@sensitive_variables()
-def come_back(request: HttpRequest) -> HttpResponse:
-    """Bring a removed account back. The receipt is looked up with the key if it was not given."""
-    return WAYS_BACK.come_back(request)
-
-
-@confidential
-@sensitive_variables()
-def recover(request: HttpRequest) -> HttpResponse:
-    """Set a new password by recovery code, for an account that is here or away."""
-    return WAYS_BACK.recover(request)
+            return self.form_invalid(form)
+        login(self.request, user, backend=BACKEND)
+        return self.show_code(registration.recovery_code)

@@ -22,9 +22,6 @@ DISGUISES = {
 }
 MEMBERS_ONLY = {"websubmit": "account", "lobsters": "account", "hotcrp": "account"}
 KEYS = list(DISGUISES)
-#: Those with edna's pages, and those with pages of their own for the same.
-MOVED = ["lobsters", "websubmit"]
-OLD = [key for key in KEYS if key not in MOVED]
 PAIRS = [(one, other) for one in KEYS for other in KEYS if one != other]
 
 

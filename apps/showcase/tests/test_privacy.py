@@ -11,7 +11,7 @@ from django.test import Client
 import edna
 from apps.hotcrp_sim.models import PaperReview
 from apps.lobsters_sim.models import Story
-from apps.showcase.tests.beas import EMAIL, KEYS, MOVED, PASSWORD, Bea, privacy, rows, text_of, url
+from apps.showcase.tests.beas import EMAIL, KEYS, PAIRS, PASSWORD, Bea, privacy, rows, text_of, url
 from apps.websubmit.models import Question
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.thorough]
@@ -26,13 +26,18 @@ def by_password(key: str) -> dict[str, str]:
     return {"identifier": NAMES[key], "password": PASSWORD}
 
 
+def test_there_are_no_pages_but_those_of_an_application(client: Client) -> None:
+    """Beside them, nobody goes round what one of them asks for."""
+    assert client.get("/edna/return/").status_code == 404
+
+
 def leave(key: str, browser: Client) -> Any:
     """On the page: what it tells is sent back with the password."""
     page = browser.get(privacy(key, "apply"))
     return browser.post(privacy(key, "apply"), {"password": PASSWORD, "seen": page.context["form"]["seen"].value()})
 
 
-@pytest.mark.parametrize("key", MOVED)
+@pytest.mark.parametrize("key", KEYS)
 def test_somebody_leaves_and_comes_back(beas: dict[str, Bea], key: str) -> None:
     """In the frame of the site, whose log-in the pages lead to."""
     before = rows(set(KEYS))
@@ -52,7 +57,7 @@ def test_somebody_leaves_and_comes_back(beas: dict[str, Bea], key: str) -> None:
     assert rows(set(KEYS)) == before
 
 
-@pytest.mark.parametrize("key", MOVED)
+@pytest.mark.parametrize("key", KEYS)
 def test_what_waits_is_told_after_a_login_and_given_up(beas: dict[str, Bea], key: str) -> None:
     """What somebody has deleted meanwhile is listed, and goes after one more question."""
     beas[key].leave()
@@ -73,7 +78,7 @@ def test_what_waits_is_told_after_a_login_and_given_up(beas: dict[str, Bea], key
         assert edna.history(unlocked) == []
 
 
-@pytest.mark.parametrize(("key", "other"), [(key, other) for other in MOVED for key in KEYS if key != other])
+@pytest.mark.parametrize(("key", "other"), PAIRS)
 def test_nothing_is_shown_or_brought_back_on_the_pages_of_others(beas: dict[str, Bea], key: str, other: str) -> None:
     """Not by key, not by receipt, logged in or not; and nobody is told that it is a key of elsewhere."""
     here = Client().post(privacy(other, "return"), {"recovery_code": beas[key].code})
@@ -93,7 +98,7 @@ def test_nothing_is_shown_or_brought_back_on_the_pages_of_others(beas: dict[str,
     assert {table: found for table, found in rows(set(KEYS)).items() if table in before} == before
 
 
-@pytest.mark.parametrize("key", MOVED)
+@pytest.mark.parametrize("key", KEYS)
 def test_whoever_comes_when_too_many_are_at_it_is_told_when(
     beas: dict[str, Bea], key: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

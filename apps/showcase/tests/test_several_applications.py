@@ -9,7 +9,6 @@ from django.contrib.auth import SESSION_KEY, get_user
 from django.contrib.sessions.models import Session
 from django.db import connection
 from django.http import HttpRequest
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import edna
@@ -21,7 +20,6 @@ from apps.showcase.tests.beas import (
     KEYS,
     MEMBERS_ONLY,
     NUMBER,
-    OLD,
     PAIRS,
     PASSWORD,
     Bea,
@@ -172,71 +170,6 @@ def test_only_staff_of_the_user_model_enter_the_admin_site(beas: dict[str, Bea],
     assert (response.status_code == 200) == (key == "websubmit")
     if key != "websubmit":
         assert response.headers["Location"].startswith("/admin/login/")
-
-
-# Keys and receipts on the pages of another application
-
-
-def fields(other: str, **given: str) -> dict[str, str]:
-    return {"email": "", "username": "", "password": "", "recovery_code": "", "receipt": "", **given}
-
-
-@pytest.mark.parametrize("page", ["return"])
-@pytest.mark.parametrize(("key", "other"), [pair for pair in PAIRS if pair[1] in OLD])
-@pytest.mark.parametrize("with_receipt", [False, True])
-def test_nobody_comes_back_through_another_applications_page(
-    beas: dict[str, Bea], key: str, other: str, page: str, with_receipt: bool
-) -> None:
-    """With key and receipt right, it says what is wrong and changes nothing."""
-    receipt = str(beas[key].leave())
-    before = rows(set(KEYS))
-    sent = fields(other, recovery_code=beas[key].code, receipt=receipt if with_receipt else "")
-    response = Client().post(url(other, page), sent)
-    assert response.status_code == 200
-    assert not beas[key].is_here()
-    assert rows(set(KEYS)) == before
-    shown = text_of(response)
-    problem = ("another application", "is not of this") if with_receipt else ("does not open a key here",)
-    assert any(words in shown for words in problem)
-    with beas[key].unlock() as unlocked:
-        assert edna.reveal(receipt, unlocked).complete
-
-
-@pytest.mark.parametrize(("key", "other"), [pair for pair in PAIRS if pair[1] in OLD])
-def test_a_key_that_is_at_home_elsewhere_is_not_taken_for_an_account_here(
-    beas: dict[str, Bea], key: str, other: str
-) -> None:
-    response = Client().post(url(other, "return"), fields(other, recovery_code=beas[key].code))
-    assert response.status_code == 200
-    assert "ust log in" not in text_of(response)
-
-
-RECLAIM = {"lobsters": "reclaim", "hotcrp": "reclaim"}
-
-
-@pytest.mark.parametrize(("key", "other"), [pair for pair in PAIRS if pair[1] in OLD])
-def test_nothing_is_reclaimed_through_another_applications_page(beas: dict[str, Bea], key: str, other: str) -> None:
-    receipt = str(beas[key].leave())
-    before = rows(set(KEYS))
-    browser = beas[other].browser()
-    before = rows(set(KEYS))
-    response = browser.post(url(other, RECLAIM[other]), fields(other, recovery_code=beas[key].code, receipt=receipt))
-    assert response.status_code in (200, 302)
-    assert not beas[key].is_here()
-    assert rows(set(KEYS)) == before
-
-
-DISGUISED = {"lobsters": "disguised", "hotcrp": "disguised"}
-
-
-@pytest.mark.parametrize(("key", "other"), [pair for pair in PAIRS if pair[1] in OLD])
-def test_no_page_shows_the_history_of_another_application(beas: dict[str, Bea], key: str, other: str) -> None:
-    receipt = str(beas[key].leave())
-    browser = beas[other].browser()
-    response = browser.post(url(other, DISGUISED[other]), fields(other, recovery_code=beas[key].code))
-    assert response.status_code == 200
-    assert receipt not in response.content.decode()
-    assert DISGUISES[key] not in response.content.decode()
 
 
 # One's own account

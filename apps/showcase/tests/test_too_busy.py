@@ -11,11 +11,7 @@ from django.utils.html import strip_tags
 
 from apps.showcase.tests.beas import (
     EMAIL,
-    KEYS,
-    OLD,
-    PASSWORD,
     Bea,
-    rows,
     text_of,
     url,
 )
@@ -23,16 +19,6 @@ from apps.showcase.tests.beas import (
 pytestmark = pytest.mark.django_db
 
 SENTENCE = "Nothing was changed; please try again in {} seconds."
-LEAVING = {
-    "websubmit": ("delete", {"password": PASSWORD, "everything": "on"}),
-    "lobsters": ("delete", {"password": PASSWORD, "disowned": "on"}),
-    "hotcrp": ("remove", {"password": PASSWORD}),
-}
-RETURNING = {
-    "websubmit": {"email": EMAIL, "password": PASSWORD},
-    "lobsters": {"username": "bea", "password": PASSWORD},
-    "hotcrp": {"email": EMAIL, "password": PASSWORD},
-}
 
 
 @pytest.fixture(autouse=True)
@@ -50,34 +36,6 @@ def is_told(response: Any) -> bool:
     assert response["Retry-After"] == "42"
     assert "no-store" in response["Cache-Control"]
     return SENTENCE.format(42) in text_of(response)
-
-
-@pytest.mark.parametrize("key", OLD)
-def test_leaving(beas: dict[str, Bea], key: str) -> None:
-    browser = beas[key].browser()
-    name, form = LEAVING[key]
-    before = rows(set(KEYS))
-    page = browser.get(url(key, name))
-    assert page.status_code == 200  # looking is free, the preview too
-    assert "In numbers" in text_of(page)
-    refused = browser.post(url(key, name), form)
-    assert is_told(refused)
-    assert "In numbers" not in text_of(refused)
-    assert rows(set(KEYS)) == before
-    caches["default"].clear()
-    assert browser.post(url(key, name), form).status_code == 200
-    assert not beas[key].is_here()
-
-
-@pytest.mark.parametrize("key", OLD)
-def test_returning(beas: dict[str, Bea], key: str) -> None:
-    before = rows(set(KEYS))
-    beas[key].leave()
-    assert is_told(Client().post(url(key, "return"), RETURNING[key]))
-    assert not beas[key].is_here()
-    caches["default"].clear()
-    assert Client().post(url(key, "return"), RETURNING[key]).status_code == 200
-    assert rows(set(KEYS)) == before
 
 
 def test_a_login_that_would_have_asked_for_the_key(beas: dict[str, Bea]) -> None:

@@ -59,12 +59,13 @@ class GivesKeyAtLogin(_View):
         response = super().form_valid(form)
         # After the login, which may be refused.
         user = form.get_user()
-        if conf.custody() == "browser":
+        has_none = self.pages.is_for(user) and not api.is_registered(user)
+        if has_none and conf.custody() == "browser":
             # It is made in the browser, and shall not be opened by what the log-in has sent.
-            has_none = self.pages.is_for(user) and not api.is_registered(user)
-            return redirect(self.pages.reverse("make-key")) if has_none else response
-        identifier = self.pages.identifier_of(user) if self.pages.is_for(user) else None
-        give_key_at_login(user, password=form.cleaned_data["password"], identifier=identifier)
+            return redirect(self.pages.reverse("make-key"))
+        if has_none:
+            identifier = self.pages.identifier_of(user)
+            give_key_at_login(user, password=form.cleaned_data["password"], identifier=identifier)
         return response
 
 
@@ -90,8 +91,8 @@ class TellsWhatWaits(_View):
 
     @sensitive_variables()
     def _tell(self, request: HttpRequest, user: Any, *, password: str) -> None:
-        identifier = self.pages.identifier_of(user)
         try:
+            identifier = self.pages.identifier_of(user)
             with api.unlock(identifier=identifier, password=password, principal=user) as unlocked:
                 waiting = [entry for entry in api.waiting(unlocked) if self.pages.concern(entry.name)]
         except EdnaError:
