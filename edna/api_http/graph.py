@@ -15,7 +15,19 @@ from django.http import HttpRequest
 
 import edna
 from edna import api, inner_door
-from edna.api_http.fields import KEY, LABEL, Anything, Binary, ListOf, MapOf, Number, Object, Text, Truth, to_base64
+from edna.api_http.fields import (
+    KEY,
+    LABEL,
+    Anything,
+    Binary,
+    ListOf,
+    MapOf,
+    Number,
+    Object,
+    Text,
+    Truth,
+    to_base64,
+)
 from edna.api_http.handover import HANDED, HELD, handover_of, held_in, overrides_in
 from edna.api_http.json_view import json_view
 from edna.api_http.proofs import proved_key
@@ -69,8 +81,14 @@ _ERASURE_OF: Final[Mapping[str, Any]] = {
     "receipts": ListOf(_RECEIPT, most=_MOST_ASKED),
     "receipts_complete": Truth(),
 }
+#: A column, the model whose placeholders it names, and whether a negative key says so.
+_PLACEHOLDER: Final = ListOf(Anything(), least=3, most=3)
 _COLUMNS: Final = Object(
-    {"people": MapOf(Text(least=0)), **dict.fromkeys(("secret", "booleans", "documents", "values", "naming"), _NAMES)}
+    {
+        "people": MapOf(Text(least=0)),
+        **dict.fromkeys(("secret", "booleans", "documents", "values", "naming"), _NAMES),
+        "placeholders": ListOf(_PLACEHOLDER),
+    }
 )
 
 
@@ -142,7 +160,7 @@ def reveal(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return api.reveal(receipt, unlocked, overrides=overrides, accept=accepted).as_dict()
 
 
-@json_view(
+_erasing = json_view(
     takes=_ERASURE_OF,
     optional={"receipts": [], "receipts_complete": False},
     answers=_ERASURE,
@@ -150,19 +168,15 @@ def reveal(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     raises=(*_HANDED, ErasureRefused),
     most_bytes=_MOST_HANDED_BYTES,
 )
+
+
+@_erasing
 def plan_erasure(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """What `erase` would destroy of what ``receipt`` leads to, with what is ``handed``. Changes nothing."""
     return _erasure(request, body, api.plan_erasure)
 
 
-@json_view(
-    takes=_ERASURE_OF,
-    optional={"receipts": [], "receipts_complete": False},
-    answers=_ERASURE,
-    proved=True,
-    raises=(*_HANDED, ErasureRefused),
-    most_bytes=_MOST_HANDED_BYTES,
-)
+@_erasing
 def erase(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Destroys for good what ``receipt`` leads to, with what is ``handed``. In locator mode ``client`` other ``receipts`` may be needed,
     and ``receipts_complete`` says that these are all."""

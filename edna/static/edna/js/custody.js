@@ -73,7 +73,7 @@ export class OpenKey {
     if (pair === null) throw new NotYours("This key does not speak for whom this belongs to.");
     const name = toHex(pair.publicKey);
     if (!this.#voices.has(name)) this.#voices.set(name, new OpenKey(this.#sodium, this.#server, pair.secretKey));
-    return { "X-Edna-Speaks-For": await this.#voices.get(name).token() };
+    return { "X-Edna-Voice-Token": await this.#voices.get(name).token() };
   }
 
   /** After a log-in, which ends the session of the key. */
