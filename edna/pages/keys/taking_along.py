@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, conf
+from edna import api
 from edna.pages.base import KeyPage
 from edna.pages.forms import ReceiptsForm
 
@@ -52,12 +51,8 @@ class TakeAlong(KeyPage):
     title: ClassVar[str | Promise] = gettext_lazy("Take your data along")
     button = gettext_lazy("Download")
     form_class = TakeAlongForm
+    hands = "take"
     login_required = False
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if conf.custody() == "browser":
-            raise Http404
-        return super().dispatch(request, *args, **kwargs)
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         if form.cleaned_data["kind"] == LOCKED:

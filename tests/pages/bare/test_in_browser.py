@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -14,7 +15,7 @@ from edna import SecretKey, conf
 from edna.custody import password as passwords
 from edna.custody import recovery
 from edna.errors import PrincipalNotRegistered, WrongCredentials
-from edna.models import Bag
+from edna.models import Bag, KeySlot
 from edna.testing.search import finds, places
 from tests.custody import story_site
 from tests.custody.chromium import bodies, with_passkeys
@@ -25,6 +26,14 @@ from tests.pages.bare.test_browser import Member
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 FIRST, SECOND = "seven geese över the marsh", "eight geese över the marsh"
+
+#: As edna-open.html does it.
+OPEN_FILE = """async ([text, code]) => {
+  const [{loadSodium}, {keyOf, openFile, readFile}, {accountOf}] = await Promise.all(
+    ["base/sodium.js", "file.js", "account.js"].map(name => import(`/static/edna/js/${name}`)));
+  const [sodium, file] = [await loadSodium(), readFile(text)];
+  return accountOf(openFile(sodium, file, keyOf(sodium, file, code)));
+}"""
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +192,15 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
     newer = walker.shown_code()
     assert newer != code
 
+    walker.go("take-along")
+    walker.ready()
+    walker.picture("15-take-along")
+    with page.expect_download() as downloaded:
+        walker.opens("Download", SECOND)
+    mine = json.loads(downloaded.value.path().read_text())
+    assert {row["columns"]["text"] for row in mine["rows"] if row["model"] == "club.note"} == {
+        note.text for note in notes
+    }
     walker.go("apply", "club.leave")
     walker.ready()
     walker.types("The password of your key", SECOND)
@@ -231,3 +249,56 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
     )
     assert finds(seen, needles) == []
     assert places(needles) == []
+
+
+def test_with_both_a_script_keeps_what_is_typed_and_everything_is_deleted_for_good(
+    page: Any, live_server: Any, settings: Any
+) -> None:
+    """The key was made on the server, at the log-in; since then its password stays away from there. What is locked is taken along;
+    one thing is deleted, then all with the account."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "both"}
+    join("anna")
+    bea = User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    walker = Owner(page, live_server.url)
+    walker.log_in_with_password("bea")
+    walker.sees("Your data on this site")
+    story_site.reached.clear()
+    slots = KeySlot.objects.count()
+    walker.go("recovery-code")
+    walker.opens("Make a new code", PASSWORD)
+    code = walker.shown_code()
+    Comment.objects.create(author=bea, note=Note.objects.earliest("pk"), text="bea agrees")
+
+    walker.go("apply", "club.disown-remarks")
+    walker.opens("Disown remarks", PASSWORD)
+    walker.sees("It is done")
+    walker.go("take-along")
+    walker.ready()
+    page.get_by_text("What is hidden, still locked").click()
+    with page.expect_download() as downloaded:
+        walker.opens_by_code("Download", code)
+    opened = page.evaluate(OPEN_FILE, [downloaded.value.path().read_text(), code])
+    assert (opened["refused"], opened["unreached"]) == ([], 0)
+    assert [bag["disguise"] for bag in opened["bags"]] == ["club.disown-remarks"] * Bag.objects.count()
+    walker.go("hidden")
+    walker.opens("Show it", PASSWORD)
+    walker.press("Delete it for good: Disown remarks")
+    walker.fill(phrase="no")
+    walker.opens("Delete for good", PASSWORD)
+    walker.sees("Type exactly “delete for good”.", "1 remark")
+    walker.fill(phrase="delete for good")
+    walker.opens("Delete for good", PASSWORD)
+    walker.sees("It is done. What was locked is destroyed")
+    assert not Bag.objects.exists()
+
+    assert finds(b"\n".join(story_site.reached), {"password": PASSWORD.replace(" ", "+").replace(",", "%2C")}) == []
+    assert finds(b"\n".join(story_site.reached), {"password": PASSWORD, "code": code}) == []
+
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+    walker.go("delete")
+    walker.picture("14-delete")
+    walker.fill(phrase="delete for good")
+    walker.opens("Delete for good", PASSWORD)
+    walker.sees("Nothing of your account is left")
+    assert KeySlot.objects.count() == slots - 2, "her password's and her code's"
+    assert not User.objects.filter(username="bea").exists()

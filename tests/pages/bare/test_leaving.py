@@ -178,6 +178,15 @@ def test_what_was_disowned_earlier_goes_along_if_one_wants(visitor: Visitor, bea
     assert not Comment.objects.filter(text="bea agrees").exists()
 
 
+def test_by_recovery_code_alone_what_was_disowned_earlier_stays(visitor: Visitor, bea: Person) -> None:
+    """The key tells who it is; it takes along what one has ticked, and nothing else."""
+    Comment.objects.update(note=Note.objects.create(author=User.objects.create_user("anna"), text="hers"))
+    edna.disguise("club.disown-remarks", bea.user)
+    visitor.open(LEAVE)
+    assert "Good-bye" in visitor.press("Delete your account", recovery_code=bea.recovery_code, also_earlier=None)
+    assert Comment.objects.filter(text="bea agrees").exists()
+
+
 def test_by_recovery_code_it_is_the_same_person_or_nothing_happens(visitor: Visitor, bea: Person) -> None:
     eve = Person.registered(User.objects.create_user("eve", password=PASSWORD))
     visitor.open(LEAVE)

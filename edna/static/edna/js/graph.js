@@ -194,7 +194,7 @@ export class Graph {
       try {
         const payload = openBag(this.#sodium, sealed, { locator, kind, sequence, pair });
         const [nonce, succession] = [bodyNonce(sealed), successionPieces(this.#sodium, sealed, pair)];
-        return { kind, sequence, place, payload, pair, contentKey: contentKey(this.#sodium, sealed, pair), nonce, succession };
+        return { kind, sequence, place, sealed, payload, pair, contentKey: contentKey(this.#sodium, sealed, pair), nonce, succession };
       } catch (error) {
         if (!(error instanceof BagError)) throw error;
         if (refusal === null || refusal instanceof WrongKey) refusal = error;
@@ -275,7 +275,7 @@ function unique(locators) {
 }
 
 /** What is there, asked for until nothing is left: an answer has only so many bytes. */
-async function* stored(key, indexes) {
+export async function* stored(key, indexes) {
   while (indexes.length) {
     const { bags, left } = await key.ask("graph/bags", { indexes });
     yield* bags;

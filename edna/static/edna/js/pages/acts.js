@@ -31,7 +31,8 @@ export function begin(question, name) {
   });
 }
 
-function receiptsIn(form) {
+/** The receipts that somebody has typed, or a page has put there. */
+export function receiptsIn(form) {
   const named = [form.elements.receipt, form.elements.what].map((field) => field?.value ?? "").filter((text) => text.startsWith("edna1:"));
   const typed = [...named, ...(form.elements.receipts?.value ?? "").split("\n")];
   return typed.map((text) => text.trim()).filter(Boolean);

@@ -4,6 +4,7 @@ import * as custody from "../custody.js";
 import { makePasskey } from "../passkey.js";
 import { parseRecoveryCode, recoveryCodeText } from "../slots.js";
 import { Mistake } from "./question.js";
+import { save } from "./files.js";
 
 const SHORTEST = 10;
 
@@ -53,7 +54,7 @@ export function show(question, sodium, text) {
   box.hidden = false;
   find("code").textContent = text;
   find("title").focus();
-  find("download").addEventListener("click", () => save(box, text));
+  find("download").addEventListener("click", () => save(`${box.dataset.ednaWhose}\n\n${text}\n`, { name: box.dataset.ednaFile, type: "text/plain" }));
   find("kept").addEventListener("click", () => step(find, "check"));
   find("again").addEventListener("click", () => step(find, "shown"));
   find("confirm").addEventListener("submit", (event) => {
@@ -77,12 +78,4 @@ function endsWith(sodium, text, typed) {
   const bare = (code) => code.toUpperCase().replace(/[^0-9A-Z]/g, "").replace(/O/g, "0").replace(/[IL]/g, "1");
   const [end, code] = [bare(typed), bare(recoveryCodeText(sodium, parseRecoveryCode(sodium, text)))];
   return end.length >= 4 && code.endsWith(end);
-}
-
-function save(box, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${box.dataset.ednaWhose}\n\n${text}\n`], { type: "text/plain" }));
-  link.download = box.dataset.ednaFile;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -80,6 +80,13 @@ export class Question {
     progress.querySelector("[role=status]").textContent = said(name);
   }
 
+  /** Say that it worked; the page stays. */
+  done(name) {
+    const result = this.form.querySelector("[data-edna-result]");
+    result.textContent = said(name);
+    result.hidden = false;
+  }
+
   tell(error) {
     const problem = this.form.querySelector("[data-edna-problem]");
     problem.textContent = error instanceof Mistake ? said(error.name) : explained(error);
@@ -145,7 +152,7 @@ export class Question {
   #forgetWhatWasSaid() {
     this.form.querySelectorAll("[role=alert]:not([data-edna-problem])").forEach((alert) => alert.remove());
     this.form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
-    this.form.querySelector("[data-edna-problem]").hidden = true;
+    for (const name of ["problem", "result"]) this.form.querySelector(`[data-edna-${name}]`).hidden = true;
   }
 
   #rest() {

@@ -12,6 +12,7 @@ const ACTS = {
   make: () => import("./key.js"),
   code: () => import("./key.js"),
   renew: () => import("./renew.js"),
+  take: () => import("./take.js"),
   password: () => import("./ways.js"),
   passkey: () => import("./ways.js"),
 };
