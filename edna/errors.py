@@ -202,7 +202,8 @@ class SecretKeyNeeded(CustodyError):
 
 class HandoverRefused(CustodyError):
     """Cause: what a browser handed over does not fit what is stored, or is not enough: a list has changed meanwhile (another tab, somebody
-    else's reveal), a bag was sealed anew, or one is needed whose key was not handed over.
+    else's reveal), a bag was sealed anew, or one is needed whose key was not handed over; or, for a new key, it was not all, or a bag that
+    is not theirs.
 
     Remedy: walk again, and hand over what is there now. Nothing was changed.
     """

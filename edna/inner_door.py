@@ -14,6 +14,7 @@ from django.db import OperationalError
 from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
+from edna.crypto.keys import ContentKey as ContentKey
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
@@ -27,6 +28,7 @@ from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
 from edna.engine.graph import references
 from edna.engine.history import SealedValues
+from edna.engine.planning.owners import several_may_own as several_may_own
 from edna.engine.planning.owners import tables_in_common
 from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys

@@ -25,7 +25,7 @@ from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
 from edna.engine.bags.openers import KeyOpener, items_of
 from edna.engine.graph.references import columns_that_refer
-from edna.engine.planning.owners import tables_in_common
+from edna.engine.planning.owners import several_may_own, tables_in_common
 from edna.errors import BagError
 from edna.inner_door import Handover, MadeOver, NewKeys
 from edna.records.bag import BagKind
@@ -171,6 +171,9 @@ class Browser:
                     )
                     for row in rows.get(segment, ())
                 },
+                content_key_of(sealed, secret_key=opener)
+                if several_may_own() and segment.kind is BagKind.SPEAKS_FOR
+                else None,
             )
         lists = {
             holder.entry.public_key: {

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from edna import inner_door
-from edna.api_http.fields import KEY, Binary, ListOf, to_base64
+from edna.api_http.fields import KEY, Binary, ListOf, Truth, to_base64
 from edna.api_http.json_view import json_view
 from edna.api_http.proofs import OPENED, TOKEN, browser
 from edna.errors import KeyMalformed, KeyNotProved
@@ -27,14 +27,14 @@ def challenge(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any
 
 @json_view(
     takes={"public_keys": ListOf(KEY, least=1, most=_MOST_KEYS)},
-    answers={"challenges": ListOf(_CHALLENGE)},
+    answers={"challenges": ListOf(_CHALLENGE), "in_common": Truth()},
     raises=(KeyMalformed,),
     most_bytes=_MOST_BYTES,
 )
 def challenges(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same for each of ``public_keys``, in their order."""
+    """The same for each of ``public_keys``, in their order; and whether several people may own rows of this site."""
     made = inner_door.challenge_keys(body["public_keys"], bound_to=browser(request))
-    return {"challenges": [*map(to_base64, made)]}
+    return {"challenges": [*map(to_base64, made)], "in_common": inner_door.several_may_own()}
 
 
 @json_view(

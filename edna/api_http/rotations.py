@@ -46,8 +46,9 @@ _BAG: Final = Object(
         "sealed_key": _BOX,
         "succession": SUCCESSION,
         "voices": Binary(pieces=_VOICE_BYTES),
+        "content_key": KEY,
     },
-    {"succession": [], "voices": b""},
+    {"succession": [], "voices": b"", "content_key": None},
 )
 
 
@@ -106,6 +107,7 @@ def _bag(each: Mapping[str, Any]) -> tuple[bytes, inner_door.MadeOver]:
         nonce=each["nonce"],
         box=inner_door.SealedKey(each["sealed_key"]),
         succession=each["succession"],
+        content_key=inner_door.ContentKey(each["content_key"]) if each["content_key"] else None,
         voices={voice[:_KEY_BYTES]: inner_door.SealedKey(voice[_KEY_BYTES:]) for voice in voices},
     )
     return each["index"], made

@@ -11,12 +11,14 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 import edna
-from edna import errors, store
+from edna import errors, inner_door, store
 from edna.crypto.keys import PublicKey
 from edna.crypto.sealing import seal_small
+from edna.engine.renewing import making_over
 from edna.inner_door import MadeOver, NewKeys
 from edna.records.bag import BagKind
 from edna.records.speaksfor import SealedKey
+from tests import handing
 from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
 from tests.handing import Browser, keys_in_browsers, send_new_keys
 from tests.integration.test_rotation import assert_opens_nothing
@@ -25,6 +27,19 @@ from tests.lobsters.specs import ANON, CLEAR_MESSAGES, GDPR, HIDE_PROFILE
 from tests.support import edna_dump, nothing_changes
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(params=[False, True], ids=["alone", "in common"])
+def several(request: Any, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the site has rows of several owners, as far as a new key is concerned."""
+    in_common: bool = request.param
+    let_several_own(monkeypatch, in_common)
+    return in_common
+
+
+def let_several_own(monkeypatch: pytest.MonkeyPatch, in_common: bool) -> None:
+    for module in (making_over, inner_door, handing):
+        monkeypatch.setattr(module, "several_may_own", lambda: in_common)
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +58,7 @@ def keys_of(member: Member) -> list[edna.SecretKey]:
     return [holder.opener.secret_key for holder in Browser(member.secret_key).graph.holders.values()]
 
 
+@pytest.mark.usefixtures("several")
 def test_a_new_key_between_any_two_acts_changes_nothing_else(small_community: Community) -> None:  # noqa: F811
     """From the browser, from the server, and one after the other; what comes back does so to the byte."""
     ann, bob = small_community.ann, small_community.bob
@@ -155,6 +171,39 @@ def test_what_does_not_fit_is_refused_as_a_whole(
     small_community: Community,  # noqa: F811
     changed: Callable[[NewKeys], NewKeys],
 ) -> None:
+    small_community.ann.applies(ANON)
+    asked, proved = mine(small_community)
+    with nothing_changes(), pytest.raises(errors.HandoverRefused):
+        send_new_keys(changed(asked), proved)
+
+
+def without_a_content_key(asked: NewKeys) -> NewKeys:
+    return replace(asked, bags={index: replace(made, content_key=None) for index, made in asked.bags.items()})
+
+
+def without_a_voice(asked: NewKeys) -> NewKeys:
+    return replace(asked, bags={index: replace(made, voices={}) for index, made in asked.bags.items()})
+
+
+def without_somebody(asked: NewKeys) -> NewKeys:
+    """Somebody for whom they speak stays as they are, in the bag, too."""
+    other = next(key for key in asked.keys if key != asked.own)
+    bags = {
+        index: replace(made, voices={key: box for key, box in made.voices.items() if key != other})
+        for index, made in asked.bags.items()
+    }
+    return replace(asked, keys={key: new for key, new in asked.keys.items() if key != other}, bags=bags)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("changed", [without_a_content_key, without_a_voice, without_somebody])
+def test_where_several_own_rows_nobody_is_left_out(
+    small_community: Community,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    changed: Callable[[NewKeys], NewKeys],
+) -> None:
+    """Their list may say that another owner is away."""
+    let_several_own(monkeypatch, True)
     small_community.ann.applies(ANON)
     asked, proved = mine(small_community)
     with nothing_changes(), pytest.raises(errors.HandoverRefused):

@@ -214,6 +214,12 @@ def tables_in_common() -> set[str]:
     return found
 
 
+def several_may_own() -> bool:
+    """Whether any disguise says of rows that they have several owners."""
+    steps = (step for disguise in registry.disguises().values() for step in disguise.steps())
+    return any(len(step.owners) > 1 for step in steps) or bool(tables_in_common())
+
+
 # How
 
 

@@ -13,15 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from edna import conf, store
-from edna.crypto.keys import KEY_BYTES, PublicKey
+from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey
 from edna.crypto.sealing import open_small_with, rewrap
-from edna.engine.bags.key_graph import stored_segments
-from edna.engine.bags.openers import items_of, refused
+from edna.engine.bags.key_graph import KeyGraph, stored_segments
+from edna.engine.bags.memory import Memory
+from edna.engine.bags.openers import HandedOpener, Handover, items_of, refused
 from edna.engine.bags.seal import Sealed, recipient_of
+from edna.engine.planning.owners import several_may_own
 from edna.errors import BagError, PrincipalAlreadyRegistered, PrincipalNotRegistered
 from edna.records.bag import BagKind
 from edna.records.locator import Locator, seal_locator
-from edna.records.speaksfor import SealedKey
+from edna.records.speaksfor import SealedKey, SpeaksFor
 from edna.records.succession import Succession, read_succession
 from edna.store import Entry, serverkeys
 
@@ -41,6 +43,8 @@ class MadeOver:
     box: SealedKey
     succession: Sequence[bytes] = ()
     voices: Mapping[bytes, SealedKey] = field(default_factory=dict)
+    #: Of a bag that speaks for somebody, where several may own rows.
+    content_key: ContentKey | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +53,9 @@ class NewKeys:
 
     ``keys`` are the new public keys by the former ones, of the principal and of everyone they speak for, each proved. ``lists`` are, by
     former public key, all items of the list, each with the key of its box. ``bags`` are by index.
+
+    Where several may own rows, a list says who else is away: there bags that speak for somebody come with their content keys, and nobody
+    is left out of what follows.
     """
 
     own: bytes
@@ -78,6 +85,8 @@ def make_over(new_keys: NewKeys, *, using: str) -> None:
     holders: dict[Locator, set[bytes]] = {}
     mac_key = serverkeys.signing_key(using=using)
     renewed = [_relisted(entry, new_keys, holders) for entry in entries.values()]
+    if several_may_own():
+        _require_everybody(own, entries, new_keys, holders, using=using)
     store.replace_bags(_made_over(new_keys, holders, mac_key=mac_key, using=using), using=using)
     store.replace_keys(renewed, using=using)
 
@@ -98,6 +107,56 @@ def _relisted(entry: Entry, new_keys: NewKeys, holders: dict[Locator, set[bytes]
         holders.setdefault(locator, set()).add(entry.public_key)
         items.append(seal_locator(locator, recipient=recipient))
     return replace(entry, public_key=bytes(recipient), locators=b"".join(items))
+
+
+class _Follower(HandedOpener):
+    """Follows lists whose items were opened by the keys of their boxes, to all who are spoken for; uses nobody's key."""
+
+    def items(self, entry: Entry) -> dict[Locator, bytes]:
+        return {locator: item for item, locator in self.handover.lists.get(entry.public_key, {}).items() if locator}
+
+    def voice(self, voice: SpeaksFor) -> _Follower:
+        return _Follower(self.handover, voice.public_key)
+
+    def _handed(self, voice: SpeaksFor) -> SpeaksFor:
+        return voice
+
+
+def _require_everybody(
+    own: Entry,
+    entries: Mapping[bytes, Entry],
+    new_keys: NewKeys,
+    holders: Mapping[Locator, set[bytes]],
+    *,
+    using: str,
+) -> None:
+    """That all for whom they speak get new keys, and all bags say so: none can be left behind whose list says that another owner is away.
+
+    Raises:
+        HandoverRefused: somebody is left out, or a bag that speaks for them was not handed over.
+        EntryForged: somebody has changed the entry of one.
+    """
+    lists: dict[bytes, dict[bytes, Locator | None]] = {key: {} for key in entries}
+    for locator, those in holders.items():
+        for key in those:
+            lists[key][locator.index(BagKind.DIFF, 0)] = locator  # its item does not matter any more
+    content_keys = {index: made.content_key for index, made in new_keys.bags.items() if made.content_key}
+    successions = {index: made.succession for index, made in new_keys.bags.items()}
+    handover = Handover(PublicKey(own.public_key), lists, content_keys, successions=successions)
+    graph = KeyGraph(own, _Follower(handover), memory=Memory(), using=using, lock_bags=True)
+    for locator, segments in graph.follow([BagKind.SPEAKS_FOR], start=()):
+        for segment in segments:
+            index = locator.index(segment.kind, segment.sequence)
+            made = new_keys.bags.get(index)
+            voices = _succession(made, new_keys, index=index).voices if made else {}
+            now = {bytes(key) for key, _ in voices.values()}
+            rows = [row for batch in segment.bag.batches for row in batch.rows]
+            if {bytes(new_keys.keys.get(bytes(public), public)) for _, public, _, _ in rows} - now:
+                raise refused("Somebody for whom a bag speaks has no new key.")
+    for forged in graph.forged.values():
+        raise forged
+    if graph.refused or graph.holders.keys() != entries.keys():
+        raise refused("Several people may own rows here, and not all for whom the key speaks were handed over.")
 
 
 def _made_over(new_keys: NewKeys, holders: Mapping[Locator, set[bytes]], *, mac_key: bytes, using: str) -> list[Sealed]:

@@ -121,15 +121,17 @@ export class OpenKey {
     return makeKey(this.#sodium, this.#server);
   }
 
-  /** What proves that one has these key pairs: by the hexadecimal text of the public key, what a challenge to it holds. */
+  /** What proves that one has these key pairs: `proved`, by the hexadecimal text of the public key, is what a challenge to it holds. */
   async proofs(pairs) {
     const proved = new Map();
+    let inCommon = false;
     for (let at = 0; at < pairs.length; at += CHALLENGES_AT_ONCE) {
       const some = pairs.slice(at, at + CHALLENGES_AT_ONCE);
-      const challenges = await this.#server.challenges(some.map(({ publicKey }) => publicKey));
+      const { challenges, ...said } = await this.#server.challenges(some.map(({ publicKey }) => publicKey));
+      inCommon = said.inCommon;
       some.forEach((pair, number) => proved.set(toHex(pair.publicKey), openedChallenge(this.#sodium, challenges[number], pair)));
     }
-    return proved;
+    return { proved, inCommon };
   }
 
   /** A slot of a password, to be sent along with something else that is done. */

@@ -54,8 +54,8 @@ async function madeOver(sodium, key, { graph, successor }) {
   const former = new Map(pairs.map((pair) => [toHex(pair.publicKey), pair]));
   const renewed = new Map([...former.keys()].map((name) => [name, newPair(sodium)]));
   renewed.set(toHex(graph.own.publicKey), successor.pair);
-  const proofs = await key.proofs([...former.values(), ...renewed.values()]);
-  const proof = ({ publicKey }) => toBase64(proofs.get(toHex(publicKey)));
+  const { proved, inCommon } = await key.proofs([...former.values(), ...renewed.values()]);
+  const proof = ({ publicKey }) => toBase64(proved.get(toHex(publicKey)));
   return {
     keys: [...former].map(([name, pair]) => ({
       public_key: toBase64(pair.publicKey),
@@ -66,9 +66,9 @@ async function madeOver(sodium, key, { graph, successor }) {
     lists: [...graph.holders.values()].map((holder) => ({
       public_key: toBase64(holder.pair.publicKey),
       items: toBase64(holder.stored),
-      anew: anew(sodium, holder),
+      anew: anew(sodium, graph, holder),
     })),
-    bags: parts.map((part) => bagAnew(sodium, part, renewed)),
+    bags: parts.map((part) => bagAnew(sodium, part, { renewed, inCommon })),
   };
 }
 
@@ -81,16 +81,18 @@ function newPair(sodium) {
  * For each item of a list what opens it, of whatever it leads to: the site seals it anew, and sees that nothing is left out that tells of another
  * owner. Throws HandoverRefused where something else is in the list.
  */
-function anew(sodium, { stored, items, pair }) {
+function anew(sodium, graph, { stored, items, pair }) {
   const size = stored.length / Math.max(items.length, 1);
-  return items.map(({ isSound }, number) => {
-    if (!isSound) throw new HandoverRefused("A list has an item that the site did not make. Renew the key on the site once; then try again.");
+  return items.map(({ locator, isSound }, number) => {
+    // One of an earlier release is known by where it leads.
+    const isEmpty = locator === null || graph.bags.get(toHex(locator)).isEmpty;
+    if (!isSound && isEmpty) throw new HandoverRefused("A list has an item that the site did not make. Renew the key on the site once; then try again.");
     const ephemeral = stored.subarray(number * size, number * size + EPHEMERAL_BYTES);
     return toBase64(sodium.sharedKey(ephemeral, pair.secretKey));
   });
 }
 
-function bagAnew(sodium, part, renewed) {
+function bagAnew(sodium, part, { renewed, inCommon }) {
   const { publicKey: owner } = renewed.get(toHex(part.pair.publicKey));
   return {
     index: toBase64(part.place),
@@ -98,6 +100,7 @@ function bagAnew(sodium, part, renewed) {
     nonce: toBase64(part.nonce),
     sealed_key: toBase64(sodium.seal(part.contentKey, owner)),
     ...(part.succession.length ? { succession: part.succession.map(toBase64) } : {}),
+    ...(part.kind === SPEAKS_FOR && inCommon ? { content_key: toBase64(part.contentKey) } : {}),
     ...(part.kind === SPEAKS_FOR ? { voices: toBase64(concat(...voicesAnew(sodium, part, owner, renewed))) } : {}),
   };
 }

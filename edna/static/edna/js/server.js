@@ -39,10 +39,10 @@ export class Server {
     return fromBase64((await this.post("keys/challenge", { public_key: toBase64(publicKey) })).challenge);
   }
 
-  /** The same for many keys. */
+  /** The same for many keys: `{challenges, inCommon}`, the latter if several people may own rows of this site. */
   async challenges(publicKeys) {
-    const { challenges } = await this.post("keys/challenges", { public_keys: publicKeys.map(toBase64) });
-    return challenges.map(fromBase64);
+    const { challenges, in_common: inCommon } = await this.post("keys/challenges", { public_keys: publicKeys.map(toBase64) });
+    return { challenges: challenges.map(fromBase64), inCommon };
   }
 
   /** A token, as a header has it. */
