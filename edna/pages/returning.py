@@ -143,9 +143,11 @@ class BringBack(KeyPage):
             outcome = api.reveal(receipt, unlocked, overrides=overrides)
             account: Any = api.principal(unlocked)
             password = form.cleaned_data["password"]
+            if account is None:
+                return outcome  # not back: the password goes with the former name as before
             if form.is_handed():
                 self.slots_replaced = handed.replace_slots(self.request)
-            elif account is not None and password and hasattr(account, "get_username"):
+            elif password and hasattr(account, "get_username"):
                 api.change_password(unlocked, identifier=self.pages.identifier_of(account), password=password)
         return outcome
 

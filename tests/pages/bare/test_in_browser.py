@@ -218,6 +218,9 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
     walker.opens("Bring my account back", SECOND)
     walker.sees("Somebody else has what was yours")
     walker.picture("13-taken")
+    page.get_by_label("Another username").fill("anna")
+    walker.opens("Try again", SECOND)
+    walker.sees("“anna” is taken, too.")  # and the password goes with the old name as before
     page.get_by_label("Another username").fill("beatrix")
     walker.opens("Try again", SECOND)
     walker.sees("Your account is here, as beatrix.")
