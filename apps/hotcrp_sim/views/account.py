@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 
-from edna.pages.keys import GivesKeyAtLogin, KeepsKey, TellsWhatWaits
+from apps.showcase import accounts
+from edna.pages.keys import GivesKeyAtLogin, TellsWhatWaits
 
 from ..forms import LoginForm
 from ..names import roles_of
 from ..policy import Viewer
 from ..privacy import PAGES
-from .guards import confidential, me, member, show
+from .guards import confidential, member, show
 
 
 class LogIn(TellsWhatWaits, GivesKeyAtLogin, LoginView):
@@ -38,18 +39,9 @@ def account(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 
 
 @method_decorator(confidential, name="dispatch")
-class ChangePassword(KeepsKey, PasswordChangeView):
+class ChangePassword(accounts.ChangePassword):
     pages = PAGES
-    template_name = "hotcrp_sim/change_password.html"
     success_url = reverse_lazy("hotcrp:account")
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        response = super().form_valid(form)
-        messages.success(self.request, "Your password is changed. Your recovery code stays the same.")
-        return response
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**{"me": me(self.request), **kwargs})
 
 
 @member

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import login, logout
-from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.contrib.auth.views import LoginView
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,9 +15,8 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 import edna
-from edna.pages.base import FormPage
-from edna.pages.keys import GivesKeyAtLogin, KeepsKey, TellsWhatWaits
-from edna.pages.keys.base import ShowsCode
+from apps.showcase import accounts
+from edna.pages.keys import GivesKeyAtLogin, TellsWhatWaits
 
 from ..keyforms import EmailForm, LoginForm, RegisterForm
 from ..models import User
@@ -39,21 +38,11 @@ def log_out(request: HttpRequest) -> HttpResponse:
     return redirect("lobsters:front")
 
 
-class Register(ShowsCode, FormPage):
-    """Make an account and its key. The answer to the form is the one page that ever shows the recovery code."""
-
+class Register(accounts.Register):
     pages = PAGES
-    login_required = False
+    start = "lobsters:front"
     template_name = "lobsters/register.html"
-    title = "Register"
-    button = "Create my account"
     form_class = RegisterForm
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if request.user.is_authenticated:
-            # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
-            return redirect(self.pages.reverse("recovery-code") if request.method == "POST" else "lobsters:front")
-        return super().dispatch(request, *args, **kwargs)
 
     def submitted(self, form: Any) -> HttpResponse:
         data = form.cleaned_data
@@ -70,15 +59,9 @@ class Register(ShowsCode, FormPage):
 
 
 @method_decorator([member, confidential], name="dispatch")
-class ChangePassword(KeepsKey, PasswordChangeView):
+class ChangePassword(accounts.ChangePassword):
     pages = PAGES
-    template_name = "lobsters/change_password.html"
     success_url = reverse_lazy("lobsters:account")
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        response = super().form_valid(form)
-        messages.success(self.request, "Your password is changed. Your recovery code stays the same.")
-        return response
 
 
 @member

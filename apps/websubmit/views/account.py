@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
-from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 
-from edna.pages.keys import GivesKeyAtLogin, KeepsKey, TellsWhatWaits
+from apps.showcase import accounts
+from edna.pages.keys import GivesKeyAtLogin, TellsWhatWaits
 
 from ..forms import LoginForm
 from ..privacy import PAGES
@@ -26,15 +25,9 @@ class LogIn(TellsWhatWaits, GivesKeyAtLogin, LoginView):
 
 
 @method_decorator([member, confidential], name="dispatch")
-class ChangePassword(KeepsKey, PasswordChangeView):
+class ChangePassword(accounts.ChangePassword):
     pages = PAGES
-    template_name = "websubmit/change_password.html"
     success_url = reverse_lazy("websubmit:account")
-
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        response = super().form_valid(form)
-        messages.success(self.request, "Your password is changed. Your recovery code stays the same.")
-        return response
 
 
 @member

@@ -7,11 +7,10 @@ from typing import Any
 from django.contrib.auth import login
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 
 import edna
-from edna.pages.base import FormPage
-from edna.pages.keys.base import ShowsCode
+from apps.showcase import accounts
 
 from ..forms import RegisterForm
 from ..models import Answer, User
@@ -22,21 +21,11 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "websubmit/home.html")
 
 
-class Register(ShowsCode, FormPage):
-    """Make an account and its key. The answer to the form is the one page that ever shows the recovery code."""
-
+class Register(accounts.Register):
     pages = PAGES
-    login_required = False
+    start = "websubmit:lectures"
     template_name = "websubmit/register.html"
-    title = "Register"
-    button = "Create my account"
     form_class = RegisterForm
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if request.user.is_authenticated:
-            # Sent twice, or reloaded: the code cannot be shown again, and there a new one is made.
-            return redirect(self.pages.reverse("recovery-code") if request.method == "POST" else "websubmit:lectures")
-        return super().dispatch(request, *args, **kwargs)
 
     def submitted(self, form: Any) -> HttpResponse:
         email, password = form.cleaned_data["email"], form.cleaned_data["new_password"]
