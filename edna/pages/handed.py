@@ -18,7 +18,7 @@ from edna.api_http.handover import HANDED as HANDOVER
 from edna.api_http.handover import handover_of
 from edna.api_http.proofs import proved_key
 from edna.api_http.slots import SLOTS, slots_in
-from edna.errors import RequestRefused
+from edna.errors import NotYours, RequestRefused
 from edna.pages.forms import HANDED
 
 #: The token of the session of the key; and slots that take the place of the key's own in the same transaction.
@@ -32,6 +32,23 @@ def unlock(request: HttpRequest, *, receipts: Sequence[api.Receipt] = ()) -> api
     """
     handover = handover_of(_read(request, HANDED, HANDOVER), public_key=_key(request))
     return inner_door.unlock_handed(handover, receipts=receipts)
+
+
+def require_own(request: HttpRequest) -> None:
+    """
+    Raises:
+        NotYours: the key that a script has proved is of another account than the one that is logged in.
+        KeyNotProved, PrincipalNotRegistered, EntryForged, ServerKeyUnknown
+    """
+    user: Any = getattr(request, "user", None)
+    proof = inner_door.Handover.of_bytes(
+        proved_key(request), lists={}, content_keys={}, voices={}, damaged=False, successions={}
+    )
+    if user is None or not user.is_authenticated:
+        return
+    with inner_door.unlock_handed(proof) as unlocked:
+        if api.principal(unlocked) != user:
+            raise NotYours("This is the key of another account than the one that is logged in. Nothing was changed.")
 
 
 def replace_slots(request: HttpRequest) -> bool:

@@ -23,8 +23,7 @@ from django.views.generic import View
 
 from edna import api
 from edna.api_http.json_view import json_view
-from edna.api_http.proofs import proved_key
-from edna.pages import words
+from edna.pages import handed, words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import ReceiptsForm
 from edna.pages.people import People
@@ -75,7 +74,10 @@ class Hidden(KeyPage):
 
 
 class HiddenWords(View):
-    """For a browser that opens the list by itself, the site's words for it: all of them, so that nobody learns which ones are used."""
+    """For a browser that opens the list by itself, the site's words for it: all of them, so that nobody learns which ones are used.
+
+    As every page, it refuses the key of another account than the one that is logged in.
+    """
 
     pages = People()
 
@@ -86,7 +88,7 @@ class HiddenWords(View):
 
 @json_view(takes={}, proved=True)
 def _words(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    proved_key(request)
+    handed.require_own(request)
     return words.of_what_is_hidden()
 
 

@@ -18,7 +18,7 @@ export function newPassword(form, { isOptional = false } = {}) {
 }
 
 export function begin(question, name) {
-  if (name === "code") question.ask(async ({ sodium, key }) => show(question, sodium, await key.newRecoveryCode()));
+  if (name === "code") question.ask(async ({ sodium, key }) => (await question.words(key)) && show(question, sodium, await key.newRecoveryCode()));
   else make(question);
 }
 

@@ -10,7 +10,7 @@ export function begin(question) {
     question.says("walking");
     const receipts = (form.elements.receipts?.value ?? "").split("\n").filter((line) => line.trim());
     const graph = await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator) });
-    const words = await key.ask("words", {});
+    const words = await question.words(key);
     question.forget();
     show(form, graph, words);
   });

@@ -102,6 +102,11 @@ export class Question {
     return typed ? ednaIdentifierOfName.replace("{name}", () => typed) : ednaIdentifier;
   }
 
+  /** The site's words for what is hidden; that is refused with the key of another account than the one that is logged in. */
+  words(key) {
+    return key.ask("words", {});
+  }
+
   /** Stretches in a worker, and says so. */
   stretch = (password, how) => {
     this.says("stretching");

@@ -10,6 +10,7 @@ export function begin(question) {
   const password = () => (form.querySelector("[data-edna-secret=new_password]") ? newPassword(form) : null);
   const work = async ({ sodium, key, passkey = null }) => {
     const [identifier, chosen] = [question.identifier(), password()];
+    await question.words(key);
     question.says("walking");
     const ways = { identifier, password: chosen, passkeySecret: passkey, stretch: question.stretch };
     const { code } = await replaceKey(sodium, key, ways);

@@ -16,6 +16,7 @@ export function begin(question) {
   };
   const work = async ({ sodium, key }) => {
     question.says("walking");
+    await question.words(key);
     const receipts = receiptsIn(form);
     const graph = await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator) });
     if (isLocked()) {

@@ -16,6 +16,7 @@ export function begin(question, name) {
   };
   const checks = { password: () => question.identifier() && newPassword(form), passkey: () => {} };
   const work = async (opened) => {
+    await question.words(opened.key); // of another account, it would change that one's ways
     await acts[name](opened);
     question.forget();
     form.hidden = true;
