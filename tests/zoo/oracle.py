@@ -177,8 +177,30 @@ def snapshot(models: Iterable[type[Model]]) -> Snapshot:
             read = cursor.fetchall()
         rows = found[model] = {}
         for row in compiler.apply_converters(read, converters) if converters else read:
-            rows[row[keys[0]] if len(keys) == 1 else tuple(row[i] for i in keys)] = dict(zip(names, row, strict=True))
+            values = apart(model, dict(zip(names, row, strict=True)))
+            rows[row[keys[0]] if len(keys) == 1 else tuple(row[i] for i in keys)] = values
     return found
+
+
+def apart(model: type[Model], values: Values) -> Values:
+    """With what is in documents as columns."""
+    for name, keys in getattr(model, "documents", {}).items():
+        document = values.pop(name)
+        values |= {f"{name}__{key}": document[int(key) if key.isdecimal() else key] for key in keys}
+    return values
+
+
+def whole(model: type[Model], values: Values) -> Values:
+    """With documents again."""
+    for name, keys in getattr(model, "documents", {}).items():
+        within = {key: values.pop(f"{name}__{key}") for key in keys}
+        values[name] = list(within.values()) if keys[0].isdecimal() else within
+    return values
+
+
+def column_called(model: type[Model], name: str) -> Any:
+    """The column, also of what is in its document."""
+    return model._meta.get_field(name.partition("__")[0])
 
 
 def _copied(sets: Mapping[Any, set[Any]]) -> dict[Any, set[Any]]:
@@ -219,6 +241,8 @@ class Oracle:
         #: The rows that the latest reveal was about; those of which it put something under a later disguise of the same person; and
         #: those of which it found a value that was the same before.
         self.due: set[Row] = set()
+        #: What a step that was matched last means of the row, if it is an element of a list.
+        self._element: str | None = None
         self.idle: set[Row] = set()
         self.folded: set[Row] = set()
 
@@ -352,10 +376,15 @@ class Oracle:
                 if going and not (isinstance(step, Modify) and (going.shared or len(going.targets) > 1)):
                     continue
                 if isinstance(step, Modify):
-                    named = {name: row.model._meta.get_field(name).attname for name in step.set}
-                    columns = {named[name]: as_placeholder(value) for name, value in step.set.items()}
+                    named = {
+                        name: name if "__" in name else row.model._meta.get_field(name).attname for name in step.set
+                    }
+                    columns = {self._element or named[name]: as_placeholder(value) for name, value in step.set.items()}
                     told = frozenset(map(self.person_of, holders))
-                    natural = (told & {*holders}) | self.removers(disguise, row)
+                    # Of an element nobody else has anything, but they may bring back the row.
+                    natural = ((told & {*holders}) if self._element is None else frozenset()) | self.removers(
+                        disguise, row
+                    )
                     # Others can bring back a row that goes, and see no more of it than if it had stayed.
                     changes.append(
                         Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
@@ -472,10 +501,10 @@ class Oracle:
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
                 if placeholder is not None and effect.on_paper:
-                    assert placeholder.name == "constant"  # nobody sees it yet
-                    layer.value = placeholder.make(effect.row.model._meta.get_field(name), None)
+                    assert placeholder.name in ("constant", "null")  # nobody sees it yet
+                    layer.value = placeholder.make(column_called(effect.row.model, name), None)
                 layer.told, layer.together, layer.others = effect.told, effect.told, effect.natural - {person}
-                field = effect.row.model._meta.get_field(name).name
+                field = column_called(effect.row.model, name).name
                 layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")
                 effect.row.layers.setdefault(name, []).append(layer)
                 if layer.value is UNKNOWN:
@@ -530,7 +559,7 @@ class Oracle:
         return lambda k, v: bool(others) and all(v[each] == value for each, value in others.items())
 
     def check_placeholder(self, row: Row, name: str, layer: Layer) -> None:
-        column = row.model._meta.get_field(name)
+        column = column_called(row.model, name)
         placeholder = layer.placeholder
         assert placeholder is not None
         if placeholder.name in ("constant", "null", "blank"):
@@ -762,7 +791,7 @@ class Oracle:
 
     def _missing(self, person: Any, row: Row, name: str, value: Any) -> list[Row | None]:
         """The row that ``value`` of a column would refer to and that is not there (None where nothing is known of it)."""
-        column = next(each for each in columns_of(row.model) if each.attname == name)
+        column = next((each for each in columns_of(row.model) if each.attname == name), None)
         if value is None or value is UNKNOWN or not isinstance(column, ForeignKey):
             return []
         target = column.target_field.attname

@@ -297,7 +297,11 @@ class Others:
         for owners in current.owners:
             mine = {key for model, key in keys if model == owners.model}
             opened.add(owners.only(mine))
-        current.add(*(Shares.of(batch.model, [(opened.locator.expose(), len(batch.rows))]) for batch in batches))
+        # A row that several records are about is one row.
+        rows: dict[str, set[Row]] = {}
+        for model, key in keys:
+            rows.setdefault(model, set()).add(key)
+        current.add(*(Shares.of(model, [(opened.locator.expose(), len(rows[model]))]) for model in sorted(rows)))
         self.journal.others.append(opened)
         return opened
 

@@ -6,7 +6,12 @@ the second.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.db import models
+
+#: Of JSON columns, what in them the oracle takes for columns.
+Documents = Mapping[str, tuple[str, ...]]
 
 
 class Villager(models.Model):
@@ -19,8 +24,11 @@ class Villager(models.Model):
 class Diary(models.Model):
     """Somebody's alone; found by a condition."""
 
+    documents: Documents = {"meta": ("mood",)}
+
     villager = models.ForeignKey(Villager, models.CASCADE)
     text = models.TextField()
+    meta = models.JSONField(default=dict)
     public = models.BooleanField(default=True)
 
     class Meta:
@@ -28,11 +36,14 @@ class Diary(models.Model):
 
 
 class Letter(models.Model):
-    """Two people's."""
+    """Two people's; says by their names who has read it."""
+
+    documents: Documents = {"readers": ("0", "1")}
 
     sender = models.ForeignKey(Villager, models.CASCADE, related_name="sent")
     recipient = models.ForeignKey(Villager, models.CASCADE, related_name="received")
     text = models.TextField()
+    readers = models.JSONField(default=list)
 
     class Meta:
         app_label = "zoo"

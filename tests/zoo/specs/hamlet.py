@@ -15,6 +15,9 @@ class AnonymousVillager(edna.Pseudoprincipal):
     companions = {Hearth: {"fuel": "peat"}}
 
 
+UNREAD = Modify(Letter, owner=edna.by_element("readers__*", "name", principal=Villager), set={"readers__*": None})
+
+
 class Leave(Disguise):
     """Everything of a villager, the account included; the text of a letter goes with its sender, the letter with the last of both."""
 
@@ -25,6 +28,7 @@ class Leave(Disguise):
         Remove(Diary, owner="villager"),
         Remove(Letter, owner=["sender", "recipient"]),
         Modify(Letter, owner="sender", set={"text": "[left]"}),
+        UNREAD,
         Remove(Stamp, owner=["letter__sender", "letter__recipient"]),
         Remove(Hearth, owner="villager"),
     ]
@@ -42,13 +46,14 @@ class Mask(Disguise):
 
 
 class Hush(Disguise):
-    """One constant in place of every text."""
+    """One constant in place of every text; and nobody has read a letter, as far as it is theirs to say."""
 
     name = "zoo.hamlet-hush"
     applies_to = "staff"
     transformations = [
-        Modify(Diary, owner="villager", set={"text": "[hushed]"}, where=Q(public=True)),
+        Modify(Diary, owner="villager", set={"text": "[hushed]", "meta__mood": "calm"}, where=Q(public=True)),
         Modify(Letter, owner=["sender", "recipient"], set={"text": "[hushed]"}),
+        UNREAD,
     ]
 
 
