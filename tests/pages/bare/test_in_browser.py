@@ -290,7 +290,13 @@ def test_with_both_a_script_keeps_what_is_typed_and_everything_is_deleted_for_go
     assert (opened["refused"], opened["unreached"]) == ([], 0)
     assert [bag["disguise"] for bag in opened["bags"]] == ["club.disown-remarks"] * Bag.objects.count()
     walker.go("hidden")
-    walker.opens("Show it", PASSWORD)
+    walker.ready()
+    page.get_by_text("No password, or it does not work?").click()
+    with edna.unlock(identifier="bea", password=PASSWORD) as unlocked:
+        text = f"My key\n{unlocked.secret_key.expose_text()}\nKeep it"
+    kept = {"name": "key.txt", "mimeType": "text/plain", "buffer": text.encode()}
+    page.get_by_label("Or the file in which you have kept your key").set_input_files(kept)
+    walker.press("Show it")
     walker.press("Delete it for good: Disown remarks")
     walker.fill(phrase="no")
     walker.opens("Delete for good", PASSWORD)
