@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from django.db import router
 from django.db.models import Model
@@ -193,30 +193,21 @@ def plan_all(name: str, *, params: Mapping[str, Any] | None = None, staff: bool 
     return disguise_and_reveal.plan_all(registry.get(name), params=params, staff=staff)
 
 
+class _Options(TypedDict, total=False):
+    params: Mapping[str, Any] | None
+    unlocked: Unlocked | None
+    atomic: bool
+    operator: str
+
+
+@overload
+def disguise(name: str, principal: Model, *, keep_no_way_back: Literal[True], **options: Unpack[_Options]) -> None: ...
+
+
 @overload
 def disguise(
-    name: str,
-    principal: Model,
-    *,
-    params: Mapping[str, Any] | None = None,
-    unlocked: Unlocked | None = None,
-    atomic: bool = False,
-    keep_no_way_back: Literal[False] = False,
-    operator: str = "",
+    name: str, principal: Model, *, keep_no_way_back: Literal[False] = False, **options: Unpack[_Options]
 ) -> Receipt: ...
-
-
-@overload
-def disguise(
-    name: str,
-    principal: Model,
-    *,
-    params: Mapping[str, Any] | None = None,
-    unlocked: Unlocked | None = None,
-    atomic: bool = False,
-    keep_no_way_back: Literal[True],
-    operator: str = "",
-) -> None: ...
 
 
 @measured("disguise")
@@ -252,13 +243,12 @@ def disguise(
         ErasureRefused, BagError: with ``keep_no_way_back`` and ``unlocked``, an earlier disguise cannot be erased.
     """
     throttle.admit()
+    found = registry.get(name)
     if keep_no_way_back:
-        disguise_and_reveal.disguise_for_good(
-            registry.get(name), principal, params=params, unlocked=unlocked, operator=operator
-        )
+        disguise_and_reveal.disguise_for_good(found, principal, params=params, unlocked=unlocked, operator=operator)
         return None
     return disguise_and_reveal.disguise(
-        registry.get(name), principal, params=params, unlocked=unlocked, atomic=atomic, operator=operator
+        found, principal, params=params, unlocked=unlocked, atomic=atomic, operator=operator
     )
 
 
@@ -330,12 +320,7 @@ def reveal(
     require_unlocked(unlocked, "A reveal")
     throttle.admit()
     return disguise_and_reveal.reveal(
-        Receipt.of(receipt),
-        unlocked,
-        overrides=overrides or {},
-        accepted=accept,
-        allow_partial=allow_partial,
-        atomic=atomic,
+        Receipt.of(receipt), unlocked, overrides=overrides, accepted=accept, allow_partial=allow_partial, atomic=atomic
     )
 
 

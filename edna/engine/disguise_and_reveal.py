@@ -308,7 +308,7 @@ def reveal(
     receipt: Receipt,
     unlocked: Unlocked,
     *,
-    overrides: Mapping[str, Any],
+    overrides: Mapping[str, Any] | None,
     accepted: Accepted,
     allow_partial: bool,
     atomic: bool,
@@ -316,6 +316,7 @@ def reveal(
     """Undo one disguise: in one transaction, or chunk by chunk if it was done so and nothing asks for one transaction."""
     using = unlocked.using
     require_held(accepted)
+    overrides = overrides or {}
     serverkeys.require_any(using=using)
     # What was handed over fits what is stored now, and not what is stored after the first of several transactions.
     whole, several = atomic or not allow_partial or unlocked.handover is not None, False
