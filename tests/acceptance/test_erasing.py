@@ -18,8 +18,8 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, transaction
 
 import edna
-from apps.websubmit.models import User
-from edna import store
+from apps.websubmit.models import Answer, User
+from edna import Disguise, Modify, store
 from edna.errors import (
     CapabilityClosed,
     ErasureRefused,
@@ -34,6 +34,7 @@ from edna.operations.retention import holds
 from edna.operations.upkeep import residue, verification
 from edna.records.bag import BagKind
 from edna.testing import application_dump, cheap_keys
+from tests.installed import registering
 from tests.lobsters.community import Community, between, state
 from tests.lobsters.models import Comment, Message, Story
 from tests.lobsters.models import User as Member
@@ -347,6 +348,17 @@ def test_of_a_disguise_in_chunks_all_of_them_go(chunked_community: Community) ->
     assert not Bag.objects.exists()
 
 
+def test_a_chunk_that_is_gone_does_not_keep_the_others(community: Community) -> None:
+    """Somebody has deleted a row of the table, or it has expired."""
+    ann = community.ann
+    with cut_into_chunks(2):
+        receipt = ann.disguise(ANON)
+        lost = [receipt.locator.chunk(3).index(kind, number) for kind in BagKind for number in range(3)]
+        store.delete_bags(lost, using="default")
+        erase(ann, receipt)
+    assert not Bag.objects.exists()
+
+
 def test_an_erasure_that_fails_has_erased_nothing(community: Community, monkeypatch: pytest.MonkeyPatch) -> None:
     ann = community.ann
     ann.disguise(ANON)
@@ -386,3 +398,19 @@ def test_while_a_bag_does_not_open_no_key_goes_that_it_may_need(community: Commu
     Bag.objects.filter(pk=bag.pk).update(sealed=bag.sealed)
     erase(ann, first)
     assert ann.reveal(second).complete
+
+
+class Redact(Disguise):
+    name = "test.redact"
+    transformations = [Modify(Answer, owner="author", set={"text": "[redacted]"})]
+
+
+def test_who_has_a_bag_that_does_not_open_is_not_forgotten(bea: Student) -> None:
+    """It may be restored from a backup, and their key opens it then."""
+    with cheap_keys(), registering(Redact):
+        first, second = bea.disguise(Redact.name), bea.disguise()
+        bag = Bag.objects.get(index=first.locator.index(BagKind.DIFF, 0))
+        Bag.objects.filter(pk=bag.pk).update(sealed=flipped(bytes(bag.sealed)))
+        assert not erase(bea, second).forgets
+        Bag.objects.filter(pk=bag.pk).update(sealed=bag.sealed)
+        assert erase(bea, first).forgets

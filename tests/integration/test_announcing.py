@@ -58,9 +58,14 @@ class Twice(Disguise):
     ]
 
 
+class Redact(Disguise):
+    name = "test.redact-answers"
+    transformations = [Modify(Answer, owner="author", set={"text": "[gone]"})]
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    with registering(Prune, Twice):
+    with registering(Prune, Twice, Redact):
         yield
 
 
@@ -152,6 +157,15 @@ def test_two_steps_on_the_same_rows_are_told_once(bea: Student, ears: Ears, comm
     with commit():
         bea.reveal(receipt)
     assert [news[:2] for news in ears.take()].count(("rows_changed", "websubmit.Answer")) == 1
+
+
+def test_each_row_is_changed_in_one_chunk(bea: Student, ears: Ears, commit: Any) -> None:
+    """And in none after it, although it is still theirs, and what the disguise means."""
+    answers = answers_of(bea.user)
+    with commit(), cut_into_chunks(1):
+        bea.disguise("test.redact-answers")
+    told = [key for signal, *_, keys in ears.take() if signal == "rows_changed" for key in keys]
+    assert sorted(told) == sorted(answers)
 
 
 def test_what_a_reveal_deletes_or_moves_is_told(bea: Student, ears: Ears, commit: Any) -> None:
