@@ -65,6 +65,9 @@ class Job(models.Model):
     operator = models.CharField(max_length=255, default="")
     state = models.CharField(max_length=10, choices=State, db_index=True)
     total = models.BigIntegerField()
+    #: Nothing is sealed for them, and nobody can reveal it.
+    # In the database as well: during an upgrade, processes of the release before note jobs, too.
+    keep_no_way_back = models.BooleanField(default=False, db_default=False)
     #: Who of those meant is not, because they run the site; NULL where nobody counted.
     left_out = models.BigIntegerField(null=True)
     #: What runners that are over have done; those at work count for themselves.
@@ -84,6 +87,7 @@ class Job(models.Model):
         default_permissions = ("view",)
         permissions = (
             ("apply_disguise", "Can apply disguises to users"),
+            ("disguise_for_good", "Can apply disguises without a way back"),
             ("control_job", "Can pause, resume, cancel and retry jobs"),
             ("view_health", "Can see key pool, storage and health"),
         )

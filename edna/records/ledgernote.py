@@ -30,18 +30,23 @@ PADDED_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class LedgerNote:
-    """``month`` is when, such as "2026-11"; ``position`` how many disguises the person was under before. `repr` shows neither
-    of them, nor parameters."""
+    """``month`` is when, such as "2026-11"; ``position`` how many disguises the person was under before; ``for_good`` that nothing brings
+    it back. `repr` shows none of them, nor parameters."""
 
     disguise: str
     params: dict[str, Value] = field(repr=False)
     month: str = field(repr=False)
     position: int = field(repr=False)
+    for_good: bool = field(default=False, repr=False)
 
 
-def what(disguise: str, params: Mapping[str, Value]) -> bytes:
-    """A disguise with its parameters as 32 bytes, the same in whichever order they are given."""
-    return fingerprint(values.encode([disguise, sorted(params.items())]), purpose=b"edna.ledger.what")
+def what(disguise: str, params: Mapping[str, Value], *, for_good: bool = False) -> bytes:
+    """A disguise with its parameters as 32 bytes, the same in whichever order they are given.
+
+    Done ``for_good`` it is another: whoever was under it before can reveal that one, and not this.
+    """
+    said = [disguise, sorted(params.items())]
+    return fingerprint(values.encode([*said, True] if for_good else said), purpose=b"edna.ledger.what")
 
 
 def ledger_index(server_key: bytes, *, model: str, reference: str, what: bytes) -> bytes:
@@ -52,7 +57,8 @@ def ledger_index(server_key: bytes, *, model: str, reference: str, what: bytes) 
 
 def seal_note(note: LedgerNote, *, index: bytes, server_key: bytes) -> bytes:
     """The note, padded and sealed for this place alone."""
-    content = values.encode([_VERSION, note.disguise, note.params, note.month, note.position])
+    said = [_VERSION, note.disguise, note.params, note.month, note.position]
+    content = values.encode([*said, True] if note.for_good else said)
     size = PADDED_BYTES
     while size < _LENGTH_BYTES + len(content):
         size *= 2
@@ -78,6 +84,8 @@ def open_note(sealed: bytes, *, index: bytes, server_keys: Sequence[bytes]) -> L
     match values.decode(padded[_LENGTH_BYTES : _LENGTH_BYTES + length]):
         case [1, str(disguise), dict(params), str(month), int(position)]:
             return LedgerNote(disguise, params, month, position)
+        case [1, str(disguise), dict(params), str(month), int(position), True]:
+            return LedgerNote(disguise, params, month, position, for_good=True)
     raise BagCorrupt("A row of the erasure ledger has another shape than this release writes; upgrade edna.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 import edna
-from edna.errors import PrincipalNotRegistered
+from edna.errors import JobForged, JobRefused, PrincipalNotRegistered
 from edna.models import Bag, KeySlot, PrincipalEntry
-from edna.operations.models import AuditEntry
+from edna.operations import jobs
+from edna.operations.exports import ledger
+from edna.operations.models import AuditEntry, Job
 from edna.operations.upkeep import verification
 from edna.testing import cheap_keys
 from tests.lobsters.community import Community, Member, between, state
@@ -99,6 +102,70 @@ def test_with_the_key_nothing_is_left_at_all() -> None:
     assert not (Bag.objects.exists())
     assert not (PrincipalEntry.objects.exists())
     assert not (KeySlot.objects.exists())
+
+
+def everybody(name: str, *, keep_no_way_back: bool) -> jobs.JobReport:
+    started = jobs.start(name, keep_no_way_back=keep_no_way_back)
+    return jobs.run(started.id)
+
+
+def test_a_job_does_it_to_everybody(small_community: Community, settings: Any) -> None:
+    """Batch by batch, to the same rows as with a way back; nobody has anything to reveal, and the job says so."""
+    settings.EDNA = {**settings.EDNA, "JOB_BATCH": 2}
+    small_community.bob.disguise(CLEAR_MESSAGES)
+    known = {repr(cell) for rows in state().values() for row in rows for cell in row}
+    for name in (ANON, DECAY):
+        usual = after(lambda name=name: everybody(name, keep_no_way_back=False), known)  # type: ignore[misc]
+        assert after(lambda name=name: everybody(name, keep_no_way_back=True), known) == usual  # type: ignore[misc]
+    bags = Bag.objects.count()
+    report = everybody(ANON, keep_no_way_back=True)
+    assert (report.done, report.failed, report.keep_no_way_back) == (report.total, 0, True)
+    assert Bag.objects.count() == bags
+    for member in small_community.members:
+        assert [entry.name for entry in member.history()] == [CLEAR_MESSAGES] * (member is small_community.bob)
+    assert AuditEntry.objects.get(action="start").details["way_back"] == "none"
+
+
+def test_nobody_makes_a_job_irreversible_past_edna(small_community: Community) -> None:
+    for before in (False, True):
+        job = jobs.start(ANON, keep_no_way_back=before)
+        Job.objects.filter(pk=job.id).update(keep_no_way_back=not before)
+        with pytest.raises(JobForged):
+            jobs.run(job.id)
+    assert not Bag.objects.exists()
+    assert User.objects.count() == 3
+
+
+def test_receipts_that_nobody_gets_are_no_hindrance(small_community: Community, settings: Any) -> None:
+    """A job can hand out none; for good there are none."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    with pytest.raises(JobRefused):
+        jobs.start(ANON)
+    assert everybody(ANON, keep_no_way_back=True).done == 3
+
+
+def test_after_a_restore_the_ledger_has_it_done_for_good_again(
+    small_community: Community, settings: Any, tmp_path: Path
+) -> None:
+    """Beside the same disguise with a way back, whose row goes when that is revealed."""
+    settings.EDNA = {**settings.EDNA, "LEDGER": True}
+    ann, bob, _ = small_community.members
+    path = str(tmp_path / "ledger")
+    with transaction.atomic():
+        receipt = ann.disguise(REDACT_MESSAGES)
+        for_good(ann, REDACT_MESSAGES)
+        ann.reveal(receipt)
+        everybody_else = bob.disguise(CLEAR_MESSAGES)
+        assert ledger.write(path) == 2
+        transaction.set_rollback(True)
+    assert everybody_else
+    found = ledger.reapply(path, dry_run=True)
+    assert (dict(found.again), found.for_good) == ({REDACT_MESSAGES: 1, CLEAR_MESSAGES: 1}, 1)
+    done = ledger.reapply(path)
+    assert (done.done, done.complete) == (2, True)
+    assert not ann.history()
+    assert [entry.name for entry in bob.history()] == [CLEAR_MESSAGES]
+    assert ledger.reapply(path, dry_run=True).already == 2
 
 
 def test_the_command_asks_for_the_name_and_leaves_word_in_the_trail(

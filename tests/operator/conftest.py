@@ -20,14 +20,15 @@ from tests.thorough import thorough
 
 pytest_collection_modifyitems = thorough(__file__)
 
-APPLY, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL = (
+APPLY, FOR_GOOD, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL = (
     "edna_operations.apply_disguise",
+    "edna_operations.disguise_for_good",
     "edna_operations.control_job",
     "edna_operations.view_job",
     "edna_operations.view_health",
     "edna_operations.view_auditentry",
 )
-EVERYTHING = {APPLY, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL}
+EVERYTHING = {APPLY, FOR_GOOD, CONTROL, VIEW_JOBS, VIEW_HEALTH, VIEW_TRAIL}
 
 
 def address(name: str, *args: Any) -> str:

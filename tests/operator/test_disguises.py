@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as escaping
 import re
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,7 +25,7 @@ from edna.operations.admin.forms import MOST_CHOSEN, MOST_LISTED
 from edna.operations.jobs import preview
 from edna.testing.search import finds
 from tests.installed import registering
-from tests.operator.conftest import Operator, address, chosen, without_tokens
+from tests.operator.conftest import FOR_GOOD, Operator, address, chosen, without_tokens
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -284,6 +285,29 @@ def test_an_application_becomes_one_job_for_whom_was_chosen(operator: Operator, 
     assert User.objects.filter(email="carl@example.org").exists()
     bea.reveal_everything()
     assert bea.texts() == before
+
+
+def test_for_good_is_said_typed_and_said_again_by_the_job(operator: Operator, bea: Student, granted: set[str]) -> None:
+    """The name alone does not do. Without the permission for it, the page has no such choice, and whoever asks for it gets nothing."""
+    assert "For good, without a way back" in operator.html("disguisecatalogue_disguise", ANONYMISE_ALL)
+    asked = {"whom": "chosen", "chosen": chosen([bea]), "for_good": "on"}
+    shown = text_of(operator.post("disguisecatalogue_preview", ANONYMISE_ALL, **asked))
+    assert "for good: nobody can bring it back" in shown
+    assert f"type {ANONYMISE_ALL} for good" in shown
+    form = operator.form(ANONYMISE_ALL, bea) | {"for_good": "on"}
+    apply = partial(operator.post, "disguisecatalogue_apply", ANONYMISE_ALL)
+    granted.discard(FOR_GOOD)
+    assert "For good" not in operator.html("disguisecatalogue_disguise", ANONYMISE_ALL)
+    with nothing_changes():
+        assert apply(**form, confirmation=f"{ANONYMISE_ALL} for good").status_code == 200
+    granted.add(FOR_GOOD)
+    with nothing_changes():
+        assert "To confirm, type" in text_of(apply(**form, confirmation=ANONYMISE_ALL))
+    report = operator.run(apply(**form, confirmation=f"{ANONYMISE_ALL} for good"))
+    assert (report.done, report.keep_no_way_back) == (1, True)
+    assert bea.history() == []
+    assert "For good: what this job does, nobody can bring back" in operator.html("job_job", report.id)
+    assert "for good" in operator.html("job_changelist")
 
 
 def test_an_application_to_everybody(operator: Operator, bea: Student) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import msgpack
@@ -30,6 +31,13 @@ def test_the_index_is_that_of_the_page() -> None:
     subject = blake(msgpack.packb(["shop.delete-account", [["all", True], ["year", 2026]]]), b"edna.ledger.what")
     data = msgpack.packb(["shop.user", "7", subject])
     assert blake(data, b"edna.ledger.idx", blake(KEY, b"edna.ledger.key")) == INDEX
+
+
+def test_what_was_done_for_good_stands_elsewhere_and_says_so() -> None:
+    subject = blake(msgpack.packb(["shop.delete-account", [["all", True], ["year", 2026]], True]), b"edna.ledger.what")
+    assert what(NOTE.disguise, NOTE.params, for_good=True) == subject != SUBJECT
+    note = replace(NOTE, for_good=True)
+    assert open_note(seal_note(note, index=INDEX, server_key=KEY), index=INDEX, server_keys=[KEY]) == note
 
 
 def test_the_order_of_parameters_does_not_matter() -> None:

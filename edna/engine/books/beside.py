@@ -36,8 +36,8 @@ class Beside:
         """Of accounts of one model that go, those of ``people`` among them."""
         return []
 
-    def note_disguise(self, plan: Plan, *, now: datetime.datetime, using: str) -> None:
-        """``plan`` was executed."""
+    def note_disguise(self, plan: Plan, *, now: datetime.datetime, for_good: bool, using: str) -> None:
+        """``plan`` was executed; ``for_good``, without a way back."""
 
     def strikes(self) -> bool:
         """Whether `strike_disguise` would do anything."""

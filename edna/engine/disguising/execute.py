@@ -102,7 +102,7 @@ def finish(
     if forgotten:
         store.delete_entries([entry for entry in gone if entry.id in forgotten], using=using)
     departure.forget(gone, using=using)
-    beside.kept().note_disguise(plan, now=now, using=using)
+    beside.kept().note_disguise(plan, now=now, for_good=for_good, using=using)
     announcements.disguised(plan, moved, whole=not more_to_come, using=using)
     measurements.count(principals=0 if more_to_come else len(plan.targets), rows=plan.rows, using=using)
     return receipts

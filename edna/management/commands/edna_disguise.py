@@ -58,8 +58,8 @@ class Command(EdnaCommand):
         parser.add_argument(
             "--no-way-back",
             action="store_true",
-            help="With --principal: for good. Nothing is sealed for them, and there is no receipt. Type the name of the disguise to go "
-            "on, unless --yes is given.",
+            help="With --principal, or with --all --job: for good. Nothing is sealed for them, and there is no receipt. Type the name of "
+            "the disguise to go on, unless --yes is given.",
         )
         super().add_arguments(parser)
 
@@ -68,8 +68,8 @@ class Command(EdnaCommand):
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
         if options["job"] and (not options["everyone"] or options["receipts"]):
             raise usage("--job goes with --all, and without --receipts: a job hands out none.")
-        if options["no_way_back"] and options["everyone"]:
-            raise usage("--no-way-back goes with --principal.")
+        if options["no_way_back"] and options["everyone"] and not options["job"]:
+            raise usage("--no-way-back goes with --principal, or with --all --job.")
         if options["job"]:
             need_operations("--job")
         if options["include_staff"] and not options["everyone"]:
@@ -160,7 +160,13 @@ class Command(EdnaCommand):
         from edna.operations import jobs
         from edna.operations.management.foreground_runner import Stop, sum_up, work_on
 
-        job = jobs.start(name, params=params, operator=operator_of(options), staff=options["include_staff"])
+        job = jobs.start(
+            name,
+            params=params,
+            operator=operator_of(options),
+            staff=options["include_staff"],
+            keep_no_way_back=options["no_way_back"],
+        )
         self.say(f"Job {job.id}. If this is interrupted, manage.py edna_run {job.id} goes on.")
         with Stop() as stop:
             report = work_on(self, job.id, stop=stop)

@@ -29,7 +29,7 @@ from edna.operations.admin.catalogue import CatalogueEntry
 from edna.operations.admin.forms import CHOSEN, ONE, ConfirmForm, WhomForm, carried, chosen_field, in_words
 from edna.operations.admin.jobs import Shown
 from edna.operations.admin.pages import PagesAdmin
-from edna.operations.admin.permissions import VIEW_JOBS, applicable, may, may_apply, operator_of
+from edna.operations.admin.permissions import VIEW_JOBS, applicable, may, may_apply, may_for_good, operator_of
 from edna.operations.jobs import preview
 from edna.operations.jobs.preview import Chosen, Preview
 from edna.words import count
@@ -75,7 +75,7 @@ class DisguisesAdmin(PagesAdmin):
     @method_decorator(sensitive_post_parameters("person", "chosen"))
     def preview_view(self, request: HttpRequest, name: str) -> HttpResponse:
         entry = self._entry(request, name)
-        form = WhomForm(request.POST, entry=entry, you=_you(request, entry))
+        form = WhomForm(request.POST, entry=entry, **_allowed(request, entry))
         if not form.is_valid():
             return self._disguise(request, entry, form)
         return self._preview(request, entry, form)
@@ -84,9 +84,10 @@ class DisguisesAdmin(PagesAdmin):
     @method_decorator(sensitive_post_parameters("person", "chosen"))
     def apply_view(self, request: HttpRequest, name: str) -> HttpResponse:
         entry = self._entry(request, name)
-        form = ConfirmForm(request.POST, entry=entry, you=_you(request, entry), operator=operator_of(request))
+        allowed = _allowed(request, entry)
+        form = ConfirmForm(request.POST, entry=entry, operator=operator_of(request), **allowed)
         if not form.is_valid():
-            before = WhomForm(request.POST, entry=entry, you=_you(request, entry))
+            before = WhomForm(request.POST, entry=entry, **allowed)
             return (
                 self._preview(request, entry, before, form)
                 if before.is_valid()
@@ -99,7 +100,7 @@ class DisguisesAdmin(PagesAdmin):
         chosen = None
         if entry.principal_model is not None and form.principals is not None:
             chosen = preview.choose(entry.principal_model, form.principals, staff=form.with_staff, but=form.you)
-        if not entry.for_jobs or problems.errors or (chosen and not chosen.ready):
+        if not _for_jobs(entry, form) or problems.errors or (chosen and not chosen.ready):
             return self._preview(request, entry, form)
         try:
             report = jobs.start(
@@ -111,12 +112,13 @@ class DisguisesAdmin(PagesAdmin):
                 staff=form.with_staff,
                 but=() if form.with_staff or chosen is not None else form.you,
                 left_out=None if chosen is None else _left_out(form, chosen),
+                keep_no_way_back=form.for_good_chosen,
             )
         except EdnaError as error:
             return self._preview(request, entry, form, refusal=sentence(error))
         spared = words.staff_left_out(report.left_out)
         more = f" {spared} {'was' if report.left_out == 1 else 'were'} left out." if spared else ""
-        messages.success(request, f"The job has begun: {entry.name}.{more}")
+        messages.success(request, f"The job has begun: {form.phrase}.{more}")
         return self._to_job(job)
 
     @staticmethod
@@ -146,7 +148,7 @@ class DisguisesAdmin(PagesAdmin):
             "disguise.html",
             title="Disguise",
             entry=entry,
-            form=form or WhomForm(entry=entry, you=_you(request, entry), initial={"whom": "one"}),
+            form=form or WhomForm(entry=entry, **_allowed(request, entry), initial={"whom": "one"}),
             problems=Problems(problems_by_disguise().get(entry.source, [])),
             no_job="" if entry.for_jobs else _NO_JOB,
         )
@@ -176,7 +178,8 @@ class DisguisesAdmin(PagesAdmin):
         except EdnaError as error:
             refusal = refusal or sentence(error)
         # The job would be refused: no button, and the page says why.
-        ready = made is not None and not refusal and entry.for_jobs and not made.without_key
+        for_jobs = _for_jobs(entry, form)
+        ready = made is not None and not refusal and for_jobs and not made.without_key
         new = ConfirmForm(entry=entry, operator=operator_of(request))
         return self.show(
             request,
@@ -195,7 +198,9 @@ class DisguisesAdmin(PagesAdmin):
             empty=bool(made and made.plan and not made.plan.rows),
             most_rows=f"{preview.MOST_ROWS:,}",
             refusal=refusal,
-            no_job="" if entry.for_jobs else _NO_JOB,
+            no_job="" if for_jobs else _NO_JOB,
+            for_good=form.for_good_chosen,
+            phrase=form.phrase,
             ready=ready,
             confirm=confirm or new,
             submission=new.new_submission(),
@@ -207,6 +212,16 @@ class DisguisesAdmin(PagesAdmin):
             staff=_staff(form, chosen, made),
             with_staff=form.with_staff,
         )
+
+
+def _allowed(request: HttpRequest, entry: CatalogueEntry) -> dict[str, Any]:
+    """What a form has to know of the operator."""
+    return {"you": _you(request, entry), "may_for_good": may_for_good(request)}
+
+
+def _for_jobs(entry: CatalogueEntry, form: WhomForm) -> bool:
+    """Whether there are no receipts that a job would have to hand to somebody."""
+    return entry.for_jobs or form.for_good_chosen
 
 
 def _you(request: HttpRequest, entry: CatalogueEntry) -> list[Model]:

@@ -94,15 +94,22 @@ class WhomForm(ParamsForm):
         help_text="Of everybody, and of people chosen in a list, they are left out otherwise.",
         required=False,
     )
+    for_good = forms.BooleanField(
+        label="For good, without a way back",
+        help_text="Nothing is kept for them: neither you nor they can ever bring it back.",
+        required=False,
+    )
     chosen = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, you: Sequence[Model] = (), **kwargs: Any) -> None:
+    def __init__(self, *args: Any, you: Sequence[Model] = (), may_for_good: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.principals: list[Model] | None = []
         self.gone = 0
         self.you = you
         if not you and not self.entry.knows_staff:
             del self.fields["staff"]
+        if not may_for_good:
+            del self.fields["for_good"]
         whom, person, chosen = self.fields["whom"], self.fields["person"], self.fields["chosen"]
         assert isinstance(whom, forms.ChoiceField)
         whom.choices = [(ONE, "one person"), (EVERYBODY, "everybody who owns such rows")]
@@ -122,6 +129,15 @@ class WhomForm(ParamsForm):
     def with_staff(self) -> bool:
         """Whoever is named alone is meant."""
         return self.cleaned_data.get("whom") == ONE or bool(self.cleaned_data.get("staff"))
+
+    @property
+    def for_good_chosen(self) -> bool:
+        return bool(self.cleaned_data.get("for_good"))
+
+    @property
+    def phrase(self) -> str:
+        """What is to be typed to confirm it."""
+        return f"{self.entry.name} for good" if self.for_good_chosen else self.entry.name
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -174,15 +190,15 @@ def _possible(key: str) -> bool:
 
 
 class ConfirmForm(WhomForm):
-    """The same once more, with the name of the disguise typed, and the number of the job, which was signed for this operator."""
+    """The same once more, with the name of the disguise typed (and, for good, that it is), and the number of the job, which was signed
+    for this operator."""
 
-    confirmation = forms.CharField(label="Confirm", required=False, max_length=100)
+    confirmation = forms.CharField(label="Confirm", required=False, max_length=120)
     submission = forms.CharField(widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, operator: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._signer = TimestampSigner(salt=f"edna.operations.admin.submission {operator} {self.entry.name}")
-        self.fields["confirmation"].help_text = f"Type {self.entry.name}"
         self.fields["confirmation"].widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
 
     def new_submission(self) -> str:
@@ -190,8 +206,9 @@ class ConfirmForm(WhomForm):
 
     def clean_confirmation(self) -> str:
         typed: str = self.cleaned_data["confirmation"]
-        if typed != self.entry.name:
-            raise ValidationError(f"To confirm, type the name of the disguise: {self.entry.name}")
+        if typed != self.phrase:
+            more = ", and that it is for good" if self.for_good_chosen else ""
+            raise ValidationError(f"To confirm, type the name of the disguise{more}: {self.phrase}")
         return typed
 
     def clean_submission(self) -> int:

@@ -30,6 +30,7 @@ _SAID: Final = {
     "cancel": "Nothing more is done by this job. What was done stays done; each person can take it back.",
     "retry": "The job tries the accounts again for which it failed.",
 }
+_CANCELLED_FOR_GOOD: Final = "Nothing more is done by this job. What was done stays done, for good."
 _ACTIONS: Final[dict[str, Callable[..., JobReport]]] = {
     "pause": jobs.pause,
     "resume": jobs.resume,
@@ -93,13 +94,14 @@ class JobsAdmin(PagesAdmin):
         if action not in _ACTIONS:
             raise Http404("Nothing of that kind can be done to a job.")
         try:
-            _ACTIONS[action](job, operator=operator_of(request))
+            report = _ACTIONS[action](job, operator=operator_of(request))
         except JobUnknown:
             raise Http404("There is no such job.") from None
         except EdnaError as error:
             messages.error(request, sentence(error))
         else:
-            messages.success(request, _SAID[action])
+            for_good = action == "cancel" and report.keep_no_way_back
+            messages.success(request, _CANCELLED_FOR_GOOD if for_good else _SAID[action])
         if self.may_see(request) or is_own(request, self._report(job)):
             return HttpResponseRedirect(self.address("job_job", job))
         return HttpResponseRedirect(self.address_of_index())

@@ -1,8 +1,9 @@
 """Who may do what: a permission for each page and action, and one for each disguise.
 
 `edna_operations.apply_disguise` is for all disguises; a group that may apply only some of them gets those disguises' own permissions, which
-appear among the others in Django's pages on users and groups after `migrate`. Permissions of disguises whose code is gone stay; they
-allow nothing. Those that Django once made for tables without a page (`add_bag` and its like) are taken back: nothing asks for them.
+appear among the others in Django's pages on users and groups after `migrate`. To apply them for good takes `disguise_for_good` besides.
+Permissions of disguises whose code is gone stay; they allow nothing. Those that Django once made for tables without a page (`add_bag`
+and its like) are taken back: nothing asks for them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from edna.operations.models import Job
 
 VIEW_JOBS: Final = "edna_operations.view_job"
 APPLY: Final = "edna_operations.apply_disguise"
+FOR_GOOD: Final = "edna_operations.disguise_for_good"
 CONTROL: Final = "edna_operations.control_job"
 VIEW_HEALTH: Final = "edna_operations.view_health"
 VIEW_TRAIL: Final = "edna_operations.view_auditentry"
@@ -50,6 +52,11 @@ def operator_of(request: HttpRequest) -> str:
 
 def may_apply(request: HttpRequest, disguise: str) -> bool:
     return may(request, APPLY) or may(request, f"edna_operations.{codename(disguise)}")
+
+
+def may_for_good(request: HttpRequest) -> bool:
+    """Whether they may keep no way back, of what they may apply."""
+    return may(request, FOR_GOOD)
 
 
 def applicable(request: HttpRequest) -> list[str]:

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from edna import registry
 from edna.operations.admin import catalogue
 from edna.operations.admin.forms import CHOSEN, MOST_CHOSEN, ParamsForm, chosen_field
-from edna.operations.admin.permissions import applicable
+from edna.operations.admin.permissions import applicable, may_for_good
 from edna.operations.jobs import preview
 from edna.operations.models import DisguiseCatalogue
 
@@ -70,6 +70,7 @@ def apply_disguise(page: ModelAdmin[Any], request: HttpRequest, queryset: QueryS
         keys=chosen_field(principals),
         whom=CHOSEN,
         forms=forms,
+        may_for_good=may_for_good(request),
         back=request.get_full_path(),
     )
     return shown

@@ -31,8 +31,8 @@ class Operations(Beside):
             Trace(*dormancy.TOLD, references if people else [], lambda: notices.forget(people, using=using)),
         ]
 
-    def note_disguise(self, plan: Plan, *, now: datetime.datetime, using: str) -> None:
-        ledger.note(plan, now=now, using=using)
+    def note_disguise(self, plan: Plan, *, now: datetime.datetime, for_good: bool, using: str) -> None:
+        ledger.note(plan, now=now, for_good=for_good, using=using)
 
     def strikes(self) -> bool:
         return conf.ledger()

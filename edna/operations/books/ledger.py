@@ -1,8 +1,8 @@
 """Notes in the erasure ledger who is disguised, so that it can be done again after an older backup was restored (docs/backups.md).
 
-Invariant: a row is there from the transaction that disguises somebody to the one that has brought everything back; nothing in it is
-of use without the server's keys. Natural principals only: what belongs to pseudoprincipals is nobody's in a restored backup either.
-Disguises by hand are not noted, because nothing could do them again. One statement each, and none while the ledger is off.
+Invariant: a row is there from the transaction that disguises somebody to the one that has brought everything back, if anything can;
+nothing in it is of use without the server's keys. Natural principals only: what belongs to pseudoprincipals is nobody's in a restored
+backup either. Disguises by hand are not noted, because nothing could do them again. One statement each, and none while the ledger is off.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from edna.registry import ByHand
 from edna.store import serverkeys
 
 
-def note(plan: Plan, *, now: datetime.datetime, using: str) -> None:
-    """Note whom ``plan`` disguises, in its transaction. A row that is there already is written anew."""
+def note(plan: Plan, *, now: datetime.datetime, for_good: bool, using: str) -> None:
+    """Note whom ``plan`` disguises, in its transaction, ``for_good`` if nothing brings it back. A row that is there is written anew."""
     if not conf.ledger() or issubclass(plan.disguise, ByHand):
         return
     label = plan.principal_model._meta.label_lower
-    subject = what(plan.disguise.name, plan.params)
+    subject = what(plan.disguise.name, plan.params, for_good=for_good)
     notes = []
     for entry in (target.entry for target in plan.targets if target.entry.natural):
         index = ledger_index(
             serverkeys.signing_key(using=using), model=label, reference=str(entry.reference), what=subject
         )
         position = len(entry.locators) // SEALED_LOCATOR_BYTES
-        written = LedgerNote(plan.disguise.name, dict(plan.params), f"{now:%Y-%m}", position)
+        written = LedgerNote(plan.disguise.name, dict(plan.params), f"{now:%Y-%m}", position, for_good)
         notes.append((index, seal_note(written, index=index, server_key=serverkeys.signing_key(using=using))))
     if notes:
         store.put(notes, using=using)

@@ -54,11 +54,12 @@ class Left:
 
 @dataclass
 class Reapplied:
-    """``again`` counts the people to disguise again, by disguise; ``already`` are under theirs in the restored database; ``absent`` rows
-    are about nobody who has a row there; ``failed`` were not disguised, ``done`` were."""
+    """``again`` counts the people to disguise again, by disguise, ``for_good`` how often that is without a way back; ``already`` are under
+    theirs in the restored database; ``absent`` rows are about nobody who has a row there; ``failed`` were not disguised, ``done`` were."""
 
     rows: int = 0
     again: Counter[str] = field(default_factory=Counter)
+    for_good: int = 0
     already: int = 0
     absent: int = 0
     left: list[Left] = field(default_factory=list)
@@ -124,6 +125,7 @@ class _Subject:
     name: str
     what: bytes
     params: dict[str, Value] = field(compare=False)
+    for_good: bool = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,8 @@ def _read(path: str) -> dict[bytes, _Row]:
 
 
 def _subject(note: LedgerNote) -> _Subject:
-    return _Subject(note.disguise, what(note.disguise, note.params), note.params)
+    subject = what(note.disguise, note.params, for_good=note.for_good)
+    return _Subject(note.disguise, subject, note.params, note.for_good)
 
 
 def _look_for(
@@ -261,6 +264,7 @@ def _sort_out(
             found.left.append(Left(row.subject.name, row.subject.params, label, reference, reason))
         else:
             found.again[row.subject.name] += 1
+            found.for_good += row.subject.for_good
             missing.setdefault(reference, []).append(row)
     for reference, theirs in missing.items():
         for number, row in enumerate(sorted(theirs, key=_order)):
@@ -294,7 +298,8 @@ def _why_not(subject: _Subject, model: type[Model]) -> str:
         validated_params(cls, subject.params)
     except EdnaError:
         return "other_parameters"
-    return "client_mode" if (cls.locators or conf.locator_mode()) == "client" else ""
+    needs_receipts = not subject.for_good and (cls.locators or conf.locator_mode()) == "client"
+    return "client_mode" if needs_receipts else ""
 
 
 def _pages(model: type[Model], *, using: str) -> Iterator[list[Model]]:
@@ -314,7 +319,10 @@ def _start(subject: _Subject, people: Sequence[str], found: Reapplied, *, operat
     named = (model(pk=model._meta.pk.to_python(reference)) for reference in people)
     mark = f"{operator[:200]} {MARK}".strip()  # the end of it must not be cut off
     try:
-        return [jobs.start(subject.name, params=subject.params, principals=named, operator=mark)]
+        for_good = subject.for_good
+        return [
+            jobs.start(subject.name, params=subject.params, principals=named, operator=mark, keep_no_way_back=for_good)
+        ]
     except InvalidParameters:
         # A job keeps its parameters as texts, and not every one can be written as one.
         label = model._meta.label_lower

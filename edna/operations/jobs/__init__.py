@@ -67,7 +67,8 @@ def run(
         if not job.sound:
             _refuse(job)
         cls = registry.get(job.disguise)
-        refuse_client_mode(cls)
+        if not job.keep_no_way_back:
+            refuse_client_mode(cls)
         work = Work(
             job=job_id,
             disguise=cls,
@@ -75,6 +76,7 @@ def run(
             params=parsed_params(cls, job.params),
             everybody=job.everybody,
             schedule=job.schedule,
+            keep_no_way_back=job.keep_no_way_back,
             using=registry.database(),
         )
         told = None if progress is None else (lambda: progress(report(job_id)))

@@ -45,6 +45,7 @@ class Work:
     everybody: bool
     schedule: str
     using: str
+    keep_no_way_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def _disguise(
     # Before the disguise, which takes whoever it removes from all lists, and would count them as skipped.
     store_jobs.delete_items([item.id for item in over], using=using)
     if plan is not None:
-        receipts = disguising.execute(plan, now=timezone.now(), using=using)
-        for target, receipt in zip(plan.targets, receipts, strict=True):
+        receipts = disguising.execute(plan, now=timezone.now(), using=using, for_good=work.keep_no_way_back)
+        for target, receipt in zip(plan.targets, receipts, strict=not work.keep_no_way_back):
             if str(target.entry.reference) in people:
                 mails.append((people[str(target.entry.reference)], receipt))
     if work.schedule and done:

@@ -39,6 +39,8 @@ class JobReport:
     schedule: str
     operator: str
     state: JobState
+    #: For good: nobody can reveal what it does.
+    keep_no_way_back: bool
     total: int
     #: How many of those meant are not on the list, because they run the site; None where nobody has counted.
     left_out: int | None
@@ -137,6 +139,7 @@ def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
         operator=row.operator,
         # One that is not ours may have any.
         state=JobState(row.state) if row.state in list(JobState) else JobState.PAUSED,
+        keep_no_way_back=row.keep_no_way_back,
         total=row.total,
         left_out=row.left_out,
         done=row.done,

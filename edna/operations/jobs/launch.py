@@ -41,6 +41,7 @@ def start(
     staff: bool = False,
     but: Iterable[Model] = (),
     left_out: int | None = None,
+    keep_no_way_back: bool = False,
 ) -> JobReport:
     """Note a job for these principals, or for everybody who owns a row that the disguise means, pseudoprincipals included.
 
@@ -51,10 +52,14 @@ def start(
     (processes) limit them all together; the settings say what they are unless given. A job for nobody is finished at once.
     With ``job_id``, the job gets this number; if it has one already, nothing is started: a form that is sent twice starts one job.
 
+    With ``keep_no_way_back`` it is for good, as `edna.disguise` says: nothing is sealed for them, and nobody can reveal it. Without their
+    keys, what earlier disguises have sealed for them stays. A schedule starts no such job.
+
     Raises:
         UnknownDisguise, InvalidParameters; PrincipalError: one of them is not saved, or the disguise is for another principal model.
         UnregisteredOwners: somebody of everybody has no key.
-        JobRefused: the disguise keeps its locators with the people (mode ``client``), who would never get them, or a limit is no limit.
+        JobRefused: the disguise keeps its locators with the people (mode ``client``), who would never get them, unless it is for good;
+            or a limit is no limit.
         ServerKeyUnknown: the server's key is not this site's.
     Nothing was changed then.
     """
@@ -63,7 +68,8 @@ def start(
     cls = registry.get(name)
     given = validated_params(cls, params)
     texts = _as_texts(cls, given)
-    refuse_client_mode(cls)
+    if not keep_no_way_back:
+        refuse_client_mode(cls)
     limits = _limits(concurrency, rate_per_second)
     model, using = registry.principal_model_for(cls), registry.database()
     serverkeys.require(using=using)
@@ -76,6 +82,7 @@ def start(
             spare = spared if staff else spared | staff_of(model, using=using)
             references, number = _everybody(cls, given, model, but=spare, using=using)
         kind = {"everybody": chosen is None, "left_out": number, "schedule": schedule, "job": job_id}
+        kind["keep_no_way_back"] = keep_no_way_back
         return _note(references, operator=operator, using=using, disguise=cls.name, params=texts, **kind, **limits)
 
     try:
@@ -110,7 +117,8 @@ def _note(references: Sequence[str], *, operator: str, disguise: str, using: str
     state, over = (noted.state, None) if total else (store_jobs.FINISHED, today)
     store_jobs.save_job(noted, total=total, state=state, finished_on=over, using=using)
     tell_runners(noted.id, using=using)
-    audit.note("start", operator=operator, disguise=disguise, job=noted.id, principals=total)
+    way_back = {"way_back": "none"} if noted.keep_no_way_back else {}
+    audit.note("start", operator=operator, disguise=disguise, job=noted.id, principals=total, **way_back)
     return noted.id
 
 

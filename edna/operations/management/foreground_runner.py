@@ -91,4 +91,5 @@ def sum_up(report: JobReport) -> str:
     parts += [f"{count} {word}" for word, count in (("skipped", report.skipped), ("failed", report.failed)) if count]
     if report.left:
         parts.append(f"{report.left} " + ("never done" if report.state is JobState.CANCELLED else "left"))
-    return f"Job {report.id}, {report.disguise}: {report.standing}; {', '.join(parts)}."
+    for_good = ", for good" if report.keep_no_way_back else ""
+    return f"Job {report.id}, {report.disguise}{for_good}: {report.standing}; {', '.join(parts)}."

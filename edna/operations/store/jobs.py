@@ -39,7 +39,7 @@ LISTED: Final = (_ITEMS, "reference")
 _ITEMS_INDEX: Final = "edna_job_items"
 _AT_ONCE: Final = 5_000
 #: What the tag of a job is over.
-TAGGED: Final = ("id", "disguise", "params", "everybody", "schedule", "operator", "state")
+TAGGED: Final = ("id", "disguise", "params", "everybody", "schedule", "operator", "state", "keep_no_way_back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class TaggedJob:
     schedule: str
     operator: str
     state: str
+    keep_no_way_back: bool
     sound: bool = True
 
 
@@ -67,6 +68,7 @@ class JobRow:
     schedule: str
     operator: str
     state: str
+    keep_no_way_back: bool
     total: int
     left_out: int | None
     done: int
@@ -127,6 +129,7 @@ def add_job(
     concurrency: int,
     rate_per_second: float | None,
     left_out: int | None,
+    keep_no_way_back: bool,
     today: datetime.date,
     job: int | None = None,
     using: str,
@@ -135,7 +138,8 @@ def add_job(
     Raises:
         django.db.IntegrityError: there is a job of this number.
     """
-    made = TaggedJob(job or random_primary_key(), disguise, dict(params), everybody, schedule, operator, RUNNING)
+    key = job or random_primary_key()
+    made = TaggedJob(key, disguise, dict(params), everybody, schedule, operator, RUNNING, keep_no_way_back)
     Job.objects.using(using).create(
         **{name: getattr(made, name) for name in TAGGED},
         total=0,
@@ -202,6 +206,7 @@ def _job_row(job: Any) -> JobRow:
         schedule=job.schedule,
         operator=job.operator,
         state=job.state,
+        keep_no_way_back=job.keep_no_way_back,
         total=job.total,
         left_out=job.left_out,
         done=job.done + job.runners_done,
@@ -227,9 +232,9 @@ def _tag(job: TaggedJob, *, using: str) -> bytes:
 
 
 def _tagged(row: Sequence[Any]) -> TaggedJob:
-    pk, disguise, params, everybody, schedule, operator, state, tag = row
-    sound = job_tags().is_right(tag, job_data(pk, disguise, params, everybody, schedule, operator, state))
-    return TaggedJob(pk, disguise, params, everybody, schedule, operator, state, sound)
+    *said, tag = row
+    sound = job_tags().is_right(tag, job_data(*said))
+    return replace(TaggedJob(*said), sound=sound)
 
 
 def lock_job(job: int, *, using: str) -> TaggedJob | None:

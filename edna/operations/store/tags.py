@@ -13,13 +13,22 @@ def job_tags() -> Tags:
 
 
 def job_data(
-    pk: int, disguise: Any, params: Any, everybody: Any, schedule: Any, operator: Any, state: Any
+    pk: int,
+    disguise: Any,
+    params: Any,
+    everybody: Any,
+    schedule: Any,
+    operator: Any,
+    state: Any,
+    keep_no_way_back: Any = False,
 ) -> bytes | None:
-    """What a job does, to whom, for whom, and whether it is to."""
+    """What a job does, to whom, for whom, and whether it is to; and, of one for good, that it is."""
     if not isinstance(params, dict) or not all(isinstance(text, str) for pair in params.items() for text in pair):
         return None
     # Sorted: databases keep the members of a JSON object in an order of their own.
-    return values.encode([pk, disguise, sorted(params.items()), bool(everybody), schedule, operator, state])
+    said = [pk, disguise, sorted(params.items()), bool(everybody), schedule, operator, state]
+    # Jobs from before there were any for good keep their tags.
+    return values.encode([*said, True] if keep_no_way_back else said)
 
 
 def item_tags() -> Tags:

@@ -25,7 +25,7 @@ class Command(EdnaCommand):
     noted = True
     help = (
         "List jobs, show one, or pause, resume, cancel or retry one.\n\nA paused job stops after the batches at hand. Cancelling forgets "
-        "who is still to do; what is done stays, and each person can reveal it. Retrying is for those who failed."
+        "who is still to do; what is done stays, and each person can reveal it, but for a job for good. Retrying is for those who failed."
     )
     examples = "  manage.py edna_jobs list\n  manage.py edna_jobs show 1234567890123456789\n  manage.py edna_jobs pause 1234567890123456789"
 
@@ -75,6 +75,7 @@ def describe(report: JobReport) -> str:
         *((f"  {name}", value) for name, value in report.params.items()),
         ("for", "everybody" if report.everybody else "a selection"),
         *([("left out", count(report.left_out, "staff account"))] if report.left_out else []),
+        ("way back", "none: nobody can reveal it" if report.keep_no_way_back else "each person's key"),
         ("schedule", report.schedule or "-"),
         ("started by", report.operator or "-"),
         ("started on", report.created_on),

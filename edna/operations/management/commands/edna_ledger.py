@@ -65,6 +65,7 @@ class Command(EdnaCommand):
         document = {
             "rows": done.rows,
             "again": dict(done.again),
+            "for_good": done.for_good,
             "already": done.already,
             "absent": done.absent,
             "done": done.done,
@@ -95,6 +96,10 @@ def _in_words(done: Reapplied, *, dry_run: bool) -> str:
     if done.again:
         lines.append(f"{'To be disguised' if dry_run else 'Disguised'} again:")
         lines.append(table(("disguise", "people"), sorted(done.again.items())))
+        if done.for_good:
+            lines.append(
+                f"{done.for_good} of these {'are' if dry_run else 'were'} for good, as they were before: without a way back."
+            )
     else:
         lines.append("Nobody has to be disguised again.")
     if done.left:
