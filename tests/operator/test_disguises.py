@@ -88,7 +88,7 @@ class Kept(Disguise):
 def test_the_catalogue_describes_each_disguise(operator: Operator) -> None:
     text = text_of(operator.get("disguisecatalogue_changelist"))
     for name, words in (
-        (DELETE, "Remove the account and all its answers; the student may return."),
+        (DELETE, "Your account and all your answers leave this site"),
         (ANONYMISE_LECTURE, "Takes lecture"),
     ):
         assert name in text
