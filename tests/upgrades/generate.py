@@ -3,6 +3,7 @@
 Each is written by the code of an earlier commit, which is unpacked beside nothing else of it; only this package, whose site and scene
 never change, is put into it. When something that is stored changes its format, add a name and the commit before the change (or "" for
 the tree as it is), generate, and commit the new file. A file that is there is never written again: it is what a site has on its disks.
+(But for 1.5 and 1.6: the first ones held tags of slots that were made so for an hour before any release, and that nothing finds today.)
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ COMMITS = {
     "format-1.2": "bd62aa9",  # the erasure ledger, files of exports
     "format-1.3": "59d4a2c",  # salts of password slots that depend on the server's key, tags, known keys of the server
     "format-1.4": "758bbc1",  # records of who else owns a row, and of what is listed for them
-    "format-1.5": "49b94e9",  # key slots of version 2
-    "format-1.6": "0c9a096",  # keys in records of pseudoprincipals that are sealed themselves, for browsers
+    "format-1.5": "362d834",  # key slots of version 2
+    "format-1.6": "362d834",  # keys in records of pseudoprincipals that are sealed themselves, for browsers
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {
