@@ -19,7 +19,7 @@ _EXPLANATIONS: Mapping[type[edna.errors.EdnaError], str] = {
         "Check for typing errors, or use the other one: recovery code instead of password, or the other way round."
     ),
     edna.errors.RecoveryCodeMalformed: (
-        "This is not a complete recovery code. It has seven groups of four characters; please copy it again. "
+        "The recovery code is incomplete or mistyped. It has seven groups of four characters; please copy it again. "
         "Spaces, dashes and capital letters do not matter."
     ),
     edna.errors.PrincipalNotRegistered: "This account has no key yet. Make one on your account page, then try again.",
