@@ -1,7 +1,27 @@
-/** edna's HTTP interface, `api/1/`, as functions. Knows its addresses and errors; sends what it is given, and keeps nothing. */
+/**
+ * edna's HTTP interface, `api/1/`, as functions. Knows its addresses and errors; sends what it is given, and keeps nothing. Where the site is
+ * busy, what only asks waits and asks again; what changes anything is sent once.
+ */
 
 import { fromBase64, toBase64 } from "./base/bytes.js";
 import * as errors from "./base/errors.js";
+
+/** What changes nothing, however often it is asked. */
+const ASKING = new Set([
+  "graph/bags",
+  "graph/entries",
+  "graph/export",
+  "graph/plan-erasure",
+  "graph/references",
+  "keys/challenge",
+  "keys/challenges",
+  "keys/session",
+  "slots/open",
+  "slots/salt",
+]);
+const MOST_TRIES = 4;
+/** Whoever would wait longer is told so instead. */
+const LONGEST_WAIT_SECONDS = 20;
 
 export class Server {
   #base;
@@ -61,6 +81,18 @@ export class Server {
 
   /** What an address answers. Throws the error that it names; with `.status`, and `.retryAfterSeconds` where the server says so. */
   async post(address, content, token = null) {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#send(address, content, token);
+      } catch (error) {
+        const seconds = error.status === 429 ? error.retryAfterSeconds : null;
+        if (!seconds || seconds > LONGEST_WAIT_SECONDS || tries === MOST_TRIES || !ASKING.has(address)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+      }
+    }
+  }
+
+  async #send(address, content, token) {
     const csrfToken = typeof this.#csrfToken === "function" ? this.#csrfToken() : this.#csrfToken;
     const response = await fetch(`${this.#base}api/1/${address}`, {
       method: "POST",
