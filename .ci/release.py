@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +29,8 @@ CHANGELOG = ROOT / "CHANGELOG.md"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 #: Followed with the wheel, as the README is: what a newcomer reads first.
 PAGES = ["README.md", "docs/tutorial.md"]
+#: With which people open their data without the site.
+OPEN_PAGE = "edna/static/edna/edna-open.html"
 
 
 class Wrong(Exception):
@@ -144,6 +147,8 @@ def main() -> int:
         return 1
     for path in (sdist, wheel):
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}")
+    # People compare it with the file that they have kept (docs/browser.md): as the wheel brings it.
+    print(f"{hashlib.sha256(zipfile.ZipFile(wheel).read(OPEN_PAGE)).hexdigest()}  {OPEN_PAGE}")
     reasons = reasons_not_to_publish()
     if unknown:
         reasons.append(f"the index told pip-audit nothing about {', '.join(unknown)}")
