@@ -176,3 +176,48 @@ def test_numbers_in_a_document_name_whoever_has_them() -> None:
         assert Board.objects.get().watchers == [other.user.pk, 0, 0]
         assert person.reveal(receipt).complete
         assert Board.objects.get().watchers == [other.user.pk, person.user.pk, 0]
+
+
+def test_letters_that_documents_escape_name_people_as_well() -> None:
+    """Also along a row that refers to the person."""
+    name = 'Bé"a \\ 100%_/'
+
+    class Odd(Disguise):
+        name = "counter.odd"
+        transformations = [
+            Modify(Board, owner=edna.by_element(place, theirs, principal=Customer), set={place: ""})
+            for place, theirs in (
+                ("watchers__*", "nickname"),
+                ("cc__*", "nickname"),
+                ("people__readers__*__mail", "address__email"),
+            )
+        ]
+
+    person = Person.registered(Customer.objects.create(email="bea@example.org", nickname=name))
+    Address.objects.create(customer=person.user, email="other@example.org")
+    readers = {"readers": [{"mail": "other@example.org"}]}
+    Board.objects.create(watchers=[name, "Be"], cc=f"{name} , b", people=readers)
+    before = application_dump()
+    with registering(Odd):
+        receipt = person.disguise("counter.odd")
+        board = Board.objects.get()
+        assert (board.watchers, board.cc, board.people) == (["", "Be"], ", b", {"readers": [{"mail": ""}]})
+        assert person.reveal(receipt).complete
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_large_disguise_finds_elements_in_every_chunk(settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 2}
+    people = [customer(name) for name in ("bea", "carl")]
+    mails = [each.user.email for each in people]
+    for number in range(5):
+        Board.objects.create(
+            owner=people[number % 2].user, watchers=mails[:: 1 if number % 2 else -1], cc=";".join(mails)
+        )
+    before = application_dump()
+    receipts = [each.disguise("counter.depart") for each in people]
+    assert not [mail for mail in mails if mail in str(list(Board.objects.values()))]
+    for person, receipt in zip(people, receipts, strict=True):
+        person.reveal(receipt)
+    assert application_dump() == before

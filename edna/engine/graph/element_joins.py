@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import BooleanField, Expression, JSONField
 from django.db.models.functions import Lower, StrIndex
@@ -17,6 +17,8 @@ from django.db.models.lookups import GreaterThan
 from edna import json_keys
 from edna.json_keys import BETWEEN, EACH
 from edna.value_owners import ByElement, is_text
+
+_WRITTEN_IN_SEVERAL_WAYS: Final = r'[^ -~]|["\\/]'
 
 
 def contains(element: ByElement, own: Any, theirs: Any) -> Any:
@@ -62,11 +64,14 @@ class _HasElement(Expression):
 
     def as_mysql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         own, theirs = self._sides(compiler)
-        value = f"JSON_QUOTE({theirs})" if is_text(self.theirs.target) else f"CAST({theirs} AS CHAR)"
+        text = is_text(self.theirs.target)
+        value = f"JSON_QUOTE({theirs})" if text else f"CAST({theirs} AS CHAR)"
         path = "$" + "".join("[*]" if part == EACH else f'."{part}"' for part in self.element.place[1:])
         if self.element.ignore_case:
             own, value, path = f"LOWER({own})", f"LOWER({value})", path.lower()
-        return f"JSON_CONTAINS(JSON_EXTRACT({own}, %s), {value})", [path]
+        found = f"JSON_CONTAINS(JSON_EXTRACT({own}, %s), {value})"
+        # MariaDB compares escapes as they are written: whom such a text names is read from each document.
+        return (f"({found} OR {theirs} RLIKE %s)", [path, _WRITTEN_IN_SEVERAL_WAYS]) if text else (found, [path])
 
     def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         own, theirs = self._sides(compiler)
