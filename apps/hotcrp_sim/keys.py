@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
@@ -17,6 +18,7 @@ import edna
 
 from .models import ContactInfo
 
+Result = TypeVar("Result")
 CONFLICT = "hotcrp_sim.paperconflict"
 REMOVE = "hotcrp.remove-account"
 ANONYMISE = "hotcrp.anonymize-conference"
@@ -66,13 +68,18 @@ def reveal_all(receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked) -> tup
     Raises:
         RevealRefused: as in `require_conflicts`.
     """
+    return persistently(lambda: _reveal_all(receipts, unlocked))
+
+
+@sensitive_variables()
+def persistently(work: Callable[[], Result]) -> Result:
+    """Do it again where the database gave way to others: edna does not run again what is part of our transaction."""
     for pause in (0.05, 0.1, 0.2, 0.4):
         try:
-            return _reveal_all(receipts, unlocked)
+            return work()
         except edna.errors.DatabaseBusy:
-            # edna does not run again what is part of our transaction.
             time.sleep(pause * random.uniform(0.5, 1.5))
-    return _reveal_all(receipts, unlocked)
+    return work()
 
 
 @sensitive_variables()

@@ -24,6 +24,9 @@ class KeepsConflicts:
     """Mixed into what reveals."""
 
     def reveal(self, form: Any, unlocked: edna.Unlocked) -> edna.Outcome:
+        return keys.persistently(lambda: self._with_conflicts(form, unlocked))
+
+    def _with_conflicts(self, form: Any, unlocked: edna.Unlocked) -> edna.Outcome:
         with transaction.atomic():
             outcome: edna.Outcome = super().reveal(form, unlocked)  # type: ignore[misc]  # of the page
             keys.require_conflicts(outcome)
