@@ -29,6 +29,7 @@ COMMITS = {
     "format-1.4": "758bbc1",  # records of who else owns a row, and of what is listed for them
     "format-1.5": "362d834",  # key slots of version 2
     "format-1.6": "362d834",  # keys in records of pseudoprincipals that are sealed themselves, for browsers
+    "format-1.7": "eaf00fd",  # bags that were made over to a new key, items that follow from their locators
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {

@@ -14,6 +14,7 @@ import json
 import shutil
 import sqlite3
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ FORMATS = {
     "container": ("edna.crypto.sealing", "VERSION"),
     "suite": ("edna.crypto.sealing", "SUITE"),
     "stanza": ("edna.crypto.sealing", "STANZA_X25519"),
+    "stanza of a succession": ("edna.crypto.sealing", "STANZA_SUCCESSION"),
     "slot": ("edna.custody.base", "VERSION"),
     "salt of password slots": ("edna.custody.password", "SALT"),
     "locator item": ("edna.records.locator", "SEALED_LOCATOR_BYTES"),
@@ -128,6 +130,7 @@ def write(target: str) -> None:
     receipts["ben"].append(edna.disguise("club.leave", ben))
     edna.replay(Note, where={"id": moderated.pk}, set={"text": "[moderated]"})
     edna.finish_files()
+    people["ann"] = with_a_new_key("ann", people["ann"])
 
     connection.close()
     raw = sqlite3.connect(settings.DATABASES["default"]["NAME"])
@@ -149,6 +152,19 @@ def write(target: str) -> None:
     }
     raw.close()
     Path(target).write_text(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
+
+
+def with_a_new_key(name: str, made: Any) -> Any:
+    """What somebody has for whom a browser has made a new key, where the release knows of that."""
+    try:
+        from tests.handing import Browser, send_new_keys
+    except ImportError:
+        return made
+    key = edna.SecretKey.generate()
+    send_new_keys(*Browser(made.secret_key).for_new_key(key))
+    with edna.unlock(secret_key=key) as unlocked:
+        edna.change_password(unlocked, identifier=name, password=PASSWORD + name)
+        return replace(made, public_key=key.public_key, secret_key=key, recovery_code=edna.new_recovery_code(unlocked))
 
 
 def check(source: str) -> None:
