@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         disguise_all,
         erase,
         export,
+        export_files,
         export_sealed,
         finish_files,
         history,
@@ -77,10 +78,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "edna.api": (
-        "Erasure FinishedFiles Held HistoryEntry Outcome Plan PublicKey Reason Receipt RecoveryCode Registration Revealed SecretKey "
-        "Session Unlocked Waiting change_password disguise disguise_all erase export export_sealed finish_files history "
-        "is_pseudoprincipal is_registered new_recovery_code plan plan_all plan_erasure plan_erasures principal register_principal "
-        "register_principals replay reveal rotate session speak_as speaks_for unlock unregistered waiting"
+        "Erasure FinishedFiles Held HistoryEntry Outcome OwnFile Plan PublicKey Reason Receipt RecoveryCode Registration Revealed "
+        "SecretKey Session Unlocked Waiting change_password disguise disguise_all erase export export_files export_sealed "
+        "finish_files history is_pseudoprincipal is_registered new_recovery_code plan plan_all plan_erasure plan_erasures principal "
+        "register_principal register_principals replay reveal rotate session speak_as speaks_for unlock unregistered waiting"
     ),
     "edna.recordmigrations": "record_migration",
     "edna.records.sealedrecord": "SealedRecord",
@@ -132,6 +133,7 @@ __all__ = [
     "erase",
     "errors",
     "export",
+    "export_files",
     "export_sealed",
     "finish_files",
     "history",

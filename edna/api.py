@@ -21,7 +21,7 @@ from edna import registry, throttle
 from edna.crypto.keys import PublicKey as PublicKey
 from edna.crypto.keys import SecretKey as SecretKey
 from edna.custody.recovery import RecoveryCode as RecoveryCode
-from edna.engine import disguise_and_reveal, key_slots, own_data, registration, sealed_file
+from edna.engine import disguise_and_reveal, key_slots, own_data, own_files, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
@@ -40,6 +40,7 @@ from edna.engine.graph.outcome import Outcome as Outcome
 from edna.engine.graph.outcome import Reason as Reason
 from edna.engine.history import HistoryEntry as HistoryEntry
 from edna.engine.layers.acceptance import Accepted
+from edna.engine.own_files import OwnFile as OwnFile
 from edna.engine.planning.steps import Plan as Plan
 from edna.engine.planning.steps import PlannedTable as PlannedTable
 from edna.engine.principals import Principal
@@ -394,13 +395,23 @@ def export(unlocked: Unlocked) -> dict[str, Any]:
     among them, and what lies in their bags, each with the disguise and the day. Reads only.
 
     Whose a row is the registered disguises say. Columns that name another person are left out, as is the password's hash; files are
-    listed, by name and size.
+    listed, by name and size: `export_files` has their content.
 
     Raises:
         ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
     """
     require_unlocked(unlocked, "An export")
     return own_data.of(unlocked)
+
+
+def export_files(unlocked: Unlocked) -> list[OwnFile]:
+    """The files that `export` names, of rows that are there and of bags, each with ``pieces()``, which reads its content. Reads only.
+
+    Raises:
+        ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
+    """
+    require_unlocked(unlocked, "An export")
+    return own_files.of(unlocked)
 
 
 def export_sealed(unlocked: Unlocked, *, recovery_code: RecoveryCode | str | None = None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 from django.core.management.base import CommandParser
 
@@ -44,13 +44,16 @@ class PersonFileCommand(EdnaCommand):
             made = self.make(unlocked, given)
         with new_private_file(options["output"]) as file:
             inner_door.note_act(self.act, operator=operator_of(options))
-            file.write(made.text)
+            self.write(file, made)
         if options["json"]:
             self.print_json({"file": options["output"], **made.counts})
             return
         self.stdout.write(f"{options['output']} has {made.holds}")
         if made.warning:
             self.say(made.warning)
+
+    def write(self, file: TextIO, made: PersonFile) -> None:
+        file.write(made.text)
 
     @abstractmethod
     def make(self, unlocked: api.Unlocked, given: dict[str, Any]) -> PersonFile:

@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -844,3 +845,28 @@ def test_what_is_erased_or_disguised_for_good_leaves_neither_file_nor_content(
     document(world, ada, name="other.pdf")
     edna.disguise("world.shred", ada.user, keep_no_way_back=True)
     assert (list(files()), Bag.objects.exists()) == ([kept.scan.name], False)
+
+
+@pytest.mark.once
+def test_who_takes_their_data_along_takes_the_content_too(world: Any, files: Any, tmp_path: Path) -> None:
+    """What lies sealed as what is there; nobody else's. A name cannot lead out of the folder into which the archive is unpacked."""
+    ada, bob = person(world), person(world, "bob")
+    document(world, ada)
+    ada.disguise("world.shred")
+    stays = document(world, ada, b"written since", name="new.pdf")
+    document(world, bob, b"none of hers", name="bob.pdf")
+    world.Document.objects.create(owner=ada.user, scan="../../etc/passwd")
+    before, key, path = files(), tmp_path.parent / "ada.key", tmp_path.parent / "ada.zip"
+    key.write_text(ada.secret_key.expose_text())
+    said = io.StringIO()
+    typed = ["edna_export_person", "--files", "--output", str(path), "--secret-key-file", str(key)]
+    call_command(*typed, stdout=io.StringIO(), stderr=said)
+    with zipfile.ZipFile(path) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    documents = json.loads(found.pop("export.json"))
+    assert {each["state"] for each in documents["rows"] if each["model"] == "world.document"} == {"present", "removed"}
+    assert sorted(found.values()) == sorted([SECRET, b"written since", b""])
+    assert found[f"files/present/world.document/scan/{stays.scan.name}"] == b"written since"
+    assert all(name.startswith("files/") and ".." not in name for name in found)
+    assert "1 file could not be read" in said.getvalue()
+    assert files() == before
