@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import gevent
 from locust import task
@@ -16,6 +16,7 @@ from loadtest.browser import Load, Page, Unexpected, Visitor
 from loadtest.people import Account
 from loadtest.samples import AROUND
 
+_SEEN: Final = r'name="seen" value="([^"]+)"'
 _PATIENCE = 1000
 #: ``manage("edna_jobs", "pause", "7")``: a command of the site's ``manage.py``, as its operator runs it; gives what it prints.
 Manage = Callable[..., str]
@@ -61,8 +62,12 @@ class Disguiser(Visitor):
         for _ in range(_PATIENCE):
             page = self.get(form, name=f"{name} (form)", kind=AROUND)
             if not page.retry_after_seconds:
-                told = {"seen": page.find(r'name="seen" value="([^"]+)"')} if seen else {}
-                page = self.post(path, {**fields, **told}, token=page.token, name=name, kind=kind, rows=rows)
+                sent = {**fields, **({"seen": page.find(_SEEN)} if seen else {})}
+                page = self.post(path, sent, token=page.token, name=name, kind=kind, rows=rows)
+                # Others are at work: what it would do has changed, and the page tells it anew.
+                while "seen" in sent and page.all(_SEEN)[:1] not in ([], [sent["seen"]]):
+                    sent["seen"] = page.find(_SEEN)
+                    page = self.post(path, sent, token=page.token, name=name, kind=kind, rows=rows)
             if not page.retry_after_seconds:
                 return page
             gevent.sleep(page.retry_after_seconds * random.uniform(1.0, 1.5))
