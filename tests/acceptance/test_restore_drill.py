@@ -345,9 +345,7 @@ def test_rows_that_no_backup_needs_are_pruned(monkeypatch: pytest.MonkeyPatch) -
 
     bea, carl = course("bea", "carl")
     real = noting.LedgerNote
-    monkeypatch.setattr(
-        noting, "LedgerNote", lambda name, params, month, *rest: real(name, params, "2026-01", *rest)
-    )
+    monkeypatch.setattr(noting, "LedgerNote", lambda name, params, month, *rest: real(name, params, "2026-01", *rest))
     bea.disguise(DELETE)
     monkeypatch.undo()
     carl.disguise(DELETE)

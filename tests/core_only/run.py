@@ -26,8 +26,8 @@ from django.utils import timezone  # noqa: E402
 
 import edna  # noqa: E402
 from edna import serverkeys  # noqa: E402
-from edna.store import serverkeys as stored_keys  # noqa: E402
 from edna.checks.without_operations import TABLES  # noqa: E402
+from edna.store import serverkeys as stored_keys  # noqa: E402
 from tests.upgrades.club.models import Message, Note, Vote  # noqa: E402
 
 OPERATORS = (

@@ -199,6 +199,12 @@ def test_a_key_comes_back_from_processes_that_are_killed_and_refreshed(guardians
     assert json.loads(run("refresh", *guardians.site, json=True))["wrong"] == {}
     guardians.kill(1)
     assert recovered(guardians, envelope, "thrice.key") == made.secret_key.expose_text()
+    said = run(
+        "veto", "--roster", guardians.roster, "--site-public-key", guardians.public_key, "--secret-key-file", key_file, envelope
+    )  # fmt: skip
+    assert said.startswith("2 of 3 guardians refuse")
+    with pytest.raises(CommandError, match="veto"):
+        recovered(guardians, envelope, "never.key")
     assert "Traceback" not in "".join((guardians.folder / f"{number}.log").read_text() for number in guardians.ports)
 
 

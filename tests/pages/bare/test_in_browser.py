@@ -317,3 +317,21 @@ def test_with_both_a_script_keeps_what_is_typed_and_everything_is_deleted_for_go
     walker.sees("Nothing of your account is left")
     assert KeySlot.objects.count() == slots - 2, "her password's and her code's"
     assert not User.objects.filter(username="bea").exists()
+
+
+def test_what_is_sent_before_the_script_is_there_waits_for_it(page: Any, live_server: Any) -> None:
+    """Over a slow line somebody is quicker than the modules: nothing of what was typed is sent, and nothing has to be typed again."""
+    User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    walker = Owner(page, live_server.url)
+    walker.log_in_with_password("bea")
+    walker.makes_a_key()
+    held: list[Any] = []
+    page.route("**/js/pages/start.js", lambda route: held.append(route))
+    page.goto(f"{live_server.url}/privacy/hidden/", wait_until="commit")
+    walker.types("The password of your key", FIRST)
+    page.get_by_role("button", name="Show it").click()
+    page.locator("[data-edna-progress]:not([hidden])").wait_for()
+    assert held
+    held[0].continue_()
+    page.get_by_text("Nothing of yours is hidden now.").first.wait_for()
+    assert all(FIRST.encode() not in each for each in walker.sent)

@@ -122,6 +122,12 @@ class Command(EdnaCommand):
         recover.add_argument("--output", metavar="FILE", required=True, help="A new file for the secret key.")
         recover.add_argument("envelope")
 
+        veto = action("veto", "The owner refuses what somebody asks of guardians, who take nothing else for a day.")
+        self._roster(veto)
+        self._public_key(veto)
+        veto.add_argument("envelope")
+        add_key_arguments(veto, required=True, receipts="which are not needed here")  # type: ignore[arg-type]  # takes any parser
+
         for name, text in (
             (
                 "refresh",

@@ -19,7 +19,12 @@ const ACTS = {
 
 for (const form of document.querySelectorAll("form[data-edna-hands]")) {
   const name = form.dataset.ednaHands;
-  const question = new Question(form);
-  const { begin } = await ACTS[name]();
-  begin(question, name);
+  try {
+    const question = new Question(form);
+    const { begin } = await ACTS[name]();
+    begin(question, name);
+  } catch (error) {
+    form.dataset.ednaFailed = "";
+    throw error;
+  }
 }
