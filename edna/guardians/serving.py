@@ -20,7 +20,7 @@ from edna.custody.guardians.process.policies import CounterCode, MailedCode, Pol
 from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
-from edna.errors import ConfigurationError
+from edna.errors import ConfigurationError, TicketRefused
 
 HOUR_SECONDS = 3600
 
@@ -30,7 +30,7 @@ def now() -> int:
 
 
 def tell_by_mail(*, host: str, port: int, sender: str) -> Tell:
-    """Mails through that server. What cannot be sent is said on stderr, without the text: the ticket stays, and another can be opened."""
+    """Mails through that server. Whoever cannot be told is not helped, nor is anybody else in their name."""
 
     def tell(contact: str, text: str) -> None:
         message = EmailMessage()
@@ -41,6 +41,7 @@ def tell_by_mail(*, host: str, port: int, sender: str) -> Tell:
                 server.send_message(message)
         except (OSError, smtplib.SMTPException) as error:
             sys.stderr.write(f"A mail could not be sent ({type(error).__name__}).\n")
+            raise TicketRefused("This guardian could not tell the owner; try again later.") from error
 
     return tell
 

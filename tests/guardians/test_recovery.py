@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -205,14 +207,86 @@ def test_a_counter_hands_out_the_code_of_the_ticket_that_is_named(tmp_path: Path
     ring = Ring(tmp_path, policies={1: CounterCode})
     enrolled = ring.enrol()
     thief, owner = ring.recovery(enrolled), ring.recovery(enrolled)
-    code = ring.guardians[1].issue_code(owner.name(1))
+    code = ring.guardians[1].issue_code(owner.name(1), contact="Bea@example.org ")
     with pytest.raises(TicketRefused):
         thief.confirm(1, code)
     owner.confirm(1, code)
     ring.down = {2, 3}
     assert owner.finish() == SECRET
     with pytest.raises(TicketRefused):
-        ring.guardians[1].issue_code("0123456789")
+        ring.guardians[1].issue_code("0123456789", contact="bea@example.org")
+
+
+def test_a_counter_hands_out_nothing_about_somebody_else(tmp_path: Path) -> None:
+    """Mallory has a copy of the envelope, a request of her own for it, and her own passport."""
+    ring = Ring(tmp_path, policies={1: CounterCode})
+    mallory = ring.recovery(ring.enrol())
+    with pytest.raises(TicketRefused, match="somebody else"):
+        ring.guardians[1].issue_code(mallory.name(1), contact="mallory@example.org")
+    assert ring.guardians[1].audit()[0][1] == "code refused"
+
+
+def test_who_cannot_tell_the_owner_does_not_help(tmp_path: Path) -> None:
+    def untold(_: object) -> Waiting:
+        def tell(contact: str, text: str) -> None:
+            raise TicketRefused("This guardian could not tell the owner; try again later.")
+
+        return Waiting(tell, wait_seconds=HOUR)
+
+    ring = Ring(tmp_path, count=2, threshold=2, policies={1: untold})
+    recovery = ring.recovery(ring.enrol())
+    ring.now += 2 * HOUR
+    with pytest.raises(QuorumUnavailable, match="no such ticket"):
+        recovery.finish()
+    assert ring.guardians[1].audit()[0][1] == "owner not told"
+
+
+def test_a_veto_holds_for_a_day_though_nothing_was_asked(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    enrolled = ring.enrol()
+    assert quorum.veto(SECRET, enrolled.envelope, roster=ring.roster, transport=ring) == {}
+    recovery = quorum.Recovery(enrolled.envelope, roster=ring.roster, transport=ring)
+    assert set(recovery.open()) == {1, 2, 3, 4, 5}
+    ring.now += DAY
+    assert recovery.open() == {}
+    assert recovery.finish() == SECRET
+
+
+def test_who_has_heard_a_veto_cannot_say_it_to_others(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    enrolled = ring.enrol()
+    quorum.veto(SECRET, enrolled.envelope, roster=ring.roster, transport=ring)
+    heard = next(json.loads(body) for number, path, body in ring.asked if (number, path) == (1, "/veto"))
+    for number in (2, 3, 4, 5):
+        with pytest.raises(TicketRefused, match="Only the owner"):
+            ring.ask(number, "/veto", heard)
+
+
+def test_a_guardian_that_is_slow_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quorum, "HEDGE_SECONDS", 0.05)
+    ring = Ring(tmp_path)
+    recovery = ring.recovery(ring.enrol())
+    over = threading.Event()
+
+    def hang(answer: dict) -> dict:  # type: ignore[type-arg]
+        over.wait()
+        return answer
+
+    ring.lies = {(1, "/evaluate"): hang}
+    assert recovery.finish() == SECRET
+    assert {number for number, path, _ in ring.asked if path == "/evaluate"} >= {1, 2, 3, 4}
+    over.set()
+
+
+def test_to_try_again_is_no_further_guess(tmp_path: Path) -> None:
+    ring = Ring(tmp_path, count=3, threshold=3)
+    recovery = ring.recovery(ring.enrol(pin="4711"))
+    ring.down = {3}
+    for _ in range(5):
+        with pytest.raises(QuorumUnavailable):
+            recovery.finish(pin="4711")
+    ring.down = set()
+    assert recovery.finish(pin="4711") == SECRET
 
 
 def test_a_ticket_ends(tmp_path: Path) -> None:

@@ -18,15 +18,17 @@ import nacl.utils
 
 from edna.crypto.sealing import seal_small
 from edna.custody.guardians.envelope import ENROLMENT_BYTES, Envelope, Head, seal
-from edna.custody.guardians.evaluation import Partial, Place, blind, combine, output_of
+from edna.custody.guardians.evaluation import Blinded, Partial, Place, blind, combine, output_of
 from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base, point_of
 from edna.custody.guardians.refresh import epoch_of, points_of
 from edna.custody.guardians.roster import Roster, from_base64, to_base64
 from edna.custody.guardians.sharing import deal
-from edna.custody.guardians.tickets import TOKEN_BYTES, name_of, ticket_of, token_for, veto_hash, veto_of
+from edna.custody.guardians.tickets import TOKEN_BYTES, name_of, ticket_of, token_for, veto_hashes, veto_of
 from edna.errors import CustodyError, GuardianRefused, QuorumUnavailable
 
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0
+#: After so long without an answer another guardian is asked as well.
+HEDGE_SECONDS: Final = 2.0
 
 T = TypeVar("T")
 
@@ -61,7 +63,7 @@ def enrol(secret: bytes, *, roster: Roster, transport: Transport, contact: str, 
     said = {
         "enrolment": to_base64(id_),
         "contact": contact,
-        "veto": to_base64(veto_hash(veto_of(secret, enrolment=id_))),
+        "vetoes": to_base64(veto_hashes(secret, enrolment=id_, count=roster.count)),
         "commitments": to_base64(b"".join(dealt.commitments)),
     }
     missing: dict[int, str] = {}
@@ -91,6 +93,8 @@ class Recovery:
             raise GuardianRefused("This envelope was made for other guardians than the roster's.")
         self._envelope, self._roster, self._transport = envelope, roster, transport
         self.secret = secret or nacl.utils.random(TOKEN_BYTES)
+        #: Of each PIN that was tried: who asks for the same again does not guess again.
+        self._blinded: dict[str, Blinded] = {}
 
     def name(self, number: int) -> str:
         """What that guardian, and the person's page, call the ticket."""
@@ -127,7 +131,8 @@ class Recovery:
 
         Raises: QuorumUnavailable: too few guardians help, or gave right answers in time; EnvelopeRefused: another PIN.
         """
-        head, blinded = self._envelope.head, blind(self._envelope.asked(pin=pin))
+        head = self._envelope.head
+        blinded = self._blinded.setdefault(pin, blind(self._envelope.asked(pin=pin)))
         at = time.time() if at_seconds is None else at_seconds
 
         def ask(number: int) -> list[Partial]:
@@ -166,8 +171,14 @@ class Recovery:
 def veto(secret: bytes, envelope: Envelope, *, roster: Roster, transport: Transport) -> Mapping[int, str]:
     """Whoever still has what is inside refuses what anybody asks of guardians. Returns what those said who did not hear it."""
     id_ = envelope.head.enrolment
-    said = {"enrolment": to_base64(id_), "veto": to_base64(veto_of(secret, enrolment=id_))}
-    told = _each(transport, {each.number: said for each in roster.members}, "/veto")
+    said = {
+        each.number: {
+            "enrolment": to_base64(id_),
+            "veto": to_base64(veto_of(secret, enrolment=id_, number=each.number)),
+        }
+        for each in roster.members
+    }
+    told = _each(transport, said, "/veto")
     return {number: str(answer) for number, answer in told.items() if isinstance(answer, CustodyError)}
 
 
@@ -201,35 +212,37 @@ def answers(ask: Callable[[int], T], order: Sequence[int], *, need: int, timeout
     """
     waiting = iter(order)
     deadline = time.monotonic() + timeout_seconds
-    with ThreadPoolExecutor(max_workers=max(len(order), 1)) as threads:
-        running: dict[Future[T], int] = {}
+    threads = ThreadPoolExecutor(max_workers=max(len(order), 1))
+    running: dict[Future[T], int] = {}
 
-        def more(count: int) -> None:
-            for _, number in zip(range(count), waiting, strict=False):
-                running[threads.submit(ask, number)] = number
+    def more(count: int) -> None:
+        for _, number in zip(range(count), waiting, strict=False):
+            running[threads.submit(ask, number)] = number
 
-        more(need)
-        try:
-            while running:
-                done, _ = wait(running, timeout=max(deadline - time.monotonic(), 0), return_when=FIRST_COMPLETED)
-                if not done:
-                    for number in running.values():
-                        yield Wrong(number, f"Guardian {number} did not answer in time.")
-                    return
-                for future in done:
-                    number = running.pop(future)
-                    try:
-                        answer: T | Wrong = future.result()
-                    except CustodyError as error:
-                        answer = Wrong(number, str(error))
-                        more(1)
-                    yield answer
-                if not running:
+    more(need)
+    try:
+        while running:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                for number in running.values():
+                    yield Wrong(number, f"Guardian {number} did not answer in time.")
+                return
+            done, _ = wait(running, timeout=min(left, HEDGE_SECONDS), return_when=FIRST_COMPLETED)
+            if not done:
+                more(1)  # one that is slow is not waited for as long as there are others
+            for future in done:
+                number = running.pop(future)
+                try:
+                    answer: T | Wrong = future.result()
+                except CustodyError as error:
+                    answer = Wrong(number, str(error))
                     more(1)
-        finally:
-            for future in running:
-                future.cancel()
-            threads.shutdown(wait=False, cancel_futures=True)
+                yield answer
+            if not running:
+                more(1)
+    finally:
+        # One that drips its answer is not waited for.
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def partials_of(answer: Mapping[str, Any], *, enrolment: bytes, number: int) -> list[Partial]:
@@ -265,5 +278,12 @@ def _each(
         except CustodyError as error:
             return error
 
-    with ThreadPoolExecutor(max_workers=max(len(asked), 1)) as threads:
-        return dict(zip(asked, threads.map(ask, asked), strict=True))
+    threads = ThreadPoolExecutor(max_workers=max(len(asked), 1))
+    running = {number: threads.submit(ask, number) for number in asked}
+    wait(running.values(), timeout=DEFAULT_TIMEOUT_SECONDS)
+    threads.shutdown(wait=False, cancel_futures=True)
+    late = {number: GuardianRefused(f"Guardian {number} did not answer in time.") for number in asked}
+    return {
+        number: each.result() if each.done() and not each.cancelled() else late[number]
+        for number, each in running.items()
+    }

@@ -185,7 +185,7 @@ class Sweep:
         asked = {"round": round_, "masks": masks, "receiver": self._receivers[number].as_dict()}
         helped = [self._ask(helper, "/help", asked) for helper in helpers]
         sums = [Sum.of_dict(each["sum"]).as_dict() for each in helped]
-        contact, veto = Counter((each["contact"], each["veto"]) for each in helped).most_common(1)[0][0]
+        contact, vetoes = Counter((each["contact"], each["vetoes"]) for each in helped).most_common(1)[0][0]
         self._ask(
             number,
             "/repair",
@@ -195,7 +195,7 @@ class Sweep:
                 "masks": masks,
                 "sums": sums,
                 "contact": contact,
-                "veto": veto,
+                "vetoes": vetoes,
             },
         )
         self.swept.repaired[number] += 1

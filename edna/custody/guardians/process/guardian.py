@@ -7,13 +7,12 @@ ask a few times, so that a PIN is guessed no more often. Everything is in the au
 
 from __future__ import annotations
 
-import hmac
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from edna.crypto.keys import SecretKey
+from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_small
 from edna.custody.guardians.evaluation import Partial, Place, evaluate
 from edna.custody.guardians.group import Point, scalar_of
@@ -23,7 +22,7 @@ from edna.custody.guardians.refresh import Deal, Receiver, Taken, taken
 from edna.custody.guardians.repair import Mask, Sum, repaired
 from edna.custody.guardians.roster import Identity, Roster
 from edna.custody.guardians.sharing import Share, check_share
-from edna.custody.guardians.tickets import name_of, ticket_of, veto_hash
+from edna.custody.guardians.tickets import is_veto, name_of, ticket_of
 from edna.errors import GuardianRefused, TicketRefused, WrongKey
 
 _DAY_SECONDS: Final = 86_400
@@ -108,29 +107,38 @@ class Guardian:
             raise GuardianRefused(f"Guardian {self.number} knows no such enrolment.")
         with self._store.transaction():
             self._store.forget_tickets(before=now - max(self._limits.ticket_days, 1) * _DAY_SECONDS)
-            if self._store.ticket(id_) is not None:
+            opened = self._store.ticket(id_)
+            if opened is not None and "told" in opened.notes:
                 return
             today = self._store.tickets(enrolment, since=now - _DAY_SECONDS + 1)
-            if len(today) >= self._limits.tickets_a_day or any(each.state == _VETOED for each in today):
+            is_vetoed = kept.vetoed > now - _DAY_SECONDS
+            if len(today) >= self._limits.tickets_a_day or is_vetoed:
                 self._note("ticket refused", enrolment)
-                left = today[0].opened + _DAY_SECONDS - now
+                left = (kept.vetoed if is_vetoed else today[0].opened) + _DAY_SECONDS - now
                 raise TicketRefused("There were too many tickets, or a veto; no more today.", retry_after_seconds=left)
             # First on the disk, then told: whoever is told can find it.
             self._store.put_ticket(Ticket(id_, enrolment, now))
             self._note("ticket opened", id_)
-        notes = self.policy.opened(self._request(Ticket(id_, enrolment, now), kept))
+        try:
+            notes = self.policy.opened(self._request(Ticket(id_, enrolment, now), kept))
+        except BaseException:
+            # Nobody was told: no time begins to run.
+            with self._store.transaction():
+                self._store.remove_ticket(id_)
+                self._note("owner not told", enrolment)
+            raise
         with self._store.transaction():
-            self._noted(id_, notes)
+            self._noted(id_, {**notes, "told": now})
 
     def confirm(self, token: bytes, code: str) -> None:
         """
         Raises: TicketRefused if the policy does not take this code.
         """
-        ticket = self._ticket(token)
-        wrong = int(ticket.notes.get("wrong", 0))
-        if wrong >= self._limits.uses_of_a_ticket:
-            raise TicketRefused("Too many wrong codes: open another ticket.")
         with self._store.transaction():
+            ticket = self._ticket(token)
+            wrong = int(ticket.notes.get("wrong", 0))
+            if wrong >= self._limits.uses_of_a_ticket:
+                raise TicketRefused("Too many wrong codes: open another ticket.")
             self._noted(ticket.ticket, {"wrong": wrong + 1})
         notes = self.policy.confirmed(self._request(ticket, self._enrolment(ticket.enrolment)), code)
         with self._store.transaction():
@@ -144,22 +152,28 @@ class Guardian:
         ticket = self._ticket(token)
         return self.policy.waits_for_code(self._request(ticket, self._enrolment(ticket.enrolment)))
 
-    def issue_code(self, name: str) -> str:
-        """A code for whoever has shown at the counter who they are: of the ticket that they name.
+    def issue_code(self, name: str, *, contact: str) -> str:
+        """A code for whoever has shown at the counter who they are: of the ticket that they name, if it is about that contact.
 
-        Raises: TicketRefused if there is no such ticket, or this guardian has another policy.
+        Raises: TicketRefused if there is no such ticket, it is somebody else's, or this guardian has another policy.
         """
         if not isinstance(self.policy, CounterCode):
             raise TicketRefused("This guardian gives out no codes at a counter.")
         code, notes = self.policy.issued()
         since = self._clock() - _DAY_SECONDS * self._limits.ticket_days
         with self._store.transaction():
-            for ticket in self._store.open_tickets(since=since):
-                if name_of(ticket.ticket) == name and ticket.state != _VETOED:
-                    self._noted(ticket.ticket, notes)
-                    self._note("code issued", ticket.ticket)
-                    return code
-        raise TicketRefused("There is no open request of that name.")
+            tickets = [each for each in self._store.open_tickets(since=since) if name_of(each.ticket) == name]
+            if len(tickets) != 1 or tickets[0].state == _VETOED:
+                raise TicketRefused("There is no open request of that name.")
+            (ticket,) = tickets
+            # Who stands there may have a ticket for somebody else's envelope.
+            is_theirs = self._enrolment(ticket.enrolment).contact.casefold() == contact.strip().casefold()
+            if is_theirs:
+                self._noted(ticket.ticket, notes)
+            self._note("code issued" if is_theirs else "code refused", ticket.ticket)
+        if not is_theirs:
+            raise TicketRefused("That request is about somebody else: check who is at the counter.")
+        return code
 
     def veto(self, enrolment: bytes, veto: bytes) -> int:
         """The owner refuses all tickets that are open, and others for a day. Returns how many there were.
@@ -167,13 +181,13 @@ class Guardian:
         Raises: TicketRefused if this is not what vetoes.
         """
         kept = self._enrolment(enrolment)
-        if not hmac.compare_digest(veto_hash(veto), kept.veto):
+        if not is_veto(veto, kept.vetoes, number=self.number):
             raise TicketRefused("Only the owner can veto: this is not their word.")
         with self._store.transaction():
             tickets = self._store.tickets(enrolment, since=0)
             for ticket in tickets:
-                # From now on the day counts in which no other is opened.
-                self._store.put_ticket(replace(ticket, state=_VETOED, opened=self._clock()))
+                self._store.put_ticket(replace(ticket, state=_VETOED))
+            self._store.note_veto(enrolment, at=self._clock())
             self._note("vetoed", enrolment)
         return len(tickets)
 
@@ -183,13 +197,18 @@ class Guardian:
         Raises: TicketRefused if the policy does not allow it yet, or the ticket is used up; GuardianRefused if it is no point.
         """
         ticket = self._ticket(token)
+        if "told" not in ticket.notes:
+            raise TicketRefused("The owner was not told of this request yet: ask again.")
         self.policy.check(self._request(ticket, self._enrolment(ticket.enrolment)), now=self._clock())
         with self._store.transaction():
-            used = self._ticket(token).used
-            if used >= self._limits.uses_of_a_ticket:
-                raise TicketRefused("This ticket is used up: open another.")
-            # Counted before it is answered: a kill in between is no further guess.
-            self._store.put_ticket(replace(self._ticket(token), used=used + 1))
+            ticket = self._ticket(token)
+            asked = fingerprint(point, purpose=b"edna.guard.ask.1", size=16).hex()
+            if asked not in ticket.notes.get("asked", ()):
+                if ticket.used >= self._limits.uses_of_a_ticket:
+                    raise TicketRefused("This ticket is used up: open another.")
+                # Counted before it is answered: a kill in between is no further guess. The same point again is none either.
+                notes = {**ticket.notes, "asked": [*ticket.notes.get("asked", ()), asked]}
+                self._store.put_ticket(replace(ticket, used=ticket.used + 1, notes=notes))
             self._note("evaluated", ticket.ticket)
             shares = self._store.shares(ticket.enrolment)
         return [
@@ -404,7 +423,8 @@ class Guardian:
             self._store.put_ticket(replace(kept, notes={**kept.notes, **notes}))
 
     def _request(self, ticket: Ticket, kept: Enrolment) -> Request:
-        return Request(name_of(ticket.ticket), kept.contact, ticket.opened, ticket.notes)
+        # Time runs from when the owner was told.
+        return Request(name_of(ticket.ticket), kept.contact, ticket.notes.get("told", ticket.opened), ticket.notes)
 
     def _note(self, what: str, about: bytes) -> None:
         self._store.note(what, about=about.hex()[:16], at=self._clock())

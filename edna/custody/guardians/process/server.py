@@ -23,13 +23,14 @@ from edna.custody.guardians.process.store import Enrolment
 from edna.custody.guardians.refresh import ROUND_BYTES, Deal, Receiver, Taken, epoch_of, number_of, points_of
 from edna.custody.guardians.repair import Mask, Sum
 from edna.custody.guardians.roster import check_signature, from_base64, signed, to_base64
-from edna.custody.guardians.tickets import TOKEN_BYTES
+from edna.custody.guardians.tickets import TOKEN_BYTES, VETO_BYTES
 from edna.errors import ConfigurationError, CustodyError, GuardianRefused, TicketRefused
 
 _ORDER: Final = b"edna guardians order 1\n"
 ORDER_HEADER: Final = "X-Edna-Order"
 _ORDER_LASTS_SECONDS: Final = 300
 _MAX_BYTES: Final = 8 * 1024 * 1024
+_MAX_OPEN_BYTES: Final = 4096
 _SOCKET_SECONDS: Final = 30
 _ID_BYTES: Final = 16
 _MOST_LETTERS: Final = 500
@@ -104,10 +105,14 @@ class Routes:
         return {"partials": [_told(each) for each in partials]}
 
     def _enrol(self, said: Said) -> Said:
-        enrolment = Enrolment(_binary(said, "enrolment", _ID_BYTES), _text(said, "contact"), _binary(said, "veto", 32))
+        enrolment = self._enrolment(said)
         commitments = points_of(_binary(said, "commitments"))
         self._guardian.enrol(enrolment, sealed_share=_binary(said, "share", 80), commitments=commitments)
         return {}
+
+    def _enrolment(self, said: Said) -> Enrolment:
+        vetoes = _binary(said, "vetoes", VETO_BYTES * self._guardian.roster.count)
+        return Enrolment(_binary(said, "enrolment", _ID_BYTES), _text(said, "contact"), vetoes)
 
     def _forget(self, said: Said) -> Said:
         self._guardian.forget(_binary(said, "enrolment", _ID_BYTES))
@@ -153,12 +158,12 @@ class Routes:
         receiver = Receiver.of_dict(_dict(said, "receiver"))
         helped = self._guardian.help_repair(_round(said), masks, receiver=receiver)
         kept = self._guardian.known(helped.enrolment)
-        return {"sum": helped.as_dict(), "contact": kept.contact, "veto": to_base64(kept.veto)}
+        return {"sum": helped.as_dict(), "contact": kept.contact, "vetoes": to_base64(kept.vetoes)}
 
     def _repair(self, said: Said) -> Said:
         masks = [Mask.of_dict(each) for each in _list(said, "masks")]
         sums = [Sum.of_dict(each) for each in _list(said, "sums")]
-        kept = Enrolment(_binary(said, "enrolment", _ID_BYTES), _text(said, "contact"), _binary(said, "veto", 32))
+        kept = self._enrolment(said)
         self._guardian.repair(_round(said), masks, sums, enrolment=kept)
         return {}
 
@@ -236,7 +241,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> Said:
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or len(length) > 9 or int(length) > _MAX_BYTES:
+        # What anybody may ask is short; what is long, the site says that it has ordered it.
+        most = (
+            _MAX_BYTES
+            if self.headers.get(ORDER_HEADER) and self.path in self.server.routes.ordered
+            else _MAX_OPEN_BYTES
+        )
+        if not length.isascii() or not length.isdigit() or len(length) > 9 or int(length) > most:
             self.close_connection = True
             raise GuardianRefused("A request says its length, which is bounded.")
         body = self.rfile.read(int(length))

@@ -21,7 +21,7 @@ from edna.custody.guardians.sharing import Share
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS enrolment (
-    id BLOB PRIMARY KEY, contact TEXT NOT NULL, veto BLOB NOT NULL
+    id BLOB PRIMARY KEY, contact TEXT NOT NULL, vetoes BLOB NOT NULL, vetoed INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS share (
     enrolment BLOB NOT NULL, epoch INTEGER NOT NULL, share BLOB NOT NULL, commitments BLOB NOT NULL,
@@ -37,11 +37,13 @@ CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, at INTEGER NOT NUL
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """Whom a guardian helps: how to reach them, and the hash of what vetoes. Nothing says who they are but `contact`."""
+    """Whom a guardian helps: how to reach them, the hashes of what vetoes at each guardian, and when they last did (0: never). Nothing
+    says who they are but `contact`."""
 
     enrolment: bytes
     contact: str = field(repr=False)
-    veto: bytes = field(repr=False)
+    vetoes: bytes = field(repr=False)
+    vetoed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,15 @@ class Store:
             return self._database.execute(statement, values).fetchall()
 
     def enrolment(self, enrolment: bytes) -> Enrolment | None:
-        found = self._all("SELECT id, contact, veto FROM enrolment WHERE id = ?", enrolment)
+        found = self._all("SELECT id, contact, vetoes, vetoed FROM enrolment WHERE id = ?", enrolment)
         return Enrolment(*found[0]) if found else None
 
     def add_enrolment(self, enrolment: Enrolment) -> None:
-        self._all("INSERT INTO enrolment VALUES (?, ?, ?)", enrolment.enrolment, enrolment.contact, enrolment.veto)
+        values = enrolment.enrolment, enrolment.contact, enrolment.vetoes, enrolment.vetoed
+        self._all("INSERT INTO enrolment VALUES (?, ?, ?, ?)", *values)
+
+    def note_veto(self, enrolment: bytes, *, at: int) -> None:
+        self._all("UPDATE enrolment SET vetoed = ? WHERE id = ?", at, enrolment)
 
     def remove_enrolment(self, enrolment: bytes) -> None:
         with self.transaction():
@@ -160,6 +166,9 @@ class Store:
             "INSERT OR REPLACE INTO ticket VALUES (?, ?, ?, ?, ?, ?)",
             ticket.ticket, ticket.enrolment, ticket.opened, ticket.state, json.dumps(dict(ticket.notes)), ticket.used,
         )  # fmt: skip
+
+    def remove_ticket(self, ticket: bytes) -> None:
+        self._all("DELETE FROM ticket WHERE id = ?", ticket)
 
     def forget_tickets(self, *, before: int) -> None:
         self._all("DELETE FROM ticket WHERE opened < ?", before)

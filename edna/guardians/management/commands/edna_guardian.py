@@ -72,13 +72,21 @@ class Command(EdnaCommand):
         serve.add_argument("--listen", default="127.0.0.1:8443", metavar="HOST:PORT")
         serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
         serve.add_argument("--certificate-key", metavar="FILE")
-        serve.add_argument("--mail-server", default="127.0.0.1:25", metavar="HOST:PORT")
+        serve.add_argument(
+            "--mail-server",
+            default="127.0.0.1:25",
+            metavar="HOST:PORT",
+            help="With - mails are printed: to try it out.",
+        )
         serve.add_argument("--mail-from", default="guardian@localhost", metavar="ADDRESS")
 
         code = action("code", "At the counter: a code for whoever has shown who they are, and names their request.")
         self._folder(code)
         self._roster(code)
         self._public_key(code)
+        code.add_argument(
+            "--for", dest="contact", required=True, help="Whom they have shown to be: the address that was enrolled."
+        )
         code.add_argument("request", help="What the person's page calls the request at this guardian.")
 
         audit = action("audit", "What a guardian was asked, the newest first.")
@@ -186,8 +194,12 @@ class Command(EdnaCommand):
 
     def _serve(self, options: dict[str, Any]) -> None:
         host, port = _host_and_port(options["listen"])
-        mail_host, mail_port = _host_and_port(options["mail_server"])
-        tell = serving.tell_by_mail(host=mail_host, port=mail_port, sender=options["mail_from"])
+        mail_host, mail_port = ("", 0) if options["mail_server"] == "-" else _host_and_port(options["mail_server"])
+        tell = (
+            serving.tell_by_mail(host=mail_host, port=mail_port, sender=options["mail_from"])
+            if mail_host
+            else self._tell
+        )
         guardian = self._guardian(options, policy=options["policy"], tell=tell)
 
         def ready(port: int) -> None:
@@ -197,9 +209,12 @@ class Command(EdnaCommand):
             guardian, (host, port), tls=serving.tls_of(options["certificate"], options["certificate_key"]), ready=ready
         )
 
+    def _tell(self, contact: str, text: str) -> None:
+        self.say(f"To {contact}: {text}")
+
     def _code(self, options: dict[str, Any]) -> None:
         guardian = self._guardian(options, policy="counter")
-        self.stdout.write(guardian.issue_code(options["request"]))
+        self.stdout.write(guardian.issue_code(options["request"], contact=options["contact"]))
         self.say("Hand it to the person, who gives it on their page. It helps with that request alone.")
 
     def _audit(self, options: dict[str, Any]) -> None:
