@@ -23,6 +23,7 @@ from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover as Handover
 from edna.engine.books import acts, sessions
+from edna.engine.books.measurements import measured
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
@@ -38,6 +39,23 @@ from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
 
 Result = TypeVar("Result")
+
+
+@measured("disguise")
+def disguise_if(
+    name: str,
+    principal: Model,
+    *,
+    params: Mapping[str, Any],
+    unlocked: Unlocked | None,
+    require: Callable[[], object],
+) -> Receipt:
+    """As `api.disguise`; ``require`` is called while the account is locked, before anything is done, and nothing is if it raises. Of two
+    who have seen the same at once, the second one sees there what the first has done, however large that is."""
+    throttle.admit()
+    return disguise_and_reveal.disguise(
+        registry.get(name), principal, params=params, unlocked=unlocked, atomic=False, operator="", require=require
+    )
 
 
 def locked(principal: Model, work: Callable[[], Result]) -> Result:

@@ -96,8 +96,12 @@ def disguise(
     unlocked: Unlocked | None,
     atomic: bool,
     operator: str,
+    require: Callable[[], object] | None = None,
 ) -> Receipt:
-    """Disguise one principal: in one transaction, or in chunks if there are many rows and nothing asks for one transaction."""
+    """Disguise one principal: in one transaction, or in chunks if there are many rows and nothing asks for one transaction.
+
+    ``require`` is called while the account is locked, before anything is done: nothing is if it raises.
+    """
     model, reference, using = identity(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
@@ -112,6 +116,8 @@ def disguise(
         prepared = planning.build_within(scope, most=most, lock_principals_first=True)
         if prepared is None:
             return None
+        if require is not None:
+            require()
         receipt = disguising.execute(prepared, now=timezone.now(), using=using)[0]
         note()
         return receipt
@@ -124,7 +130,7 @@ def disguise(
         # Before the first chunk: none of them is to be done that nothing tells of.
         note()
         target = _target(model, reference, unlocked, lock=False, using=using)
-        return disguising_in_chunks.disguise(cls, target, params=given, using=using)
+        return disguising_in_chunks.disguise(cls, target, params=given, using=using, require=require)
 
     receipt = _applied(cls, in_one, using=using)
     if receipt is None:

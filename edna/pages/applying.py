@@ -32,6 +32,10 @@ from edna.pages.receipts import ShowsReceipt
 _AT_MOST_SECONDS: Final = 600
 
 
+class _Otherwise(Exception):
+    """What would be done is not what the page has told."""
+
+
 class ConfirmForm(KeyForm):
     """The password of who is logged in; or, where there is none, the key. ``seen`` says which preview the page has shown."""
 
@@ -164,7 +168,7 @@ class Apply(ShowsReceipt, KeyPage):
                         "You have sent this already, and it is being done. Please look again in a minute."
                     )
                     return self.told_anew(problem)
-                outcome = self.done_now(form, voices)
+                outcome = self.done_if_seen(form, voices)
         else:
             outcome = inner_door.locked(user, lambda: self.done_now(form, voices))
         return outcome if isinstance(outcome, HttpResponse) else self.done(outcome)
@@ -179,7 +183,8 @@ class Apply(ShowsReceipt, KeyPage):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether nobody does the same at this moment, as far as the site's cache tells: no lock lasts for several transactions."""
+        """Whether nobody does the same at this moment, as far as the site's cache tells, which may be another one in each process. It saves
+        the second click its work; that nothing is done twice, `done_if_seen` sees to."""
         user: Any = self.request.user
         key = "edna:apply:" + salted_hmac("edna.pages.applying", f"{user._meta.label_lower} {user.pk}").hexdigest()
         is_alone = cache.add(key, 1, timeout=_AT_MOST_SECONDS)
@@ -203,6 +208,25 @@ class Apply(ShowsReceipt, KeyPage):
             problem = gettext("This has changed since you opened the page. Please look again: nothing was done yet.")
             return self.told_anew(problem)
         return api.disguise(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
+
+    def done_if_seen(self, form: Any, unlocked: api.Unlocked | None) -> api.Receipt | HttpResponse:
+        """The same in several transactions: the first of them looks, once it has locked the account, whether it is what the page has told.
+        No lock lasts longer; but what one request has begun is another plan to the next."""
+        user: Any = self.request.user
+
+        def require() -> None:
+            self.__dict__.pop("plan", None)
+            if self.plan is None or self.is_empty or form.cleaned_data["seen"] != self.seen():
+                raise _Otherwise
+
+        with contextlib.suppress(_Otherwise):
+            return inner_door.disguise_if(
+                self.offer.name, user, params=self.offer.params, unlocked=unlocked, require=require
+            )
+        if self.plan is None:
+            return self.form_invalid(form)
+        changed = gettext("This has changed since you opened the page. Please look again: nothing was done yet.")
+        return self.told_anew("" if self.is_empty else changed)
 
     def told_anew(self, problem: str) -> HttpResponse:
         """The page as it is now, with nothing typed into it."""

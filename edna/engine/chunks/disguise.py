@@ -5,7 +5,7 @@ Invariant: a chunk is whole or not there, and those that are there can be reveal
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,8 +31,16 @@ from edna.spec import Disguise
 _ATTEMPTS = 4
 
 
-def disguise(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], using: str) -> Receipt:
+def disguise(
+    cls: type[Disguise],
+    target: Target,
+    *,
+    params: Mapping[str, Any],
+    using: str,
+    require: Callable[[], object] | None = None,
+) -> Receipt:
     """Disguise one principal chunk by chunk. ``target`` stays what it was: whom earlier chunks make is not disguised by later ones.
+    ``require`` is called once the first chunk has locked the account; what it raises, it raises before anything is done.
 
     If it is interrupted, the chunks that are done stay, and can be revealed; doing it again disguises what is left. Should somebody
     reveal it in the meantime, the rest gets a receipt of its own.
@@ -40,7 +48,7 @@ def disguise(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], 
     Raises:
         django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
     """
-    work = _Disguising(cls, target, params, using)
+    work = _Disguising(cls, target, params, using, require)
     for attempt in range(_ATTEMPTS):
         try:
             for part in split(cls, target, params=params, using=using):
@@ -61,6 +69,7 @@ class _Disguising:
     target: Target
     params: Mapping[str, Any]
     using: str
+    require: Callable[[], object] | None = None
     locator: Locator = field(default_factory=Locator.new)
     number: int = 0
     finished: dict[type[Model], set[Row]] = field(default_factory=dict)
@@ -85,6 +94,8 @@ class _Disguising:
 
     def _plan(self, part: Part | None) -> Plan:
         target = _locked(self.target, registry.principal_model_for(self.cls), using=self.using)
+        if self.require is not None and not self.number:
+            self.require()
         return planning.build(
             Scope(self.cls, [target], params=self.params, using=self.using, lock=True),
             part=None if part is None else {table: _limit(table, keys) for table, keys in part.items()},

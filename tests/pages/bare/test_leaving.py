@@ -13,6 +13,7 @@ from django.core import mail
 from django.test import Client
 
 import edna
+from edna import inner_door
 from edna.pages import applying
 from edna.pages.applying import ConfirmForm
 from edna.testing import Person
@@ -154,6 +155,29 @@ def test_of_two_clicks_at_once_the_second_does_nothing(
     assert "There is nothing of yours that this would change now." in visitor.press("Disown remarks", password=PASSWORD)
     with bea.unlock() as unlocked:
         assert len(edna.history(unlocked)) == 1
+
+
+def test_what_another_process_has_begun_is_not_done_twice(
+    settings: Any, visitor: Visitor, bea: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each with a cache of its own, the second request in the very moment before it begins itself."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 1}
+    for number in range(3):
+        Comment.objects.create(author=bea.user, note=Note.objects.earliest("pk"), text=f"and again {number}")
+    really = inner_door.disguise_if
+
+    def after_the_first_chunk_of_another(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(inner_door, "disguise_if", really)
+        edna.disguise("club.disown-remarks", bea.user)
+        Comment.objects.create(author=bea.user, note=Note.objects.earliest("pk"), text="left for the last chunk")
+        return really(*args, **options)
+
+    visitor.open(DISOWN)
+    monkeypatch.setattr(inner_door, "disguise_if", after_the_first_chunk_of_another)
+    assert "This has changed since you opened the page." in visitor.press("Disown remarks", password=PASSWORD)
+    with bea.unlock() as unlocked:
+        assert len(edna.history(unlocked)) == 1
+    assert Comment.objects.filter(author=bea.user).count() == 1
 
 
 def test_what_is_being_done_in_several_transactions_is_not_begun_again(
