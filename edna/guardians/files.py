@@ -17,8 +17,6 @@ from edna.custody.guardians.roster import Identity, Member, Roster, from_base64,
 from edna.errors import ConfigurationError, EdnaError
 from edna.management.base import new_private_file
 
-_TEXT_PREFIX = "edna-guardians-envelope-1:"
-
 
 def write_identity(path: Path, identity: Identity) -> None:
     said = {
@@ -123,22 +121,11 @@ def read_roster(path: Path, *, site_key: bytes) -> Roster:
     return Roster.parse(_read(path), site_key=site_key)
 
 
-def envelope_text(envelope: Envelope) -> str:
-    return _TEXT_PREFIX + to_base64(bytes(envelope)) + "\n"
-
-
 def read_envelope(path: Path) -> Envelope:
     """
     Raises: ConfigurationError if it cannot be read; EnvelopeRefused if it is none.
     """
-    text = "".join(_read(path).split())
-    if not text.startswith(_TEXT_PREFIX):
-        raise ConfigurationError(f"{path} is no envelope: one begins with {_TEXT_PREFIX}.")
-    try:
-        raw = from_base64(text.removeprefix(_TEXT_PREFIX))
-    except EdnaError as error:
-        raise ConfigurationError(f"{path} is an envelope of which something is missing.") from error
-    return Envelope.parse(raw)
+    return Envelope.parse_text(_read(path))
 
 
 def write_request(path: Path, secret: bytes) -> None:

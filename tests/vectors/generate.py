@@ -1263,25 +1263,25 @@ def all_cases() -> dict[str, str]:
     return {f"{name}.json": json.dumps(case, indent=1, sort_keys=True) + "\n" for name, case in cases.items()}
 
 
-def main(arguments: list[str]) -> int:
+def written(arguments: list[str], expected: dict[str, str], *, into: Path) -> int:
+    """Write what is expected into a folder, or compare it with what is there; the exit status."""
     if unknown := set(arguments) - {"--check"}:
         print(
             f"error: unknown: {' '.join(sorted(unknown))}; without an argument it writes the vectors, with --check it compares them"
         )
         return 2
-    expected = all_cases()
-    present = {path.name: path.read_text() for path in HERE.glob("*.json")}
+    present = {path.name: path.read_text() for path in into.glob("*.json")}
     if "--check" in arguments:
         wrong = sorted(name for name in expected | present if expected.get(name) != present.get(name))
         print(f"{len(expected)} vectors, {len(wrong)} missing, different or superfluous", *wrong)
         return 1 if wrong else 0
     for name in present.keys() - expected.keys():
-        (HERE / name).unlink()
+        (into / name).unlink()
     for name, text in expected.items():
-        (HERE / name).write_text(text)
+        (into / name).write_text(text)
     print(f"{len(expected)} vectors written")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(written(sys.argv[1:], all_cases(), into=HERE))

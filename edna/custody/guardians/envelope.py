@@ -9,6 +9,7 @@ where it is stored, whose it is.
 from __future__ import annotations
 
 import struct
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
@@ -20,6 +21,7 @@ from nacl.exceptions import CryptoError
 from edna.crypto.keys import derive, fingerprint
 from edna.custody.guardians.evaluation import Output
 from edna.custody.guardians.group import POINT_BYTES, Point, point_of
+from edna.custody.guardians.roster import from_base64, to_base64
 from edna.custody.guardians.sharing import check_threshold
 from edna.errors import ConfigurationError, EnvelopeRefused, GuardianRefused
 
@@ -34,6 +36,7 @@ _COMMITMENT_BYTES = 32
 _TAG_BYTES = 16
 # The key is for this envelope alone, so that one nonce is enough.
 _NONCE = bytes(24)
+_TEXT_PREFIX = "edna-guardians-envelope-1:"
 _OPENS_NOT = (
     "This envelope does not open with what the guardians answered: the PIN is another, or somebody has changed it."
 )
@@ -69,7 +72,7 @@ class Envelope:
         """
         Raises: EnvelopeRefused if it is no envelope that this release reads.
         """
-        if not _HEAD.size + _COMMITMENT_BYTES + _RANDOM_BYTES + _TAG_BYTES <= len(raw) <= _LONGEST or raw[0] != VERSION:
+        if not _SHORTEST <= len(raw) <= _LONGEST or raw[0] != VERSION:
             raise EnvelopeRefused("This is no envelope that this release of edna reads.")
         _, count, threshold, enrolment, secret_commitment = _HEAD.unpack_from(raw)
         try:
@@ -79,6 +82,26 @@ class Envelope:
             raise EnvelopeRefused("The head of this envelope says what cannot be.") from error
         start = _HEAD.size + _COMMITMENT_BYTES
         return cls(head, bytes(raw[_HEAD.size : start]), bytes(raw[start:]))
+
+    @property
+    def text(self) -> str:
+        """One line, for a file."""
+        return _TEXT_PREFIX + to_base64(bytes(self)) + "\n"
+
+    @classmethod
+    def parse_text(cls, text: str) -> Self:
+        """White space does not count: mail programs wrap lines.
+
+        Raises: EnvelopeRefused if it is no envelope that this release reads.
+        """
+        line = "".join(text.split())
+        if not line.startswith(_TEXT_PREFIX):
+            raise EnvelopeRefused(f"This is no envelope: one begins with {_TEXT_PREFIX}.")
+        try:
+            raw = from_base64(line.removeprefix(_TEXT_PREFIX))
+        except GuardianRefused as error:
+            raise EnvelopeRefused("Something is missing of this envelope: copy the whole of it again.") from error
+        return cls.parse(raw)
 
     def asked(self, *, pin: str) -> bytes:
         """What the guardians are asked to hash, blinded."""
@@ -105,7 +128,8 @@ class Envelope:
         return content[_RANDOM_BYTES:] if _commitment(self.head, content) == self.commitment else None
 
 
-_LONGEST = _HEAD.size + _COMMITMENT_BYTES + _RANDOM_BYTES + MAX_SECRET_BYTES + _TAG_BYTES
+_SHORTEST = _HEAD.size + _COMMITMENT_BYTES + _RANDOM_BYTES + 1 + _TAG_BYTES
+_LONGEST = _SHORTEST - 1 + MAX_SECRET_BYTES
 
 
 def seal(head: Head, secret: bytes, *, pin: str, hash_of: Callable[[bytes], Output]) -> Envelope:
@@ -127,7 +151,8 @@ def seal(head: Head, secret: bytes, *, pin: str, hash_of: Callable[[bytes], Outp
 
 
 def _asked(head: Head, commitment: bytes, pin: str) -> bytes:
-    return bytes(head) + commitment + pin.encode()
+    # Keyboards differ in how they spell the same letters.
+    return bytes(head) + commitment + unicodedata.normalize("NFKC", pin).encode("utf-8", "surrogatepass")
 
 
 def _commitment(head: Head, content: bytes) -> bytes:

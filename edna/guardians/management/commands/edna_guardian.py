@@ -270,7 +270,7 @@ class Command(EdnaCommand):
                 pin=pin,
             )
             inner_door.note_act("enrolled at guardians", operator=operator_of(options))
-            file.write(files.envelope_text(enrolled.envelope))
+            file.write(enrolled.envelope.text)
         self.stdout.write(
             f"{options['output']} opens with the help of {roster.threshold} of {roster.count} guardians. Keep it on the site and with "
             "the person: it says nothing to anybody else."
