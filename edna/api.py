@@ -10,11 +10,10 @@ in `inner_door`.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, TypedDict, Unpack, overload
 
-from django.db import router
 from django.db.models import Model
 
 from edna import registry, throttle
@@ -26,15 +25,13 @@ from edna.engine import history as histories
 from edna.engine import principals as people
 from edna.engine import waiting as what_waits
 from edna.engine.bags.capability import Unlocked as Unlocked
-from edna.engine.bags.capability import require_unlocked
-from edna.engine.books import beside
+from edna.engine.books import replay as replaying
 from edna.engine.books.measurements import measured
 from edna.engine.by_hand.session import Session as Session
 from edna.engine.erasing import erase as erasing
 from edna.engine.erasing.erasure import Erasure as Erasure
 from edna.engine.files import file_tasks
 from edna.engine.files.file_tasks import FinishedFiles as FinishedFiles
-from edna.engine.forwarding import replay_log
 from edna.engine.graph.outcome import Held as Held
 from edna.engine.graph.outcome import Outcome as Outcome
 from edna.engine.graph.outcome import Reason as Reason
@@ -276,8 +273,7 @@ def disguise_all(
     )
 
 
-@contextlib.contextmanager
-def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) -> Iterator[Session]:
+def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) -> AbstractContextManager[Session]:
     """A disguise by hand: what the block does through the session is one transaction, and one receipt at its end.
 
     ``name`` is one that a function is registered under with `on_reveal`. Leaving the block by an exception changes nothing.
@@ -287,8 +283,7 @@ def session(principal: Model, name: str, *, unlocked: Unlocked | None = None) ->
         UnknownDisguise, PrincipalNotRegistered, NotYours, ConstraintRefused. Nothing was changed then.
     """
     throttle.admit()
-    with disguise_and_reveal.by_hand(registry.by_hand(name), principal, unlocked=unlocked) as opened:
-        yield opened
+    return disguise_and_reveal.by_hand(registry.by_hand(name), principal, unlocked=unlocked)
 
 
 # Revealing
@@ -318,7 +313,6 @@ def reveal(
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, RevealRefused, ConstraintRefused.
         InvalidParameters: ``accept`` is neither `edna.ALL` nor made of what an outcome holds.
     """
-    require_unlocked(unlocked, "A reveal")
     throttle.admit()
     return disguise_and_reveal.reveal(
         Receipt.of(receipt), unlocked, overrides=overrides, accepted=accept, allow_partial=allow_partial, atomic=atomic
@@ -330,7 +324,6 @@ def reveal(
 
 def plan_erasure(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complete: bool = False) -> Erasure:
     """What `erase` would destroy, or what it would raise. Reads only, so it may be overtaken."""
-    require_unlocked(unlocked, "An erasure")
     return erasing.plan(Receipt.of(receipt), unlocked, receipts_complete=receipts_complete)
 
 
@@ -339,7 +332,6 @@ def plan_erasures(
 ) -> dict[Receipt, Erasure | EdnaError]:
     """What `plan_erasure` says of each receipt, for a list of what can be erased: each as if it were the first. An error stands where an
     erasure would be refused. Everything is read once, however many receipts there are."""
-    require_unlocked(unlocked, "An erasure")
     return erasing.plan_each([Receipt.of(each) for each in receipts], unlocked, receipts_complete=receipts_complete)
 
 
@@ -357,7 +349,6 @@ def erase(receipt: Receipt | str, unlocked: Unlocked, *, receipts_complete: bool
     Raises:
         ReceiptMalformed, ReceiptUnknown, ReceiptForeign, BagError, ReceiptsIncomplete, ErasureRefused. Nothing was changed then.
     """
-    require_unlocked(unlocked, "An erasure")
     throttle.admit()
     return erasing.erase(Receipt.of(receipt), unlocked, receipts_complete=receipts_complete)
 
@@ -371,7 +362,7 @@ def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, An
     Raises:
         InvalidParameters: no columns of the model, or values that they cannot have. ConstraintRefused: the database refuses the update.
     """
-    return replay_log.replay(model, where, set, held=beside.kept().anything_held(), using=router.db_for_write(model))
+    return replaying.replay(model, where, set)
 
 
 def history(unlocked: Unlocked) -> list[HistoryEntry]:
@@ -400,7 +391,6 @@ def export(unlocked: Unlocked) -> dict[str, Any]:
     Raises:
         ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
     """
-    require_unlocked(unlocked, "An export")
     return own_data.of(unlocked)
 
 
@@ -410,7 +400,6 @@ def export_files(unlocked: Unlocked) -> list[OwnFile]:
     Raises:
         ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
     """
-    require_unlocked(unlocked, "An export")
     return own_files.of(unlocked)
 
 
@@ -423,7 +412,7 @@ def export_sealed(unlocked: Unlocked, *, recovery_code: RecoveryCode | str | Non
         ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
         RecoveryCodeMalformed: mistyped.
     """
-    return sealed_file.text(unlocked, None if recovery_code is None else RecoveryCode.of(recovery_code))
+    return sealed_file.text(unlocked, recovery_code)
 
 
 def speaks_for(unlocked: Unlocked, model: type[Model] | None = None) -> list[Any]:

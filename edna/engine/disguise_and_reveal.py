@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from edna import conf, registry
 from edna.db import transactions
-from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.books import acts
 from edna.engine.books.measurements import measuring
 from edna.engine.by_hand import session
@@ -320,6 +320,7 @@ def reveal(
     atomic: bool,
 ) -> Outcome:
     """Undo one disguise: in one transaction, or chunk by chunk if it was done so and nothing asks for one transaction."""
+    require_unlocked(unlocked, "A reveal")
     using = unlocked.using
     require_held(accepted)
     overrides = overrides or {}

@@ -23,7 +23,7 @@ from django.utils import timezone
 from edna import json_keys, registry
 from edna.coverage import same_table
 from edna.db.rows import Row, table_of
-from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.bags.ownership import owners_of
 from edna.engine.graph.placeholder_rows import PlaceholderRows
@@ -48,6 +48,7 @@ _Columns = dict[str, set[str]]
 
 def of(unlocked: Unlocked) -> dict[str, Any]:
     """The document (docs/export-1.schema.json)."""
+    require_unlocked(unlocked, "An export")
     graph = unlocked.key_graph()
     mine: _Mine = {}
     bags: list[Bag] = []

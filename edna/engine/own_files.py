@@ -12,7 +12,7 @@ from functools import partial
 from django.db.models import FileField
 
 from edna.engine import own_data
-from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.files.fields import field_of
 from edna.engine.files.pointers import pointers_in
 from edna.engine.files.sealed_content import SealedFile
@@ -42,6 +42,7 @@ class OwnFile:
 
 
 def of(unlocked: Unlocked) -> list[OwnFile]:
+    require_unlocked(unlocked, "An export")
     found = [*_present(unlocked), *_sealed(unlocked)]
     # Several rows may name one file.
     return list({(each.model, each.column, each.name, each.state): each for each in found}.values())

@@ -14,7 +14,7 @@ from typing import Any, Final
 from edna import registry, store
 from edna.custody import recovery
 from edna.custody.recovery import RecoveryCode
-from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.key_graph import KeyGraph, Segment
 from edna.engine.files.stored_files import PIECE_BYTES
 from edna.records.bag import BagKind
@@ -24,8 +24,10 @@ from edna.records.locator import Locator, seal_locator
 FORMAT: Final = "edna sealed bags 1"
 
 
-def text(unlocked: Unlocked, recovery_code: RecoveryCode | None) -> str:
+def text(unlocked: Unlocked, recovery_code: RecoveryCode | str | None) -> str:
     """The file. With a code it opens by that, too."""
+    require_unlocked(unlocked, "An export")
+    code = None if recovery_code is None else RecoveryCode.of(recovery_code)
     graph = unlocked.key_graph()
     contents = [
         index for _, segments in graph.follow(tuple(BagKind), start=unlocked.locators) for index in _contents(segments)
@@ -33,7 +35,7 @@ def text(unlocked: Unlocked, recovery_code: RecoveryCode | None) -> str:
     graph.require_own(unlocked.locators)
     places = [locator.index(kind, sequence) for locator, seen in graph.seen.items() for kind, sequence in seen.segments]
     bags = store.stored_bags([*places, *contents], using=unlocked.using)
-    wrapped = recovery_code and recovery.wrap_for_file(unlocked.secret_key, code=recovery_code)
+    wrapped = code and recovery.wrap_for_file(unlocked.secret_key, code=code)
     document = {
         "format": FORMAT,
         "public_key": bytes(unlocked.public_key).hex(),

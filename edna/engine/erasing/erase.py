@@ -18,7 +18,7 @@ from edna import registry, store
 from edna.db import transactions
 from edna.engine import history, key_slots
 from edna.engine.bags import reader as journals
-from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import recipient_of
@@ -49,6 +49,7 @@ def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fal
         ErasureRefused: a legal hold is on it.
         BagError: a bag of it was changed, moved or forged; it stays where it is, as evidence.
     """
+    require_unlocked(unlocked, "An erasure")
     using = unlocked.using
     serverkeys.require(using=using)
 
@@ -116,6 +117,7 @@ def plan_each(
     receipts: Collection[Receipt], unlocked: Unlocked, *, receipts_complete: bool = False
 ) -> dict[Receipt, Erasure | EdnaError]:
     """Of each receipt, what `erase` would destroy if it came first, or why it would refuse. Everything is read once."""
+    require_unlocked(unlocked, "An erasure")
 
     def work() -> dict[Receipt, Erasure | EdnaError]:
         unlocked.start_over()

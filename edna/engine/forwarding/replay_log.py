@@ -12,28 +12,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import IntegrityError
-from django.db.models import Exists, Model, Q
-
 from edna import conf, json_keys, store
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.db import rows as raw
-from edna.db import transactions
-from edna.db.rows import Row, Table, table_of
+from edna.db.rows import Row, Table
 from edna.engine.forwarding import table_history, vendors
 from edna.engine.forwarding.batch import Moving
-from edna.engine.forwarding.driver_values import raw_value
 from edna.engine.forwarding.walk import Follower, table_by_label
-from edna.errors import BagError, BagForged, ConstraintRefused, InvalidParameters, WrongKey
+from edna.errors import BagError, BagForged, WrongKey
 from edna.records import values
 from edna.records.diff import RowBatch
 from edna.store import serverkeys
 
 _VERSION = 1
-#: Bags expire on the first of the month after their last day; an update is of use for so long, and a day.
-_MONTH = datetime.timedelta(days=32)
 
 
 @dataclass(frozen=True)
@@ -62,91 +54,20 @@ class Update:
         return self.set[column] if column == name else json_keys.read(self.set[column], name)
 
 
-# Making and logging one
+# Writing the log
 
 
-def replay(
-    model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], *, held: Exists | None = None, using: str
-) -> int:
-    """Update the rows that are there and log the update, in one transaction; return the number of those rows.
-
-    Updates that nothing can miss any more are dropped, unless something is ``held``.
+def add(table: Table, where: Mapping[str, Any], new: Mapping[str, Any], *, using: str) -> datetime.date:
+    """Log an update that was made just now, in the caller's transaction, and return its day.
 
     Raises:
-        InvalidParameters: no columns of this model, or values that they cannot have.
-        ConstraintRefused, ServerKeyUnknown
+        ServerKeyUnknown
     """
-    serverkeys.require(using=using)
-    try:
-        return transactions.run(lambda: _perform(model, where, new, held, using=using), using=using)
-    except IntegrityError:
-        pass
-    raise ConstraintRefused(
-        f"{model._meta.label} was not changed: the database would have one of its constraints broken. "
-        "set a value that may stand in all the rows that you mean."
-    )
-
-
-def _perform(
-    model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any], held: Exists | None, *, using: str
-) -> int:
-    table = table_of(model)
-    conditions = {_column(table, name): _listed(value) for name, value in where.items()}
-    assignments = {_column(table, name): value for name, value in new.items()}
-    if not conditions or not assignments:
-        raise InvalidParameters(f"replay({table.label}) needs where= and set= with at least one column each.")
-    if set(assignments) & set(table.key_names):
-        raise InvalidParameters(f"replay({table.label}): a primary key cannot be set; records are found by it.")
-    kept = {name: [_raw(table, name, each, using=using) for each in wanted] for name, wanted in conditions.items()}
-    made = {name: _raw(table, name, value, using=using) for name, value in assignments.items()}
-    updated: int = table.model._base_manager.using(using).filter(_query(conditions)).update(**assignments)
     recipient = _key(serverkeys.signing_key(using=using)).public_key
-    # After the update, which may have waited for a disguise of the same rows: then it is later than that, too.
     now = datetime.datetime.now(datetime.UTC)
-    payload = [_VERSION, table.label, table_history.newest(table.model._meta.app_label), now, kept, made]
+    payload = [_VERSION, table.label, table_history.newest(table.model._meta.app_label), now, where, new]
     store.add_replay(seal(values.encode(payload), recipients=(recipient,)), logged_on=now.date(), using=using)
-    retention = conf.retention_days()
-    if retention is not None:
-        last = now.date() - datetime.timedelta(days=retention) - _MONTH
-        store.delete_replays_before(last, unless=held, using=using)
-    return updated
-
-
-def _column(table: Table, name: str) -> str:
-    try:
-        column = "" if "__" in name else str(getattr(table.model._meta.get_field(name), "name", ""))
-    except FieldDoesNotExist:
-        column = table.key_names[0] if name == "pk" and len(table.key) == 1 else ""
-    if column not in table.names:
-        raise InvalidParameters(
-            f"replay({table.label}): {name!r} is no column of this model; name its own fields only."
-        )
-    return column
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-
-
-def _raw(table: Table, name: str, value: Any, *, using: str) -> Any:
-    column = table.field(name)
-    try:
-        stored = raw_value(column, value, using=using)
-        values.encode(stored)
-        if stored is not None or column.null:
-            return stored
-    except (ValidationError, ValueError, TypeError, AttributeError):
-        pass
-    raise InvalidParameters(f"replay({table.label}): {name} cannot have this value; give a plain value of its type.")
-
-
-def _query(conditions: Mapping[str, Sequence[Any]]) -> Q:
-    query = Q()
-    for name, wanted in conditions.items():
-        present = [value for value in wanted if value is not None]
-        one = Q(**{f"{name}__in": present}) if len(present) != 1 else Q(**{name: present[0]})
-        query &= one | Q(**{f"{name}__isnull": True}) if len(present) < len(wanted) else one
-    return query
+    return now.date()
 
 
 def _keys() -> list[SecretKey]:
