@@ -1,13 +1,15 @@
 """Who asks: whose secret key a browser has proved to have, and what that browser is known by.
 
 Keeps: a token is in no cookie and no session of Django's; scripts send it with each request that acts for the key, and forget it with
-their page.
+their page. It ends with the session of whoever is logged in, and with what Django knows the browser by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.db.models import Model
 from django.http import HttpRequest
 
@@ -64,5 +66,10 @@ def _voices(request: HttpRequest) -> list[api.PublicKey]:
 
 
 def browser(request: HttpRequest) -> bytes:
-    """What Django knows this browser by, logged in or not: the secret of its CSRF protection, which changes with each log-in."""
-    return str(request.META.get("CSRF_COOKIE", "")).encode()
+    """What Django knows this browser by: the secret of its CSRF protection, which changes with each log-in; and of whoever is logged in
+    what their session has of their password. So a token ends with a log-out, and with another password, wherever it was set."""
+    known = str(request.META.get("CSRF_COOKIE", ""))
+    if getattr(getattr(request, "user", None), "is_authenticated", False):
+        session: Mapping[str, Any] = getattr(request, "session", {})
+        known += f" {session.get(SESSION_KEY, '')} {session.get(HASH_SESSION_KEY, '')}"
+    return known.encode()

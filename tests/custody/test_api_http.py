@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.handlers.asgi import ASGIRequest
 from django.test import Client
 from django.urls import resolve
@@ -71,6 +72,25 @@ def test_a_proof_serves_one_key_one_browser_and_some_minutes(monkeypatch: pytest
     monkeypatch.setattr(key_proofs, "_now", lambda: now + key_proofs.SESSION_SECONDS + 2)
     with pytest.raises(KeyNotProved):
         inner_door.proved_key(token, bound_to=b"here")
+
+
+def test_a_proof_of_somebody_logged_in_ends_with_their_session() -> None:
+    """By log-out, or by another password in any browser; also for whoever has copied the cookies, the token and the page's CSRF token."""
+    user = get_user_model().objects.create_user(email=IDENTIFIER, password="before")
+    for end in (Client.logout, lambda _: _with_password(user)):
+        browser, copied = Browser(), Browser()
+        browser.force_login(user)
+        copied.cookies.load(browser.cookies.output(header="", sep=";"))
+        headers = {"X-Edna-Key-Session": browser.prove(KEY)}
+        asked = {"public_keys": [encoded(PUBLIC)]}
+        assert copied.ask("graph/entries", asked, **headers).status_code == 200
+        end(browser)
+        assert refused_as(copied.ask("graph/entries", asked, **headers)) == (403, "KeyNotProved")
+
+
+def _with_password(user: Any) -> None:
+    user.set_password("after")
+    user.save()
 
 
 def test_no_address_is_there_in_server_custody(settings: Any) -> None:

@@ -61,7 +61,19 @@ export class OpenKey {
 
   /** What the server answers to a request that acts for this key. */
   async ask(address, content) {
-    return this.#server.post(address, content, await this.token());
+    return this.#acting((token) => this.#server.post(address, content, token));
+  }
+
+  /** Once more with a new token where the session has ended to which the present one belonged: nothing was changed then. */
+  async #acting(act) {
+    const token = await this.token();
+    try {
+      return await act(token);
+    } catch (error) {
+      if (!(error instanceof KeyNotProved) || error.status === undefined) throw error;
+      this.#token = null;
+      return act(await this.token());
+    }
   }
 
   /**
@@ -85,25 +97,29 @@ export class OpenKey {
   /** Put a slot of a new password in the place of the present one. */
   async changePassword({ identifier, password, stretch = inWorker }) {
     const made = await this.passwordSlot({ identifier, password, stretch });
-    await this.#server.replace([made], await this.token());
+    await this.#replace(made);
   }
 
   /** The text of a new recovery code; the former one opens nothing any more. */
   async newRecoveryCode() {
     const { made, text } = await this.#codeSlot();
-    await this.#server.replace([made], await this.token());
+    await this.#replace(made);
     return text;
   }
 
   /** Put a slot in the place of the present one of that kind: of a passkey, say. */
   async replaceSlot(kind, secret) {
-    await this.#server.replace([await this.#slot(kind, secret)], await this.token());
+    await this.#replace(await this.#slot(kind, secret));
+  }
+
+  async #replace(made) {
+    await this.#acting((token) => this.#server.replace([made], token));
   }
 
   /** Register this key for whoever is logged in; returns the recovery code's text. Without a password there is no slot of one. */
   async register(given = {}) {
     const { slots: made, code } = await this.makeSlots(given);
-    await this.#server.register(made, await this.token());
+    await this.#acting((token) => this.#server.register(made, token));
     return code;
   }
 
