@@ -79,6 +79,9 @@ ONCE_OTHERWISE = {
     "1 hush; 1 leave; 2 hush": "several things that were handed over come back at once, and what lies between is never seen",
     "1 leave; 2 mask; others delete": "who lies over the row's name, and not over its text, is not waited for with the text",
     "1 hush; 1 leave; others delete; 1 reveals 2": "nothing folds into what was handed over, but where it is the same",
+    "1 hush; 1 leave; all hush; others edit; 1 reveals 4": "two constants by turns: time says which lies on top",
+    "2 hush; 1 leave; all hush; others delete; 1 reveals 4": "what was handed over comes back with what lies beneath",
+    "2 hush; 1 mask; 1 leave with key; 2 hush; others delete": "what was handed over waits for what lies on top, though it fits",
 }
 
 

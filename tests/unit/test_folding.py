@@ -43,6 +43,21 @@ def test_a_record_below_found_what_this_one_wrote() -> None:
     assert taken(text(1, "b", "a"), day=2, other=text(1, "a", "b"), other_day=1) == ([(1, "b", "a")], [1, "a", "b"])
 
 
+def test_a_record_that_fits_on_top_and_beneath_is_where_the_clock_says() -> None:
+    """Two constants by turns: the upper one ends on what the lower one began with. Others have written over it: the table tells nothing."""
+    lower, upper = text(1, "hushed", "left"), text(1, "left", "hushed")
+    current, layer = opened(upper, day=3), opened(lower, day=2)
+    assert Folding(current, [layer]).take(upper, at_any_time=True) == [upper]
+    assert not layer.changed
+    # And over another one between the two.
+    between, upper = opened(text(1, "left", "gone"), day=3), text(1, "gone", "hushed")
+    assert Folding(opened(upper, day=4), [layer, between]).take(upper, at_any_time=True) == [upper]
+    # Where it cannot lie beneath, the clock was wrong.
+    upper = text(1, "letter", "hushed")
+    assert Folding(opened(upper, day=3), [layer]).take(upper, at_any_time=True) == []
+    assert layer.diffs[0].rows == [[1, "letter", "left"]]
+
+
 def test_values_of_different_types_are_not_the_same() -> None:
     left, layer = taken(text(1, "a", 1), day=1, other=text(1, True, "c"), other_day=2)
     assert left == [(1, "a", 1)]

@@ -250,18 +250,22 @@ class Hamlet(Habitat):
         self.latest = None
 
     def make_up(self) -> bool:  # type: ignore[override]
-        """Others undo what stands in the way of somebody, the last first; whether anything came of it."""
+        """Others undo what stands in the way of somebody, the last first; whether anything came of it. What refers to somebody who is not
+        there, no database takes."""
         self.latest = None
-        made_up = bool(self.quarrels)
-        for how, model, key in reversed(self.quarrels):
+        quarrels, self.quarrels = self.quarrels, ()
+        for quarrel in reversed(quarrels):
+            how, model, key = quarrel
             row = self.find(model, key)
             if how == "insert":
                 QuerySet(model).filter(pk=key)._raw_delete(using="default")
                 self.oracle.rows[model].remove(row)
+            elif self.oracle.missing(row):
+                self.quarrels = (quarrel, *self.quarrels)
             else:
                 row.gone = None
                 QuerySet(model).bulk_create([model(**whole(model, row.visible()))])
-        self.quarrels = ()
+        made_up = len(self.quarrels) < len(quarrels)
         letter = self.letter()
         stack = letter.layers.get("text") if letter else None
         while stack and stack[-1].person == APPLICATION:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -835,16 +836,16 @@ class Oracle:
             return False
         if position + 1 < len(stack):
             above = stack[position + 1 :]
-            if (
-                all(map(self._is_handed, above))
-                and row.gone is None
-                and self._seen(row, after).get(name) == self._below(row, name, layer)
-            ):
-                # What was handed over came back first, in passing.
-                for each in above:
-                    row.pointed_at |= each.receipts
-                del stack[position:]
-                return True
+            if all(map(self._is_handed, above)) and row.gone is None:
+                # What was handed over came back first, in passing; and after this, perhaps, what was handed over and lies beneath.
+                seen = self._seen(row, after).get(name)
+                beneath = itertools.takewhile(self._is_handed, reversed(stack[:position]))
+                lowest = next((each for each in (layer, *beneath) if seen == self._below(row, name, each)), None)
+                if lowest is not None:
+                    came_back = stack[stack.index(lowest) :]
+                    row.pointed_at |= set().union(*(each.receipts for each in came_back if each is not layer))
+                    del stack[stack.index(lowest) :]
+                    return True
             if above[0].person == person and (
                 not self._is_handed(above[0]) or above[0].placeholder == layer.placeholder
             ):

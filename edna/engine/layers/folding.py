@@ -37,7 +37,8 @@ class Folding:
     def take(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
         """Fold what later records cover, and return the rest, each part with the columns that are left of its rows.
 
-        ``at_any_time`` also folds into records that a clock says are older: the table has shown that these are on top.
+        ``at_any_time`` also folds into records that a clock says are older: the table has shown that these may be on top, and their values
+        say that they cannot lie beneath.
         """
         if not self._stack.lies_over(batch.model):
             return [batch]
@@ -89,6 +90,12 @@ class Folding:
                     # The next one that changed this column, and no later one: between them, the value was another one. What somebody
                     # else has handed over is for others to bring back: where it fits, what lies over it does as well.
                     over.add(name)
+                if (
+                    fits
+                    and not later
+                    and self._leads_to([each for _, each in layers], layer, name, row[width + position])
+                ):
+                    continue  # it fits on top and beneath, as constants do: where values are equal, time decides
                 if fits and not handed_over:
                     if layer.opened.shared and isinstance(batch, Decorrelated):
                         # Another owner may bring the row back, and must not learn from it whose it was: the name goes into the
@@ -106,6 +113,19 @@ class Folding:
                     if name in batch.key:
                         self._stack.rewrite(batch, row, keys[: number + 1])
         return covered
+
+    def _leads_to(self, layers: Sequence[Layer], lower: Layer, name: str, value: Any) -> bool:
+        """Whether the value that ``lower`` left in the column is this one, or became it by records that are as old."""
+        before = self._current.head.applied_at
+        older = [each for each in layers if name in each.new and each.opened.head.applied_at < before]
+        reached = [lower] if name in lower.new else []
+        for layer in reached:
+            now = layer.row[layer.new[name]]
+            if _same(now, value) or json_keys.same_value(name, now, value):
+                return True
+            there = {id(each) for each in reached}
+            reached += [each for each in older if id(each) not in there and _same(each.row[each.old[name]], now)]
+        return False
 
     def _wait_for_keys(self, batch: Modified, row: Sequence[Any], layer: Layer, over: Set[str]) -> set[str]:
         """Columns in which the layer has changed single keys: what stood there cannot come back beneath it, and goes into its bag."""

@@ -25,6 +25,8 @@ class Layer:
     opened: Opened
     row: Sequence[Any]
     old: Mapping[str, int]
+    #: And where the later one does; of a removed row there is none.
+    new: Mapping[str, int]
     #: Those of them that are single keys of JSON columns.
     keys: tuple[str, ...] = ()
 
@@ -144,4 +146,5 @@ def _layers(opened: Opened, batch: Removed | Changed, wanted: Set[Row]) -> list[
     keys = [old.get(name, position) for position, name in enumerate(batch.key)]
     rows = ((tuple(row[position] for position in keys), row) for row in batch.rows)
     single = tuple(name for name in batch.columns if json_keys.is_key(name))
-    return [(key, Layer(opened, row, old, single)) for key, row in rows if key in wanted]
+    new = {name: position + len(old) for name, position in old.items()} if isinstance(batch, Changed) else {}
+    return [(key, Layer(opened, row, old, new, single)) for key, row in rows if key in wanted]

@@ -70,6 +70,8 @@ class Progress:
 
     #: The other owners of its rows; None where nothing has any.
     others: Others | None = None
+    #: Rows that do not come back before what lies over them, by model and key, and in which column.
+    covered: dict[str, dict[Row, str]] = field(default_factory=dict)
     #: What waits for one of them.
     waiting: list[RowBatch] = field(default_factory=list)
     #: Pseudoprincipals whom sealed records of somebody else name, by model and column: these follow whoever they stand for.

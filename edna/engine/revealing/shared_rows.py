@@ -6,7 +6,7 @@ Knows opened records and one reveal's progress (`surroundings.owners` knows who 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from edna.engine.planning.mentions import pointer
 from edna.engine.planning.owners import tables_in_common
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
-from edna.engine.surroundings.current_rows import CurrentRows
+from edna.engine.surroundings.current_rows import CurrentRows, same_values
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
 
@@ -71,9 +71,10 @@ def try_handed_over(reveal: Reveal) -> None:
     tried = [*others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)]
     newest_first = sorted(tried, key=lambda opened: opened.head.applied_at, reverse=True)
     reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]] = {}
+    over = _Over({opened: opened.diffs for opened in tried} | {reveal.current: reveal.progress.kept})
     waiting = True
     while waiting:
-        waiting = sum(_put_back(opened, reveal, reasons) for opened in newest_first) > 0
+        waiting = sum(_put_back(opened, reveal, reasons, over) for opened in newest_first) > 0
     for opened in tried:
         opened.add(*(batch for bag, batch in reveal.apart if bag is opened))
         left = {(batch.model, key) for batch in opened.diffs if _holds(batch) for key in batch.primary_keys()}
@@ -104,8 +105,39 @@ def hand_over(reveal: Reveal) -> None:
             opened.add(pointer(leading, label=opened.diffs[0].model))
 
 
+class _Over:
+    """Which of the changes that are tried, or are held, may lie on top of which: the newer one found what the older one had put there."""
+
+    def __init__(self, tried: Mapping[Opened, Sequence[RowBatch]]) -> None:
+        self._waiting: dict[tuple[str, Row], dict[Opened, list[tuple[Modified, Sequence[Any]]]]] = {}
+        for opened, batches in tried.items():
+            for batch in (batch for batch in batches if isinstance(batch, Modified)):
+                for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
+                    self._waiting.setdefault((batch.model, key), {}).setdefault(opened, []).append((batch, row))
+
+    def covered(self, batch: Modified, opened: Opened) -> dict[Row, str]:
+        """By key, the rows that do not come back before the one on top of them, though what they left there may stand there again: others
+        have put the same constant there. And in which column."""
+        covered = {}
+        for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
+            left = dict(zip(batch.columns, batch.new(row), strict=True))
+            for other, changes in self._waiting.get((batch.model, key), {}).items():
+                if other is opened or other.head.applied_at <= opened.head.applied_at:
+                    continue
+                for later, above in changes:
+                    for name, found in zip(later.columns, later.old(above), strict=True):
+                        if name in left and same_values([found], [left[name]]):
+                            covered[key] = name
+        return covered
+
+    def is_back(self, opened: Opened, batch: Modified, keys: Iterable[Row]) -> None:
+        for key in keys:
+            of_row = self._waiting.get((batch.model, key), {})
+            of_row[opened] = [each for each in of_row.get(opened, ()) if each[0].columns != batch.columns]
+
+
 def _put_back(
-    opened: Opened, reveal: Reveal, reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]]
+    opened: Opened, reveal: Reveal, reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]], above: _Over
 ) -> bool:
     """Whether any change of this bag could be undone now, or folded into a later disguise of whoever has handed it over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
@@ -119,12 +151,16 @@ def _put_back(
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
         if passing:
             away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
+        covered = above.covered(batch.without(away), opened)
         progress = reveal.progress
         aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
         aside.rehearsed, aside.current_rows = progress.rehearsed, CurrentRows(lock=not progress.rehearsed)
         aside.folding = None if passing else Folding(opened, over)
-        for part in aside.fold(batch.without(away)):
+        for part in aside.fold(batch.without({*away, *covered})):
             put_back(part, aside, overrides={}, using=reveal.using)
+        if covered:  # nothing folds past what lies on top
+            aside.folding, aside.covered = None, {batch.model: covered}
+            put_back(batch.only(covered.keys()), aside, overrides={}, using=reveal.using)
         reveal.outcome.waiting.include(aside.outcome.waiting)
         waits = away | {key for kept in aside.kept for key in kept.primary_keys()}
         reasons |= {(opened, batch.model, key): (Reason.OWNER_AWAY, batch.columns[0]) for key in away}
@@ -137,6 +173,7 @@ def _put_back(
             if not passing:
                 reveal.outcome.due.add(batch.model, done)
             opened.exchange(batch, batch.only(waits))
+            above.is_back(opened, batch, done)
             done_any = True
     return done_any
 

@@ -118,7 +118,7 @@ def _standing(
 ) -> list[Row]:
     """The rows in which the disguised values still stand. The others go into records that turn out to lie on top, or are held."""
     width = len(batch.key)
-    overlaid = progress.folding.overlaid(batch) if progress.folding else {}
+    overlaid = progress.folding.overlaid(batch) if progress.folding else progress.covered.get(batch.model, {})
     free: list[Row] = []
     for row in rows:
         key = tuple(row[:width])
