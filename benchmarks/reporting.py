@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from benchmarks.devices.report import devices
 from benchmarks.goals import goals
 from benchmarks.timing import Result
 
@@ -13,7 +14,7 @@ PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and
 
 def report(results: Sequence[Result]) -> str:
     """Everything there is to say, for one application after the other; the goals last."""
-    return "\n\n".join(part for part in (quick(results), tables(results), goals(results)) if part)
+    return "\n\n".join(part for part in (quick(results), tables(results), devices(results), goals(results)) if part)
 
 
 def quick(results: Sequence[Result]) -> str:

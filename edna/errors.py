@@ -255,6 +255,80 @@ class EnvelopeRefused(CustodyError):
     """
 
 
+class OperationRefused(CustodyError):
+    """Cause: what a device has done to its group may not be done, or not now; or it is none that this release reads, or of another group.
+    Nothing was changed.
+
+    Remedy: what the message says. If it stands in the log, restore that from a backup.
+    """
+
+
+class OperationForged(OperationRefused):
+    """Cause: an operation in the log of a group is not signed by the device that is said to have made it. Nothing of it was taken over.
+
+    Remedy: restore the log from a backup, and find out who can write there.
+    """
+
+
+class OperationReplayed(OperationRefused):
+    """Cause: an operation stands in the log of a group a second time. Nothing of it was taken over.
+
+    Remedy: restore the log from a backup, and find out who can write there.
+    """
+
+
+class SequenceTaken(OperationRefused):
+    """Cause: another device has done something at the same time, and was quicker. Nothing was changed.
+
+    Remedy: catch up, and do it again.
+    """
+
+
+class DirectMessageRefused(CustodyError):
+    """Cause: what an operation says to this device alone does not open, or names another secret than the others were told: it was swapped,
+    changed, or made wrongly. Nothing of it was taken over.
+
+    Remedy: remove this device from another one, and add it anew.
+    """
+
+
+class DeviceLogTruncated(CustodyError):
+    """Cause: the log of a group ends before what this device knows of it, or something is missing in between. Nothing was changed.
+
+    Remedy: restore the log from a backup.
+    """
+
+
+class DeviceLogForked(CustodyError):
+    """Cause: the log of a group is another one than this device knows: somebody has exchanged its end, or a backup was restored. Nothing
+    was changed.
+
+    Remedy: restore the log that the devices know. If there is none, begin a new group.
+    """
+
+
+class DeviceCopied(CustodyError):
+    """Cause: the log of a group has an operation that this device has signed and not made: somebody has a copy of it, or an older state
+    of it was restored. Nothing of it was taken over.
+
+    Remedy: remove this device from another one, and add it anew.
+    """
+
+
+class DeviceStateRefused(CustodyError):
+    """Cause: what should be the stored state of a device is none that this release reads. Nothing was changed.
+
+    Remedy: restore it from a backup; or remove this device from another one, and add it anew.
+    """
+
+
+class DeviceRemoved(CustodyError):
+    """Cause: this device is not in its group any more, or not yet. Nothing was changed.
+
+    Remedy: add it from a device that is in the group.
+    """
+
+
 # --- receipts ---------------------------------------------------------------------------------------------------------
 
 

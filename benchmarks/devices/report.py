@@ -1,0 +1,53 @@
+"""What was measured of groups of devices, beside what it may take and what the published implementation takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from benchmarks.kit.goals import judge
+from benchmarks.timing import Result
+
+#: By how many devices: the most milliseconds to make and to read, the most bytes; and of an add.
+GOALS: Final = {8: (2.0, 1.0, 2_000, 1_000), 128: (30.0, 1.0, 25_000, 1_000)}
+#: Milliseconds and bytes of the published Java implementation at 128 members, run on a machine of this kind.
+PUBLISHED: Final = {
+    "create": (23.1, 22.9, 44_454),
+    "update": (23.2, 22.8, 40_553),
+    "remove": (24.7, 23.2, 40_269),
+    "add": (27.7, 26.8, 77_306),
+}
+_HEAD: Final = (
+    f"{'devices':>7}  {'operation':<10}{'make ms':>9}{'goal':>7}{'':>5}{'read ms':>9}{'goal':>7}{'':>5}{'bytes':>9}{'goal':>9}{'':>5}"
+    "   published: make, read, bytes"
+)
+
+
+def devices(results: Sequence[Result]) -> str:
+    """A table; nothing if none was measured."""
+    found = {}
+    for each in results:
+        if each.app == "devices":
+            name, count, _, part = each.operation.replace(",", "").split()
+            found[int(count), name, part] = each
+    lines = [_line(found, count, name) for count, name, part in found if part == "make"]
+    if not lines:
+        return ""
+    title = "Groups of devices (medians; an add hands over one secret). No acknowledgements, so less than what was published"
+    return "\n".join((title, _HEAD, "-" * len(_HEAD), *lines))
+
+
+def _line(found: dict[tuple[int, str, str], Result], count: int, name: str) -> str:
+    make, read = found[count, name, "make"], found[count, name, "read"]
+    line = f"{count:>7}  {name:<10}"
+    most_make, most_read, most_bytes, most_add = GOALS.get(count, (float("inf"),) * 4)
+    size = make.extra["bytes"]
+    for value, most, width in (
+        (make.p50_ms, most_make, 9),
+        (read.p50_ms, most_read, 9),
+        (size, most_add if name == "add" else most_bytes, 11),
+    ):
+        shown = f"{value:>{width},}" if isinstance(value, int) else f"{value:>{width}.2f}"
+        line += f"{shown}{most:>{7 if width == 9 else 9}g}{judge(value, most).met:>5}"
+    published = PUBLISHED[name] if count == 128 else None
+    return line + (f"   {published[0]} ms, {published[1]} ms, {published[2]:,}" if published else "")
