@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 import edna
+from edna import inner_door
 from edna.errors import JobForged, JobRefused, PrincipalNotRegistered
 from edna.models import Bag, KeySlot, PrincipalEntry
 from edna.operations import jobs
@@ -21,6 +22,7 @@ from edna.operations.exports import ledger
 from edna.operations.models import AuditEntry, Job
 from edna.operations.upkeep import verification
 from edna.testing import cheap_keys
+from tests.handing import Browser
 from tests.lobsters.community import Community, Member, between, state
 from tests.lobsters.models import Message, User
 from tests.lobsters.specs import ANON, CLEAR_MESSAGES, DECAY, GDPR, REDACT_COMMENTS, REDACT_MESSAGES
@@ -92,11 +94,15 @@ def test_without_the_key_earlier_disguises_stay(small_community: Community) -> N
     assert not ann.reveal(receipt).held
 
 
-def test_with_the_key_nothing_is_left_at_all() -> None:
+@pytest.mark.parametrize("in_browser", [False, True])
+def test_with_the_key_nothing_is_left_at_all(settings: Any, in_browser: bool) -> None:
+    """Where it stays in the browser, too: the placeholders' lists were handed over, and go with the account."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser" if in_browser else "server"}
     with cheap_keys():
         bea = enrol_in_course("bea@example.org", password=PASSWORD)
-        bea.disguise("websubmit.anonymize-all")
-        with bea.unlock() as unlocked:
+        receipt = bea.disguise("websubmit.anonymize-all")
+        handover = Browser(bea.secret_key).for_reveal(receipt)
+        with inner_door.unlock_handed(handover) if in_browser else bea.unlock() as unlocked:
             edna.disguise(DELETE, bea.user, unlocked=unlocked, keep_no_way_back=True)
             assert unlocked.closed
     assert not (Bag.objects.exists())

@@ -81,6 +81,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
     if any(entry.attached for entry in found):
         return False
     if found:
+        _follow_those_gone(unlocked)
         unlocked.require_everything()
         for entry in history.of(unlocked):
             _destroy(entry.receipt, unlocked, Counting())
@@ -91,6 +92,13 @@ def forget_removed(unlocked: Unlocked) -> bool:
         store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
     key_slots.remove_all_of(unlocked)
     return True
+
+
+def _follow_those_gone(unlocked: Unlocked) -> None:
+    """Placeholders went with the account, whose lists a browser had handed over."""
+    if (handover := unlocked.handover) is not None:
+        there = {entry.public_key for entry in store.entries_by_public_key(handover.lists, using=unlocked.using)}
+        handover.follow((), gone=handover.lists.keys() - there, new={})
 
 
 def _destroy(receipt: Receipt, unlocked: Unlocked, counting: Counting) -> None:

@@ -1,10 +1,13 @@
 """The same site with what a site does for the key: at the login, and where passwords change; and a page of settings of its own."""
 
 from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
+from django.db.models import QuerySet
 from django.urls import include, path
 from django.views.generic import TemplateView
 
+from edna.pages.editing import EditDisowned
 from edna.pages.keys import GivesKeyAtLogin, KeepsKey, LeadsToKey
+from tests.pages.bare.club.models import Comment
 
 
 class Login(GivesKeyAtLogin, LoginView):
@@ -22,10 +25,22 @@ class Reset(LeadsToKey, PasswordResetConfirmView):
     success_url = "/login/"
 
 
+class EditRemark(EditDisowned):
+    title, button = "Correct a remark", "Save"
+    fields = ("text",)
+
+    def get_queryset(self) -> QuerySet[Comment]:
+        return Comment.objects.all()
+
+    def get_success_url(self) -> str:
+        return "/settings/"
+
+
 urlpatterns = [
     path("login/", Login.as_view(), name="login"),
     path("password/", Change.as_view()),
     path("reset/<uidb64>/<token>/", Reset.as_view()),
     path("settings/", TemplateView.as_view(template_name="club/settings.html")),
+    path("remarks/<int:pk>/edit/", EditRemark.as_view()),
     path("privacy/", include("edna.urls")),
 ]

@@ -32,18 +32,18 @@ export class Question {
     this.server = new Server({ base: form.dataset.ednaBase, csrfToken: () => form.elements.csrfmiddlewaretoken.value });
   }
 
-  /** `work({ sodium, key, password, identifier, passkey })` is done whenever the key was opened; `check()` before, and throws a `Mistake`. */
+  /** `work({ sodium, key, password, identifier, passkey })` is done whenever the key was opened; `check({ byPasskey })` before, and throws a `Mistake`. */
   ask(work, { check = () => {}, opens = (sodium) => this.#open(sodium) } = {}) {
     this.#work = work;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.run(opens, check);
+      this.run(opens, () => check({ byPasskey: false }));
     });
     const passkey = this.form.querySelector("[data-edna-passkey]");
     if (passkey && globalThis.PublicKeyCredential) {
       passkey.hidden = false;
       passkey.querySelector("button").addEventListener("click", () => {
-        if (this.form.reportValidity()) this.run((sodium) => this.#openByPasskey(sodium), check);
+        if (this.form.reportValidity()) this.run((sodium) => this.#openByPasskey(sodium), () => check({ byPasskey: true }));
       });
     }
     const file = this.form.querySelector("[data-edna-key-file]");

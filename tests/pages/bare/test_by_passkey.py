@@ -1,0 +1,116 @@
+"""In Chromium: somebody who has a passkey and no password confirms everything with it, from the first key to the deletion for good."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from edna.models import Bag, KeySlot, PrincipalEntry
+from tests.custody.chromium import with_passkeys
+from tests.pages.bare.club.models import Comment, Note
+from tests.pages.bare.conftest import join
+from tests.pages.bare.test_in_browser import Owner
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PASSKEY = "Use your passkey instead"
+#: What the browser says where somebody closes its question for the passkey.
+CLOSED = "() => { navigator.credentials.get = () => Promise.reject(new DOMException('', 'NotAllowedError')); }"
+
+
+@pytest.fixture(autouse=True)
+def key_in_browser(settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+
+
+class Holder(Owner):
+    """Of a passkey."""
+
+    def confirms(self, name: str, *args: Any) -> None:
+        self.go(name, *args)
+        self.touches()
+
+    def touches(self) -> None:
+        self.ready()
+        self.press(PASSKEY)
+
+
+def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page: Any, live_server: Any) -> None:
+    """Makes a key, disowns, corrects what is disowned, takes it back, makes another key, takes everything along, leaves, returns, and
+    deletes all for good. Whoever closes the browser's question has changed nothing."""
+    with_passkeys(page)
+    anna, pia = join("anna"), User.objects.create_user("pia", "pia@example.org")
+    note = Note.objects.create(author=pia, text="pia on Deadlock")
+    remark = Comment.objects.create(author=pia, note=Note.objects.filter(author=anna.user)[0], text="pia agres")
+    anna_has = KeySlot.objects.count()
+    walker = Holder(page, live_server.url)
+    walker.log_in(pia)
+
+    walker.go("make-key")
+    walker.ready()
+    page.get_by_label("With a passkey of this device, too.").check()
+    walker.press("Make my key")
+    walker.shown_code()
+    assert KeySlot.objects.count() == anna_has + 2, "of the passkey and of the code"
+
+    walker.go("apply", "club.disown-remarks")
+    page.evaluate(CLOSED)
+    walker.touches()
+    walker.sees("No passkey was used.")
+    assert Comment.objects.filter(author=pia).exists()
+    page.reload()
+    walker.touches()
+    walker.sees("It is done")
+    assert not Comment.objects.filter(author=pia).exists()
+
+    page.goto(f"{live_server.url}/remarks/{remark.pk}/edit/")
+    walker.ready()
+    walker.fill(text="pia agrees")
+    walker.picture("16-edit-disowned")
+    walker.touches()
+    walker.sees("Settings")
+    remark.refresh_from_db()
+    assert (remark.text, remark.author == pia) == ("pia agrees", False)
+
+    walker.confirms("replace-key")
+    newer = walker.shown_code()
+    assert KeySlot.objects.count() == anna_has + 2
+    walker.confirms("hidden")
+    walker.sees("Disown remarks", "1 remark")
+    walker.press("Bring it back: Disown remarks")
+    walker.touches()
+    walker.sees("It is back")
+    assert Comment.objects.get(author=pia).text == "pia agrees"
+
+    walker.go("take-along")
+    with page.expect_download() as downloaded:
+        walker.touches()
+    mine = json.loads(downloaded.value.path().read_text())
+    assert {row["columns"]["text"] for row in mine["rows"] if row["model"] == "club.note"} == {note.text}
+
+    walker.confirms("apply", "club.leave")
+    walker.sees("Good-bye")
+    assert not User.objects.filter(pk=pia.pk).exists()
+    walker.confirms("return")
+    walker.sees("Your account is here.")
+    assert Note.objects.get(author=pia) == note
+
+    walker.log_in(User.objects.get(pk=pia.pk))
+    walker.confirms("recovery-code")
+    assert walker.shown_code() != newer
+    walker.confirms("apply", "club.disown-remarks")
+    walker.sees("It is done")
+    walker.go("delete")
+    walker.touches()
+    assert Bag.objects.exists(), "the phrase was not typed"
+    walker.fill(phrase="delete for good")
+    walker.touches()
+    walker.sees("Nothing of your account is left")
+    assert not User.objects.filter(username="pia").exists()
+    assert not Bag.objects.exists()
+    assert PrincipalEntry.objects.count() == 1, "anna's"
+    assert [error for error in walker.errors if "404" not in error] == []
