@@ -80,6 +80,10 @@ _REASONS: Final[Mapping[api.Reason, Promise]] = {
     api.Reason.REFERENCE_MISSING: gettext_lazy("What it belongs to is not there, or not yet."),
     api.Reason.CONSTRAINT: gettext_lazy("There is another one in its place."),
     api.Reason.OWNER_AWAY: gettext_lazy("It belongs to somebody else, too, who is away. It comes back when they do."),
+    api.Reason.BAG_DAMAGED: gettext_lazy(
+        "It may belong to somebody else, too, and a part of what is kept for you is damaged, so that we cannot tell. Please tell "
+        "those who run this site."
+    ),
     api.Reason.FILE_EXISTS: gettext_lazy("There is a file of that name already. Please tell those who run this site."),
     api.Reason.SCHEMA_CHANGED: gettext_lazy("The site has been rebuilt since. Please tell those who run this site."),
 }

@@ -15,18 +15,21 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 import edna
-from edna import inner_door
+from edna import Decorrelate, inner_door
 from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import seal_small
 from edna.errors import HandoverRefused
-from edna.inner_door import Handover
-from edna.models import PrincipalEntry
+from edna.inner_door import Handover, NewKeys
+from edna.models import Bag, PrincipalEntry
+from edna.records.bag import BagKind
 from edna.records.locator import Locator
+from edna.records.speaksfor import SealedKey
 from edna.testing import Person, application_dump, cheap_keys
 from tests.acceptance.test_several_owners import desk_tables  # noqa: F401  # a fixture
 from tests.handing import Browser, send_new_keys, without_keys
-from tests.installed import registered
+from tests.installed import registered, registering
 from tests.office import models as office
+from tests.office.specs import staying
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -193,3 +196,67 @@ def test_what_somebody_else_has_put_into_a_list_is_not_handed_over(people: tuple
     with edna.unlock(secret_key=ann.secret_key) as unlocked:
         assert edna.reveal(first, unlocked).complete
     assert text() == SECRET
+
+
+def with_wrong_keys_of_voices(asked: NewKeys) -> NewKeys:
+    """All keys are proved, and the boxes that nobody else opens hold another one."""
+    recipient = asked.keys[asked.own]
+    bags = {
+        index: replace(
+            made,
+            voices={voice: SealedKey.of(SecretKey.generate(), recipient=recipient) for voice in made.voices},
+        )
+        for index, made in asked.bags.items()
+    }
+    return replace(asked, bags=bags)
+
+
+def test_a_key_that_was_sealed_wrongly_brings_back_nothing_that_another_owner_hides(
+    people: tuple[Person, Person],
+) -> None:
+    """It stands in the list of ann's pseudoprincipal that bob's disguise lies over the row; ann makes the bag with that one's key look
+    damaged, and takes back on the server what she has changed before."""
+    ann, bob = people
+    names = staying("only-names", Decorrelate(office.Order, owner="customer"))
+    with registering(names):
+        mine = ann.disguise(ALONE)
+        ann.disguise(names.name)
+        theirs = bob.disguise(ALONE)
+        new = SecretKey.generate()
+        asked, proved = Browser(ann.secret_key).for_new_key(new)
+        send_new_keys(with_wrong_keys_of_voices(asked), proved)
+        renewed = Person(ann.user, new)
+
+        outcome = renewed.reveal(mine)
+
+        assert text() == "[gone]"
+        assert [held.reason for held in outcome.held] == [edna.Reason.BAG_DAMAGED]
+        assert bob.reveal(theirs).complete
+        with renewed.unlock() as unlocked:
+            registration = edna.rotate(unlocked, leave_damaged=True)
+        assert registration.secret_key is not None
+        assert Person(ann.user, registration.secret_key).reveal(mine).complete
+        assert text() == SECRET
+
+
+def test_what_several_own_waits_until_a_damaged_bag_is_restored(people: tuple[Person, Person]) -> None:
+    """Nobody else is away, but who could tell? What is ann's alone comes back."""
+    ann, _ = people
+    rows = application_dump()
+    names = staying("only-names", Decorrelate(office.Order, owner="customer"))
+    with registering(names):
+        mine, own, disowned = (ann.disguise(name) for name in (ALONE, "office.messages-alone", names.name))
+        [stored] = Bag.objects.filter(index=disowned.locator.index(BagKind.SPEAKS_FOR, 0))
+        Bag.objects.filter(pk=stored.pk).update(sealed=bytes(len(stored.sealed)))
+        for _ in range(2):
+            outcome = ann.reveal(mine)
+            assert [held.reason for held in outcome.held] == [edna.Reason.BAG_DAMAGED]
+            assert text() == "[gone]"
+        assert ann.reveal(own).complete
+
+        Bag.objects.filter(pk=stored.pk).update(sealed=stored.sealed)
+
+        assert ann.reveal(mine).complete
+        assert ann.reveal(disowned).complete
+    assert application_dump() == rows
+    assert not Bag.objects.exists()

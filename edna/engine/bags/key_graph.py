@@ -80,6 +80,11 @@ class Seen:
         """Whether a part of it is gone, and the rest is due."""
         return self.is_due and isinstance(self._problem(self.kinds), BagMissing)
 
+    @property
+    def may_tell(self) -> bool:
+        """Whether it may say where more is to be found: anything but records alone."""
+        return self.counts is None or self.counts[1] > 0 or any(kind is BagKind.SHARED for kind, _ in self.segments)
+
     def refusal(self, *kinds: BagKind) -> BagError | None:
         """Why not all of it opens, or of these kinds; None if it does, or has expired."""
         problem = self._problem(set(kinds) or self.kinds)

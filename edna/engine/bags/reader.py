@@ -43,6 +43,8 @@ class Journal:
     damaged: set[bytes]
     later: tuple[Opened, ...] = ()
     tell: bool = True
+    #: Whether something does not open that may tell of other owners.
+    blind: bool = False
 
     @property
     def own(self) -> Holder:
@@ -70,6 +72,9 @@ class Everything:
     expired: set[Locator]
     #: Indexes of bags that no list leads to, which are there, and whose receipts were not given.
     unopened: set[bytes]
+    #: Whether something does not open that may tell of other owners: a shared bag, or one with the key of a pseudoprincipal, in whose list
+    #: it may stand.
+    blind: bool
 
     @property
     def damaged(self) -> set[bytes]:
@@ -146,11 +151,11 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     # What one disguise took out of a row lies below the row, which others have as well.
     others.sort(key=lambda opened: (opened.head.applied_at, opened.shared))
     if chunk is None:
-        return Journal(current, others, everything.holders, damaged)
+        return Journal(current, others, everything.holders, damaged, blind=everything.blind)
     after = [chunk.first.chunk(number) for number in chunks_of(chunk.first, items) if number > chunk.number]
     bags = {opened.locator: opened for opened in everything.opened}
     later = tuple(bags[locator] for locator in after if locator in bags)
-    return Journal(current, others, everything.holders, damaged, later, tell=chunk.tell)
+    return Journal(current, others, everything.holders, damaged, later, tell=chunk.tell, blind=everything.blind)
 
 
 def _current(receipt: Receipt, locator: Locator, everything: Everything) -> Opened:
@@ -211,7 +216,9 @@ def _follow(
     noted = {index for opened in bags for index in opened.unlisted}
     indexes = {index for opened in bags for index in opened.indexes} if noted else set()
     unopened = unlisted_bags.still_there(noted, opened=indexes, using=unlocked.using)
-    return Everything(bags, graph.holders, graph.refused, expired, unopened)
+    refused = graph.refused
+    blind = any(graph.seen[locator].may_tell for locator in refused)
+    return Everything(bags, graph.holders, refused, expired, unopened, blind)
 
 
 def _opened(locator: Locator, segments: Sequence[Segment]) -> Opened:

@@ -30,13 +30,14 @@ class Reason(enum.StrEnum):
     SCHEMA_CHANGED = "schema_changed"
     FILE_EXISTS = "file_exists"
     OWNER_AWAY = "owner_away"
+    BAG_DAMAGED = "bag_damaged"
     CALLBACK_MISSING = "callback_missing"
     CALLBACK_REFUSED = "callback_refused"
 
     @property
     def can_be_accepted(self) -> bool:
         """Not what the application's function decides anew each time, nor what is another owner's as well."""
-        return self not in (Reason.CALLBACK_MISSING, Reason.CALLBACK_REFUSED, Reason.OWNER_AWAY)
+        return self not in (Reason.CALLBACK_MISSING, Reason.CALLBACK_REFUSED, Reason.OWNER_AWAY, Reason.BAG_DAMAGED)
 
 
 def named(key: Row) -> Any:

@@ -50,7 +50,7 @@ def leave_out_removed(reveal: Reveal) -> None:
     for batch in reveal.current.diffs if others.needs else ():
         away = others.away_from_removed(batch) if isinstance(batch, Removed) else []
         if away:
-            hold(progress, batch, away, Reason.OWNER_AWAY, None)
+            hold(progress, batch, away, others.why_away, None)
             reveal.current.exchange(batch, _without(batch, away))
             note_absent(replace(batch, rows=away), progress)
     for opened in others.handed:
@@ -61,7 +61,7 @@ def leave_out_removed(reveal: Reveal) -> None:
                 opened.exchange(batch, _without(batch, away))
                 note_absent(replace(batch, rows=away), progress)
                 if opened not in others.passing:
-                    _say(reveal, batch, away, Reason.OWNER_AWAY)
+                    _say(reveal, batch, away, others.why_away)
 
 
 def try_handed_over(reveal: Reveal) -> None:
@@ -163,7 +163,7 @@ def _put_back(
             put_back(batch.only(covered.keys()), aside, overrides={}, using=reveal.using)
         reveal.outcome.waiting.include(aside.outcome.waiting)
         waits = away | {key for kept in aside.kept for key in kept.primary_keys()}
-        reasons |= {(opened, batch.model, key): (Reason.OWNER_AWAY, batch.columns[0]) for key in away}
+        reasons |= {(opened, batch.model, key): (reveal.others.why_away, batch.columns[0]) for key in away}
         reasons |= {
             (opened, held.model, held.pk if isinstance(held.pk, tuple) else (held.pk,)): (held.reason, held.field)
             for held in aside.outcome.held

@@ -49,7 +49,7 @@ def _not_under_others(batch: Changed, progress: Progress, *, overrides: Override
     keys = others.under_others(batch) if others and isinstance(batch, Modified) else set()
     if not others or not keys or not isinstance(batch, Modified):
         return batch
-    common = [name for name in batch.columns if name in others.common_columns(batch.model)]
+    common = [name for name in batch.columns if name in others.common_columns(batch)]
     rows = [row for row in batch.only(keys).rows if changes(batch, row)]
     hold(progress, _with(batch, common), _with(replace(batch, rows=rows), common).rows, Reason.OWNER_AWAY, common[0])
     rest = [name for name in batch.columns if name not in common]
@@ -61,7 +61,7 @@ def _not_under_others(batch: Changed, progress: Progress, *, overrides: Override
 def _of_those_there(batch: Changed, progress: Progress) -> Iterator[Changed]:
     """The batch without what other owners have under disguise: what is common to them, and what is the person's own."""
     others = progress.others
-    common = others.common_columns(batch.model).intersection(batch.columns) if others else set()
+    common = others.common_columns(batch) if others and isinstance(batch, Modified) else set()
     if not others or not common or not isinstance(batch, Modified):
         yield batch
         return
@@ -69,7 +69,7 @@ def _of_those_there(batch: Changed, progress: Progress) -> Iterator[Changed]:
         yield _with(batch, [name for name in batch.columns if name not in common])
         batch = _with(batch, [name for name in batch.columns if name in common])
     away = others.away(replace(batch, rows=[row for row in batch.rows if changes(batch, row)]))
-    hold(progress, batch, away, Reason.OWNER_AWAY, batch.columns[0])
+    hold(progress, batch, away, others.why_away, batch.columns[0])
     yield batch.without({tuple(row[: len(batch.key)]) for row in away}) if away else batch
 
 

@@ -4,7 +4,8 @@ What several people own goes with whoever leaves first, and comes back with whoe
 it was made (`Owners`), and a shared bag without values tells that somebody else's disguise lies over its rows. Somebody is away
 if their disguise lies over the row; or if the row has lost them since, and did not name the one who reveals, so that nobody could tell.
 What is held for that, or because the row or what it refers to went with somebody else, moves into a shared bag that is listed for them:
-whoever comes back last finds it by their own key, and brings it back. Invariant (nothing overwritten): nothing that somebody has taken out
+whoever comes back last finds it by their own key, and brings it back. Where one's own bags do not all open, nobody can tell who is away:
+what several own stays then. Invariant (nothing overwritten): nothing that somebody has taken out
 of sight comes back by somebody else. Reads the application's tables and entries.
 """
 
@@ -26,7 +27,7 @@ from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
-from edna.engine.planning.owners import each_of, people, takes_out, values_along, values_of
+from edna.engine.planning.owners import each_of, people, tables_in_common, takes_out, values_along, values_of
 from edna.records.bag import Bag
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
@@ -73,20 +74,25 @@ class Others:
         self.handed = [opened for opened in journal.others if opened.handed_over]
         self.passing = [opened for opened in self.handed if opened.locator not in own]
         self._standing = CurrentOwners()
+        #: Models of whose rows others may have hidden something, of which nobody can tell.
+        self._unseen = tables_in_common() if journal.blind else set()
+        self.why_away = Reason.BAG_DAMAGED if journal.blind else Reason.OWNER_AWAY
 
     def __bool__(self) -> bool:
-        return bool(self.needs or self._layers or self.handed)
+        return bool(self.needs or self._layers or self.handed or self._unseen)
 
-    def common_columns(self, model: str) -> set[str]:
-        """Columns of rows of this model that go with whoever leaves first, as far as the revealed bag or another's disguise says."""
+    def common_columns(self, batch: Modified) -> set[str]:
+        """Those columns of a change that go with whoever leaves first, as far as the revealed bag or another's disguise says."""
+        if batch.model in self._unseen:
+            return {*batch.columns}
         needed = {
             name
             for (label, _), needs in self.needs.items()
-            if label == model
+            if label == batch.model
             for need in needs
             for name in need.columns
         }
-        return needed.union(*(each.columns for each in self._strangers if each.model == model))
+        return needed.union(*(each.columns for each in self._strangers if each.model == batch.model)) & {*batch.columns}
 
     # Who is away
 
@@ -106,6 +112,8 @@ class Others:
         ``opened``: the bag that was handed over, if it is one's.
         """
         needs = self.needs if opened is None else needs_of(opened)
+        if self.journal.blind:
+            return self._perhaps_hidden(batch, needs)
         covered = self.under_others(batch, opened=opened)
         keys, by_any = batch.primary_keys(), opened is not None
         asked = [key for key in keys if (batch.model, key) in needs and key not in covered]
@@ -134,6 +142,8 @@ class Others:
     def away_from_removed(self, batch: Removed, *, opened: Opened | None = None) -> list[Sequence[Any]]:
         """Removed rows whose other owners have left since: as far as what the row refers to is there, and tells."""
         needs = self.needs if opened is None else needs_of(opened)
+        if self.journal.blind:
+            return self._perhaps_hidden(batch, needs)
         keys = batch.primary_keys()
         asked = [position for position, key in enumerate(keys) if (batch.model, key) in needs]
         table = table_by_label(batch.model)
@@ -161,6 +171,11 @@ class Others:
             if self._has_left(*key, needs, standing, by_any=opened is not None):
                 away.append(batch.rows[position])
         return away
+
+    def _perhaps_hidden(self, batch: RowBatch, needs: Needs) -> list[Sequence[Any]]:
+        """Rows that somebody else owns as well, or may own."""
+        keys = zip(batch.primary_keys(), batch.rows, strict=True)
+        return [row for key, row in keys if batch.model in self._unseen or (batch.model, key) in needs]
 
     def _has_left(
         self,

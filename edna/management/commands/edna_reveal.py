@@ -27,6 +27,7 @@ REASONS: Final = {
     api.Reason.CALLBACK_MISSING: "no function is registered with edna.on_reveal under this name",
     api.Reason.CALLBACK_REFUSED: "the application holds it: {field}",
     api.Reason.OWNER_AWAY: "it is somebody else's, too, who is away: it comes back when they do",
+    api.Reason.BAG_DAMAGED: "it may be somebody else's, too, and what would tell is in a bag that does not open",
     api.Reason.FILE_EXISTS: "another file has the name of its {field} by now",
 }
 
