@@ -14,6 +14,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_script_prefix
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
@@ -114,6 +115,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "form": None,
                 "address": self.request.path,
                 "login_address": self.pages.login_address(),
+                "site_address": get_script_prefix(),
                 "base_template_name": self.pages.base_template_name,
                 "logged_in": self.request.user.is_authenticated,
                 "username": self.request.user.get_username(),

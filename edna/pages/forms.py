@@ -121,7 +121,7 @@ class KeyForm(forms.Form):
                 )
             raise ValidationError(gettext("Please give your password or your recovery code."))
         if given == ["password"] and "identifier" in self.fields and not data.get("identifier"):
-            name = name_of_identifier(self.pages.model)
+            name = self.fields["identifier"].label  # as the page calls it
             self.add_error(
                 "identifier",
                 gettext("Please say this, too: a password opens nothing without “%(name)s”.") % {"name": name},

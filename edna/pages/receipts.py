@@ -112,7 +112,7 @@ class ReceiptMail(FormPage):
     login_required = False
     form_class = MailForm
     template_name = "edna/receipt.html"
-    title: ClassVar[str | Promise] = gettext_lazy("Your receipt")
+    title: ClassVar[str | Promise] = gettext_lazy("The receipt by mail")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         return HttpResponseRedirect(self.address_of("bring-back"))

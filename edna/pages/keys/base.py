@@ -68,5 +68,5 @@ class ShowsCode(Page):
             code=code,
             whose=request.user.get_username() if request.user.is_authenticated else "",
             site=request.get_host(),
-            **{"is_replaced": False, **context},
+            **{"is_replaced": False, "password_is_set": False, **context},
         )

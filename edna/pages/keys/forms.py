@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.auth.password_validation import password_validators_help_texts, validate_password
+from django.contrib.auth.password_validation import password_validators_help_text_html, validate_password
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy
 
@@ -49,7 +49,7 @@ class NewPasswordForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user = user
-        self.fields["new_password"].help_text = " ".join(password_validators_help_texts())
+        self.fields["new_password"].help_text = password_validators_help_text_html()
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}

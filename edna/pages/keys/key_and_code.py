@@ -159,7 +159,8 @@ class ReplaceKey(ShowsCode, KeyPage):
                 receipts_complete=bool(form.cleaned_data.get("receipts")),
             )
         update_session_auth_hash(self.request, account)
-        return self.show_code(made.recovery_code, is_replaced=True)
+        is_set = bool(password and account.has_usable_password())
+        return self.show_code(made.recovery_code, is_replaced=True, password_is_set=is_set)
 
 
 def has_key(user: Any) -> bool:

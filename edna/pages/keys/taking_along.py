@@ -9,7 +9,6 @@ import json
 from typing import Any, ClassVar
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -38,9 +37,9 @@ class TakeAlongForm(ReceiptsForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean()
         if data.get("kind") == LOCKED and data.get("password") and not self.errors:
-            raise ValidationError(
-                gettext("Give your recovery code instead of the password: it is what opens this file later.")
-            )
+            # At its field, which is folded away otherwise.
+            problem = gettext("Give your recovery code instead of the password: it is what opens this file later.")
+            self.add_error("recovery_code", problem)
         return data
 
 

@@ -135,6 +135,7 @@ def test_everything_goes_with_the_account(visitor: Visitor, bea: Person) -> None
     assert "Removed: 2 notes" in page
     answer = send(visitor.client, "/privacy/delete/", what="everything", phrase=PHRASE, password=PASSWORD)
     assert "Nothing of your account is left" in answer.text_of_page
+    assert 'href="/">To the first page of the site' in answer.text_of_page
     assert not User.objects.filter(username="bea").exists()
     assert [model.objects.count() for model in (Bag, KeySlot, PrincipalEntry)] == [0, 0, 0]
     assert visitor.client.get("/privacy/").status_code == 302
@@ -179,6 +180,7 @@ def test_ones_data_is_taken_along(visitor: Visitor, bea: Person, client: Client)
     assert "no-store" in answer.headers["Cache-Control"]
     refused = send(visitor.client, "/privacy/take-along/", kind="locked", password=PASSWORD).text_of_page
     assert refused.count("Give your recovery code instead of the password") == 1
+    assert '<details class="edna-more" open>' in refused, "the message is where it can be seen"
     edna.disguise("club.leave", bea.user)
     locked = send(client, "/privacy/take-along/", kind="locked", recovery_code=bea.recovery_code)
     assert json.loads(locked.content)["wrapped"]

@@ -84,7 +84,9 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     assert receipt in downloaded.value.path().read_text()
     walker.fill(address="new@example.org")
     walker.press("Send")
-    walker.sees("It was sent to new@example.org.")
+    walker.sees("It was sent to new@example.org.", "What is hidden now")
+    titles = page.get_by_role("heading").all_inner_texts()
+    assert len(titles) == len(set(titles))
     assert page.reload().request.method == "GET"
 
     Comment.objects.filter(text="bea agrees").delete()

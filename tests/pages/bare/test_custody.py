@@ -52,6 +52,21 @@ def test_with_both_the_form_goes_to_the_server_where_there_is_no_script(
     assert "It is back" in send(browser, "/privacy/back/", receipt=str(receipt), password=PASSWORD).text_of_page
 
 
+@pytest.mark.parametrize(
+    ("custody", "said"),
+    [
+        ("server", "as a rule it is the one with which you logged in last"),
+        ("browser", "it is another one than that of your log-in"),
+        ("both", "the one that you have chosen for it or, if you have never chosen one, that of your log-in"),
+    ],
+)
+def test_who_comes_back_is_told_which_password_opens_the_key(
+    client: Client, settings: Any, custody: str, said: str
+) -> None:
+    settings.EDNA = {**settings.EDNA, "CUSTODY": custody}
+    assert said in client.get("/privacy/return/").content.decode()
+
+
 def test_with_server_there_is_no_trace_of_it(browser: Client) -> None:
     page = browser.get("/privacy/hidden/").content.decode()
     assert [word for word in ("data-edna-hands", "data-edna-secret", "start.js", "data-edna-say") if word in page] == []

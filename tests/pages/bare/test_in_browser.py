@@ -335,3 +335,19 @@ def test_what_is_sent_before_the_script_is_there_waits_for_it(page: Any, live_se
     held[0].continue_()
     page.get_by_text("Nothing of yours is hidden now.").first.wait_for()
     assert all(FIRST.encode() not in each for each in walker.sent)
+
+    def without_webassembly(route: Any) -> None:
+        answer = route.fetch()
+        policy = answer.headers["content-security-policy"].replace("'wasm-unsafe-eval'", "")
+        route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": policy})
+
+    page.unroute("**/js/pages/start.js")
+    page.route("**/take-along/", without_webassembly)
+    walker.go("take-along")
+    page.get_by_text("What is hidden, still locked").click()
+    walker.opens("Download", FIRST)
+    walker.sees("Give your recovery code instead of the password")
+    assert page.get_by_label("Recovery code", exact=True).is_visible()
+    page.get_by_text("Everything that is mine, readable").click()
+    walker.opens("Download", FIRST)
+    walker.sees("the Content-Security-Policy of this page needs script-src 'wasm-unsafe-eval'")

@@ -69,7 +69,10 @@ def test_who_has_no_password_gets_a_key_that_the_code_opens(dora: Client) -> Non
     dora.force_login(user)
     assert 'type="password"' not in dora.get("/privacy/key/").content.decode()
     code = CODE.search(send(dora, "/privacy/key/").content.decode())[1]
-    newer = CODE.search(send(dora, "/privacy/key/new/", recovery_code=code).content.decode())[1]
+    assert "only your new recovery code opens the new key" in dora.get("/privacy/key/new/").content.decode()
+    renewed = send(dora, "/privacy/key/new/", recovery_code=code)
+    assert "password is set" not in renewed.text_of_page
+    newer = CODE.search(renewed.content.decode())[1]
     assert (opens(recovery_code=code), opens(recovery_code=newer)) == (False, True)
     assert not User.objects.get(username="dora").has_usable_password()
 
@@ -114,7 +117,9 @@ def test_a_key_is_replaced_with_password_and_code(visitor: Visitor, bea: Person)
     assert "This does not open your key." in refused.text_of_page
     same = send(visitor.client, "/privacy/key/new/", password=PASSWORD, new_password=PASSWORD, again=PASSWORD)
     assert same.text_of_page.count("This is the password that you have.") == 1
+    assert "from then on it logs you in, and it opens your new key" in same.text_of_page
     answer = send(visitor.client, "/privacy/key/new/", password=PASSWORD, new_password=NEW, again=NEW)
+    assert "Your new password is set: it logs you in" in answer.text_of_page
     code = CODE.search(answer.content.decode())[1]
     assert not opens(identifier="bea", password=PASSWORD)
     assert not opens(recovery_code=bea.recovery_code)

@@ -62,6 +62,9 @@ def test_a_name_that_somebody_has_taken_is_replaced(away: Visitor, bea: Person) 
     assert "Somebody else has what was yours" in page
     taken = away.press("Try again", **{"instead-auth.user.username": "anna", "identifier": "bea", "password": PASSWORD})
     assert "“anna” is taken, too." in taken
+    away.press("Try again", **{"instead-auth.user.username": "beatrix", "password": PASSWORD, "identifier": ""})
+    assert "a password opens nothing without “Username, as it was”" in away.text
+    away.press("Bring it back", **{"instead-auth.user.username": "anna", "identifier": "bea", "password": PASSWORD})
     assert 'value="anna"' in away.response.content.decode()
     wrong = away.press("Try again", **{"instead-auth.user.username": "a b", "identifier": "bea", "password": PASSWORD})
     assert "Enter a valid username." in wrong

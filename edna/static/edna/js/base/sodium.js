@@ -4,6 +4,7 @@
  */
 
 import { concat } from "./bytes.js";
+import { WebAssemblyForbidden } from "./errors.js";
 
 let loading = null;
 
@@ -14,11 +15,23 @@ export function loadSodium() {
 }
 
 async function start() {
+  requireWebAssembly();
   const { default: instantiate } = await import("../../vendor/libsodium/libsodium-sumo.js");
   const random = () => globalThis.crypto.getRandomValues(new Uint32Array(1))[0];
   const library = await instantiate({ getRandomValue: random });
   if (library._sodium_init() < 0) throw new Error("libsodium did not start");
   return new Sodium(library);
+}
+
+/** A Content-Security-Policy may forbid it, and so may a browser: libsodium itself would say something that nobody understands. */
+function requireWebAssembly() {
+  try {
+    new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
+  } catch (error) {
+    throw new WebAssemblyForbidden(
+      `This page must not run WebAssembly (${error.name}): its Content-Security-Policy needs 'wasm-unsafe-eval' in script-src, or this browser has none.`,
+    );
+  }
 }
 
 const ARGON2ID13 = 2;

@@ -21,6 +21,9 @@ export class Mistake extends Error {
   }
 }
 
+/** Which field it is about. */
+const FIELDS = { code: "recovery_code", nobody: "identifier", short: "new_password", differ: "again" };
+
 export class Question {
   #busy = false;
   #work = null;
@@ -68,6 +71,7 @@ export class Question {
       const sodium = await loadSodium();
       leaves = (await this.#work({ sodium, ...(await opens(sodium)) })) === "leaves";
     } catch (error) {
+      await new Promise((resolve) => setTimeout(resolve)); // what a policy forbids is told a little later
       this.tell(error);
     }
     if (!leaves) this.#rest();
@@ -92,6 +96,7 @@ export class Question {
     problem.textContent = error instanceof Mistake ? said(error.name) : explained(error);
     problem.hidden = false;
     problem.scrollIntoView({ block: "nearest" });
+    if (error instanceof Mistake && error.name in FIELDS) this.#show(FIELDS[error.name]);
   }
 
   /** Whose password it is. Throws a Mistake. */
@@ -152,6 +157,14 @@ export class Question {
     this.says("opening");
     const secret = await passkeySecret(sodium);
     return { key: await custody.openBySecret(sodium, this.server, secret), passkey: secret };
+  }
+
+  /** A field, out of the fold that it may lie in. */
+  #show(name) {
+    const field = this.secrets[name] ?? this.form.elements[name];
+    const fold = field?.closest("details");
+    if (fold) fold.open = true;
+    field?.focus({ preventScroll: true });
   }
 
   #forgetWhatWasSaid() {

@@ -6,6 +6,7 @@ import { newPassword, show } from "./key.js";
 export function begin(question) {
   const { form } = question;
   for (const part of document.querySelectorAll("[data-edna-with-script]")) part.hidden = false;
+  for (const part of document.querySelectorAll("[data-edna-without-script]")) part.hidden = true;
   // Of an account that logs in by other means, the site asks for none; nor is there need of one where a passkey opens the new key, too.
   const fields = ["new_password", "again"].map((name) => question.secrets[name]).filter(Boolean);
   for (const field of fields) field.required = false;

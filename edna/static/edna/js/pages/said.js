@@ -2,6 +2,10 @@
 
 import { EdnaError } from "../base/errors.js";
 
+/** What the page's Content-Security-Policy forbade last. */
+let forbidden = null;
+document.addEventListener("securitypolicyviolation", ({ effectiveDirective }) => (forbidden = effectiveDirective));
+
 const box = () => document.querySelector("[data-edna-says]");
 
 /** `%(name)s` are places for values. */
@@ -12,6 +16,7 @@ export function said(name, values = {}) {
 
 /** A sentence about an error: that of its name, of the nearest class above it, or of all. */
 export function explained(error) {
+  if (["connect-src", "worker-src"].includes(forbidden) && !("code" in error)) return said("policy", { name: forbidden });
   if (error instanceof TypeError && !("code" in error)) return said("unreachable"); // that is how `fetch` says it
   if (error.status >= 502) return said("unreachable");
   if (error.code === "RequestRefused" && error.status === 403) return said("outdated");
