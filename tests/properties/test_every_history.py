@@ -81,6 +81,8 @@ ONCE_OTHERWISE = {
     "1 hush; 1 leave; others delete; 1 reveals 2": "nothing folds into what was handed over, but where it is the same",
     "1 hush; 1 leave; all hush; others edit; 1 reveals 4": "two constants by turns: time says which lies on top",
     "2 hush; 1 leave; all hush; others delete; 1 reveals 4": "what was handed over comes back with what lies beneath",
+    "1 leave; 2 hush; others delete; 1 reveals 1; 1 reveals 1": "parts of one row wait for different reasons, and all are told",
+    "others edit; all mask; 1 leave; others delete": "who is named in the list has what waits in it, too",
     "2 hush; 1 mask; 1 leave with key; 2 hush; others delete": "what was handed over waits for what lies on top, though it fits",
 }
 

@@ -26,6 +26,7 @@ from django.db.models import SET_NULL, ForeignKey, GeneratedField, Model, Q, Que
 
 from edna.placeholders import Placeholder, as_placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove
+from edna.value_owners import ByElement, element_of
 
 UNKNOWN: Final = object()
 
@@ -383,9 +384,11 @@ class Oracle:
                     columns = {self._element or named[name]: as_placeholder(value) for name, value in step.set.items()}
                     told = frozenset(map(self.person_of, holders))
                     # Of an element nobody else has anything, but they may bring back the row.
-                    natural = ((told & {*holders}) if self._element is None else frozenset()) | self.removers(
-                        disguise, row
-                    )
+                    natural = self.removers(disguise, row)
+                    if self._element is None:
+                        natural |= told & {*holders}
+                    elif any(isinstance(each, Remove) and each.model is row.model for each in disguise.steps()):
+                        natural |= self.listed(element_of(step.owners), row)
                     # Others can bring back a row that goes, and see no more of it than if it had stayed.
                     changes.append(
                         Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
@@ -405,6 +408,13 @@ class Oracle:
         ]
         named = {row.value(row.model._meta.get_field(owner).attname) for owner in owners if "__" not in owner}
         return frozenset(key for key in named if self.person_of(key) == key)
+
+    def listed(self, element: ByElement | None, row: Row) -> frozenset[Any]:
+        """Who is named in the list, and may be who brings the row back with which their element waits."""
+        assert element is not None
+        places = row.model.documents[element.column]  # type: ignore[attr-defined]
+        named = {row.value(f"{element.column}__{place}") for place in places}
+        return frozenset(each.key for each in self.present(self.principal) if each.value(element.theirs) in named)
 
     def add_families(self, removals: dict[Row, Effect]) -> None:
         """Rows of several tables that are one object go together."""

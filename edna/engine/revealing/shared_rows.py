@@ -23,6 +23,9 @@ from edna.engine.revealing.undo import put_back
 from edna.engine.surroundings.current_rows import CurrentRows, same_values
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
+#: Why the changes of a bag wait, by the bag, model, columns and key: and the column, if it is one's.
+Reasons = dict[tuple[Opened, str, tuple[str, ...], Row], tuple[Reason, str | None]]
+
 
 def require_whole(reveal: Reveal) -> None:
     """Values that several own come back if nobody of them is away. That stands in lists that a browser opens, and could keep to itself: so
@@ -70,7 +73,7 @@ def try_handed_over(reveal: Reveal) -> None:
     others = reveal.others
     tried = [*others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)]
     newest_first = sorted(tried, key=lambda opened: opened.head.applied_at, reverse=True)
-    reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]] = {}
+    reasons: Reasons = {}
     over = _Over({opened: opened.diffs for opened in tried} | {reveal.current: reveal.progress.kept})
     waiting = True
     while waiting:
@@ -81,9 +84,14 @@ def try_handed_over(reveal: Reveal) -> None:
         for batch in opened.owners:
             opened.exchange(batch, batch.only({key for model, key in left if model == batch.model}))
         if opened not in others.passing:
-            for (bag, model, key), (reason, name) in reasons.items():
-                if bag is opened and (model, key) in left:
-                    _say_one(reveal, model, key, reason, name)
+            waits = {(each.model, each.columns, key) for each in _changes_of(opened) for key in each.primary_keys()}
+            why = {
+                (model, key, *why): None
+                for (bag, model, columns, key), why in reasons.items()
+                if bag is opened and (model, columns, key) in waits
+            }
+            for model, key, reason, name in why:
+                _say_one(reveal, model, key, reason, name)
 
 
 def hand_over(reveal: Reveal) -> None:
@@ -136,9 +144,7 @@ class _Over:
             of_row[opened] = [each for each in of_row.get(opened, ()) if each[0].columns != batch.columns]
 
 
-def _put_back(
-    opened: Opened, reveal: Reveal, reasons: dict[tuple[Opened, str, Row], tuple[Reason, str | None]], above: _Over
-) -> bool:
+def _put_back(opened: Opened, reveal: Reveal, reasons: Reasons, above: _Over) -> bool:
     """Whether any change of this bag could be undone now, or folded into a later disguise of whoever has handed it over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
     passing = opened in reveal.others.passing
@@ -147,7 +153,7 @@ def _put_back(
         # Whoever owned the row can open what lies over it, be it shared or not.
         over = [each for each in reveal.journal.others if each not in reveal.coming and not each.tells_of_more]
     done_any = False
-    for batch in reversed([batch for batch in opened.diffs if isinstance(batch, Modified)]):
+    for batch in reversed(_changes_of(opened)):
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
         if passing:
             away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
@@ -163,9 +169,10 @@ def _put_back(
             put_back(batch.only(covered.keys()), aside, overrides={}, using=reveal.using)
         reveal.outcome.waiting.include(aside.outcome.waiting)
         waits = away | {key for kept in aside.kept for key in kept.primary_keys()}
-        reasons |= {(opened, batch.model, key): (reveal.others.why_away, batch.columns[0]) for key in away}
+        at = opened, batch.model, batch.columns
+        reasons |= {(*at, key): (reveal.others.why_away, batch.columns[0]) for key in away}
         reasons |= {
-            (opened, held.model, held.pk if isinstance(held.pk, tuple) else (held.pk,)): (held.reason, held.field)
+            (*at, held.pk if isinstance(held.pk, tuple) else (held.pk,)): (held.reason, held.field)
             for held in aside.outcome.held
         }
         done = [key for key in batch.primary_keys() if key not in waits]
@@ -184,6 +191,10 @@ def _is_covered(stack: Stack, batch: Changed, key: Row, opened: Opened) -> bool:
         layer.opened.head.applied_at >= opened.head.applied_at and not layer.old.keys().isdisjoint(batch.columns)
         for layer in stack.layers(batch.model, key)
     )
+
+
+def _changes_of(opened: Opened) -> list[Modified]:
+    return [batch for batch in opened.diffs if isinstance(batch, Modified)]
 
 
 def _holds(batch: RowBatch) -> bool:
