@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -341,3 +342,36 @@ def test_who_leaves_last_takes_their_address_out_of_a_shared_row(how: str) -> No
         if how == "back":
             assert bea.reveal(theirs).complete
             assert application_dump() == before
+
+
+ORDERS = list(itertools.product(itertools.permutations((0, 1)), repeat=2))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("out", "back"), ORDERS)
+@pytest.mark.parametrize("removed", [False, True])
+def test_what_says_whose_a_row_is_does_not_come_back_by_somebody_else_meanwhile(
+    removed: bool, out: tuple[int, int], back: tuple[int, int]
+) -> None:
+    """Who has a ticket to do takes its submitter's address out as a whole. Then the ticket names nobody to whoever leaves after that."""
+    bea, carl = (
+        Person.registered(Customer.objects.create(email=f"{name}@example.org", nickname=name))
+        for name in ("bea", "carl")
+    )
+    Ticket.objects.create(submitter_email="bea@example.org", assigned_to=carl.user, text="about a pump")
+    by_email = edna.by_value("submitter_email", "email", principal=Customer)
+    answers = edna.by_value("ticket__submitter_email", "email", principal=Customer)
+    theirs = (
+        [Remove(Answer, owner=answers), Remove(Ticket, owner=by_email)]
+        if removed
+        else [Modify(Ticket, owner=by_email, set={"submitter_email": "", "text": "[gone]"})]
+    )
+    empty = Modify(Ticket, owner="assigned_to", set={"submitter_email": None})
+    before = application_dump()
+    with registering(disguise(*theirs, empty, Remove(Address, owner="customer"), Remove(Customer))):
+        receipts = {number: (bea, carl)[number].disguise("counter.sample") for number in out}
+        for number in back:
+            (bea, carl)[number].reveal(receipts[number])
+            if number == back[0] == 1:
+                assert left_of("bea@example.org")[0] == 0
+        assert application_dump() == before

@@ -305,7 +305,8 @@ def _paths_of_removal(disguise: type[Disguise], model: type[Model]) -> Paths:
 
 @functools.lru_cache(maxsize=1024)
 def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: frozenset[str]) -> Paths:
-    """To everybody with whom one of these columns goes, or the row. Whose a row is is no column that anybody has in common."""
+    """To everybody with whom one of these columns goes, or the row. Whose a row is is no column that anybody has in common, but
+    with whom it names."""
     paths: dict[str, tuple[str, ...]] = {}
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, Modify) and not step.waits_for_all:
@@ -316,10 +317,23 @@ def _paths_of_change(disguise: type[Disguise], model: type[Model], columns: froz
     for step in disguise.steps():
         if same_table(step.model, model) and isinstance(step, Remove):
             paths |= {path: () for path in step.owners if path not in paths}
+    for path, columns_of_path in _saying_whose(disguise, model, columns):
+        # Whose a row is, is said of them: it does not come back by somebody else while they are away.
+        paths[path] = tuple(sorted({*columns_of_path, *paths.get(path, ())}))
     if paths:
         # Whom a value names has nothing in common with the others but the row, which may go with one of them.
         paths |= {path: () for path in _own_values(disguise, model, columns) if path not in paths}
     return paths
+
+
+def _saying_whose(
+    disguise: type[Disguise], model: type[Model], columns: frozenset[str]
+) -> Iterator[tuple[str, Collection[str]]]:
+    """Owners by value, with those of the columns by which they are found."""
+    for step in disguise.steps():
+        for path in step.owners if same_table(step.model, model) else ():
+            if said := columns.intersection(value_owners.own_columns(step.model, [path])):
+                yield path, said
 
 
 def _holds(column: str, name: str, step: Modify) -> bool:

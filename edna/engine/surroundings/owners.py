@@ -19,12 +19,14 @@ from django.apps import apps
 from django.db.models import FileField, Model
 
 from edna import registry, store
+from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import recipient_of
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
+from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import each_of, people, tables_in_common, takes_out, values_along, values_of
@@ -32,7 +34,7 @@ from edna.records.bag import Bag
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
 from edna.store import Entry
-from edna.value_owners import element_of, is_by_value
+from edna.value_owners import element_of, is_by_value, own_columns
 
 #: What keeps back a row that comes back by itself when somebody else does.
 WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Reason.REFERENCE_MISSING})
@@ -120,11 +122,42 @@ class Others:
         common = frozenset(batch.columns)
         # Of the own ones, as they were before any change of theirs was undone: whom they named then could be told.
         standing = self._standing if opened is None else self._look(batch, asked, needs)
+        standing = self._once_back(batch, asked, needs, standing)
         return [
             row
             for key, row in zip(keys, batch.rows, strict=True)
             if key in covered or self._has_left(batch.model, key, needs, standing, common=common, by_any=by_any)
         ]
+
+    def _once_back(
+        self, batch: Modified, keys: Collection[Row], needs: Needs, standing: CurrentOwners
+    ) -> CurrentOwners:
+        """Where the change has replaced what says by value whose a row is: whom the row would name if the change were undone."""
+        table = table_by_label(batch.model)
+        paths = {need.path for key in keys for need in needs[batch.model, key] if need.columns & {*batch.columns}}
+        found = {path: own_columns(table.model, [path]) for path in paths} if table else {}
+        found = {path: names for path, names in found.items() if not {*names}.isdisjoint(batch.columns)}
+        if table is None or not found:
+            return standing
+        names = tuple(dict.fromkeys((*table.key_names, *(name for each in found.values() for name in each))))
+        before = {
+            key: dict(zip(batch.columns, batch.old(row), strict=True))
+            for key, row in zip(batch.primary_keys(), batch.rows, strict=True)
+        }
+        width = len(table.key)
+        there = {row[:width]: row for row in raw.read(table, names, list(keys), lock=False, using=self.using)}
+        rows = [dict(zip(names, row, strict=True)) | before[key] for key, row in there.items()]
+        once = CurrentOwners(dict(standing.named), dict(standing.entries), set(standing.nobody))
+        for path in found:
+            owner = registry.owner_key(table.model, path, principal=self.model)
+            named = named_by(table.model, rows, owner, using=self.using)
+            self._ask(once, named)
+            for key, whom in zip(there, named, strict=True):
+                once.named[batch.model, key] = {
+                    **once.named.get((batch.model, key), {}),
+                    **self._names(path, whom, needs[batch.model, key]),
+                }
+        return once
 
     def under_others(self, batch: Modified, *, opened: Opened | None = None) -> set[Row]:
         """Rows over which somebody else's disguise lies that is newer, and says so; or, of what another owner has handed over, one that who
