@@ -353,6 +353,7 @@ class Oracle:
         removals: dict[Row, Effect] = {}
         stays: list[Effect] = []
         changes: list[Effect] = []
+        listed: dict[tuple[Row, int], frozenset[Any]] = {}
         for step in disguise.steps():
             if isinstance(step, Remove):
                 for row, target, holders in self.matched(step, params, who):
@@ -388,13 +389,20 @@ class Oracle:
                     if self._element is None:
                         natural |= told & {*holders}
                     elif any(isinstance(each, Remove) and each.model is row.model for each in disguise.steps()):
-                        natural |= self.listed(element_of(step.owners), row)
+                        # Whatever of the row waits is theirs to bring back.
+                        listed[row, target] = self.listed(element_of(step.owners), row)
                     # Others can bring back a row that goes, and see no more of it than if it had stayed.
                     changes.append(
                         Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
                     )
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))
+        changes = [
+            replace(each, natural=each.natural | listed.get((each.row, each.target), frozenset()))
+            if each.kind == "modify"
+            else each
+            for each in changes
+        ]
         policies = {label.lower(): policy for label, policy in disguise.references.items()}
         return [replace(each, policies=policies) for each in (*changes, *removals.values())]
 
