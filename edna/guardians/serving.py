@@ -15,8 +15,9 @@ from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
 
-from edna.custody.guardians.process.guardian import Guardian, Limits
+from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import CounterCode, MailedCode, Policy, Tell, Waiting
+from edna.custody.guardians.process.requests import Limits
 from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
@@ -29,12 +30,14 @@ def now() -> int:
     return int(time.time())
 
 
-def tell_by_mail(*, host: str, port: int, sender: str) -> Tell:
+def tell_by_mail(*, host: str, port: int, sender: str, site: str = "") -> Tell:
     """Mails through that server. Whoever cannot be told is not helped, nor is anybody else in their name."""
+    # A subject is one line.
+    subject = " ".join(f"Somebody asks for help to your key{f' at {site}' if site else ''}".split())
 
     def tell(contact: str, text: str) -> None:
         message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = sender, contact, "Somebody asks for help to your key"
+        message["From"], message["To"], message["Subject"] = sender, contact, subject
         message.set_content(text)
         try:
             with smtplib.SMTP(host, port, timeout=10) as server:

@@ -10,8 +10,9 @@ from typing import Any
 import nacl.signing
 
 from edna.custody.guardians import quorum
-from edna.custody.guardians.process.guardian import Guardian, Limits
+from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import MailedCode, Policy, Waiting
+from edna.custody.guardians.process.requests import Limits
 from edna.custody.guardians.process.server import Routes
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
@@ -37,7 +38,7 @@ class Ring:
         self.site_key = nacl.signing.SigningKey.generate()
         self.identities = {number: Identity.new(number) for number in range(1, count + 1)}
         members = [each.member(f"http://127.0.0.1:{9000 + number}") for number, each in self.identities.items()]
-        self.roster = Roster(members, threshold, bytes(self.site_key.verify_key))
+        self.roster = Roster(members, threshold, bytes(self.site_key.verify_key), site="Example's site")
         self.now = NOW
         self.down: set[int] = set()
         self.mails: dict[int, list[tuple[str, str]]] = {number: [] for number in self.identities}

@@ -95,7 +95,18 @@ class Guardians:
         self.site_key = folder / "site.key"
         self.public_key = run("site-key", "--output", self.site_key).strip()
         self.roster = folder / "roster.json"
-        run("schedule", "--site-key", self.site_key, "--threshold", THRESHOLD, "--output", self.roster, *members)
+        run(
+            "schedule",
+            "--site",
+            "Example",
+            "--site-key",
+            self.site_key,
+            "--threshold",
+            THRESHOLD,
+            "--output",
+            self.roster,
+            *members,
+        )
 
     def start(self, number: int, *, policy: str = "waiting:0") -> None:
         arguments = [

@@ -51,8 +51,10 @@ class Enrolled:
     missing: Mapping[int, str]
 
 
-def enrol(secret: bytes, *, roster: Roster, transport: Transport, contact: str, pin: str = "") -> Enrolled:
-    """Seal a secret so that `roster.threshold` guardians help to it, and give each their share.
+def enrol(
+    secret: bytes, *, roster: Roster, transport: Transport, contact: str, account: str = "", pin: str = ""
+) -> Enrolled:
+    """Seal a secret so that `roster.threshold` guardians help to it, and give each their share. `account` is what the person calls it.
 
     Raises: QuorumUnavailable if fewer than that could be given one; EnvelopeRefused if the secret is empty or too long.
     """
@@ -63,6 +65,7 @@ def enrol(secret: bytes, *, roster: Roster, transport: Transport, contact: str, 
     said = {
         "enrolment": to_base64(id_),
         "contact": contact,
+        "account": account,
         "vetoes": to_base64(veto_hashes(secret, enrolment=id_, count=roster.count)),
         "commitments": to_base64(b"".join(dealt.commitments)),
     }
@@ -112,17 +115,24 @@ class Recovery:
 
         Raises: TicketRefused if it is not the right one; GuardianRefused if the guardian cannot be reached.
         """
-        self._transport.ask(number, "/confirm", {"token": self._shown(number), "code": code})
+        id_ = to_base64(self._envelope.head.enrolment)
+        self._transport.ask(number, "/confirm", {"enrolment": id_, "token": self._shown(number), "code": code})
 
     def waiting_for_codes(self) -> Sequence[int]:
         """The guardians that wait for a code of the person. Who cannot be reached is not among them."""
-        asked = {each.number: {"token": self._shown(each.number)} for each in self._roster.members}
-        answers = _each(self._transport, asked, "/waits")
         return [
             number
-            for number, answer in answers.items()
+            for number, answer in self.states().items()
             if not isinstance(answer, CustodyError) and answer.get("for_code")
         ]
+
+    def states(self) -> Mapping[int, Mapping[str, Any] | CustodyError]:
+        """What each guardian says of the request: whether it ``helps``, or waits ``for_code``, or ``retry_after_seconds``."""
+        return _each(
+            self._transport,
+            {each.number: {"token": self._shown(each.number)} for each in self._roster.members},
+            "/waits",
+        )
 
     def finish(
         self, *, pin: str = "", at_seconds: float | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS

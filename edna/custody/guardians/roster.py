@@ -70,7 +70,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """
+    """`site` is what people call the site, "" if it has no name.
+
     Raises: ConfigurationError if the numbers are not 1, 2, 3 ..., or the threshold or the schedule is impossible.
     """
 
@@ -78,6 +79,7 @@ class Roster:
     threshold: int
     site_key: bytes
     schedule: GuardianSchedule | None = None
+    site: str = ""
 
     def __post_init__(self) -> None:
         check_threshold(count=len(self.members), threshold=self.threshold)
@@ -143,12 +145,13 @@ class Roster:
         schedule = times and GuardianSchedule(
             len(members), said["threshold"], times["attack_seconds"], times["restart_seconds"]
         )
-        return cls(members, said["threshold"], site_key, schedule)
+        return cls(members, said["threshold"], site_key, schedule, said["site"])
 
     def _as_dict(self) -> Mapping[str, Any]:
         times = self.schedule
         return {
             "version": _VERSION,
+            "site": self.site,
             "threshold": self.threshold,
             "guardians": [
                 {

@@ -185,7 +185,7 @@ class Sweep:
         asked = {"round": round_, "masks": masks, "receiver": self._receivers[number].as_dict()}
         helped = [self._ask(helper, "/help", asked) for helper in helpers]
         sums = [Sum.of_dict(each["sum"]).as_dict() for each in helped]
-        contact, vetoes = Counter((each["contact"], each["vetoes"]) for each in helped).most_common(1)[0][0]
+        about = Counter((each["contact"], each["vetoes"], each["account"]) for each in helped).most_common(1)[0][0]
         self._ask(
             number,
             "/repair",
@@ -194,8 +194,7 @@ class Sweep:
                 "enrolment": to_base64(id_),
                 "masks": masks,
                 "sums": sums,
-                "contact": contact,
-                "vetoes": vetoes,
+                **dict(zip(("contact", "vetoes", "account"), about, strict=True)),
             },
         )
         self.swept.repaired[number] += 1

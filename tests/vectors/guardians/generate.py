@@ -501,6 +501,7 @@ ROUND_PAIRS = {number: Pair(f"guardian {number} in this round") for number in ra
 def roster(**others: Any) -> dict[str, Any]:
     return {
         "version": 1,
+        "site": "HotCRP of the conference",
         "threshold": THRESHOLD,
         "guardians": [
             {

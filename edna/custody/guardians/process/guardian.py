@@ -1,43 +1,30 @@
 """One guardian: what it answers to whom. It keeps shares, helps whoever its own policy lets, and never sees what it helps to.
 
 Keeps: each enrolment has shares of its own, so that a ticket for one cannot ask for another, blinded as the question
-is. Whoever has a ticket may
-ask a few times, so that a PIN is guessed no more often. Everything is in the audit log, by ids. Does not know: sockets (`server`).
+is. Everything is in the audit log, by ids. Does not know: sockets (`server`), who may ask how often (`requests`).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from edna.crypto.keys import SecretKey, fingerprint
+from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import open_small
 from edna.custody.guardians.evaluation import Partial, Place, evaluate
-from edna.custody.guardians.group import Point, scalar_of
-from edna.custody.guardians.process.policies import CounterCode, Policy, Request
-from edna.custody.guardians.process.store import Enrolment, Store, Ticket
+from edna.custody.guardians.group import Point, point_of, scalar_of
+from edna.custody.guardians.process.policies import Policy
+from edna.custody.guardians.process.requests import Limits, Requests, note
+from edna.custody.guardians.process.store import Enrolment, Store
 from edna.custody.guardians.refresh import Deal, Receiver, Taken, taken
 from edna.custody.guardians.repair import Mask, Sum, repaired
 from edna.custody.guardians.roster import Identity, Roster
 from edna.custody.guardians.sharing import Share, check_share
-from edna.custody.guardians.tickets import is_veto, name_of, ticket_of
-from edna.errors import GuardianRefused, TicketRefused, WrongKey
+from edna.errors import GuardianRefused, WrongKey
 
-_DAY_SECONDS: Final = 86_400
-_VETOED: Final = "vetoed"
 #: Keys of rounds that are kept in memory.
 _MOST_ROUNDS: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How often somebody may ask."""
-
-    tickets_a_day: int = 3
-    uses_of_a_ticket: int = 3
-    ticket_days: int = 7
 
 
 class Guardian:
@@ -56,7 +43,8 @@ class Guardian:
         if roster.member(identity.number).verify_key != bytes(identity.signing_key.verify_key):
             raise GuardianRefused(f"The roster names another key for guardian {identity.number}.")
         self.identity, self.roster, self.policy = identity, roster, policy
-        self._store, self._clock, self._limits = store, clock, limits or Limits()
+        self._store, self._clock = store, clock
+        self.requests = Requests(store, policy, clock=clock, site=roster.site, limits=limits)
         #: Keys of rounds, in memory alone: a restart forgets them.
         self._rounds: dict[bytes, SecretKey] = {}
         self._lock = threading.Lock()
@@ -97,120 +85,41 @@ class Guardian:
     # --- what a person asks ---
 
     def open_ticket(self, enrolment: bytes, token: bytes) -> None:
-        """Somebody asks for help, and will show `token`. The owner is told.
+        """
+        Raises: as `Requests.open`.
+        """
+        self.requests.open(enrolment, token)
 
-        Raises: GuardianRefused if nothing is kept for that enrolment; TicketRefused if there were too many, or a veto.
+    def confirm(self, token: bytes, code: str, *, enrolment: bytes | None = None) -> None:
         """
-        now, id_ = self._clock(), ticket_of(token)
-        kept = self._store.enrolment(enrolment)
-        if kept is None:
-            raise GuardianRefused(f"Guardian {self.number} knows no such enrolment.")
-        with self._store.transaction():
-            self._store.forget_tickets(before=now - max(self._limits.ticket_days, 1) * _DAY_SECONDS)
-            opened = self._store.ticket(id_)
-            if opened is not None and "told" in opened.notes:
-                return
-            today = self._store.tickets(enrolment, since=now - _DAY_SECONDS + 1)
-            is_vetoed = kept.vetoed > now - _DAY_SECONDS
-            if len(today) >= self._limits.tickets_a_day or is_vetoed:
-                self._note("ticket refused", enrolment)
-                left = (kept.vetoed if is_vetoed else today[0].opened) + _DAY_SECONDS - now
-                raise TicketRefused("There were too many tickets, or a veto; no more today.", retry_after_seconds=left)
-            # First on the disk, then told: whoever is told can find it.
-            self._store.put_ticket(Ticket(id_, enrolment, now))
-            self._note("ticket opened", id_)
-        try:
-            notes = self.policy.opened(self._request(Ticket(id_, enrolment, now), kept))
-        except BaseException:
-            # Nobody was told: no time begins to run.
-            with self._store.transaction():
-                self._store.remove_ticket(id_)
-                self._note("owner not told", enrolment)
-            raise
-        with self._store.transaction():
-            self._noted(id_, {**notes, "told": now})
+        Raises: as `Requests.confirm`.
+        """
+        self.requests.confirm(token, code, enrolment=enrolment)
 
-    def confirm(self, token: bytes, code: str) -> None:
+    def state(self, token: bytes) -> Mapping[str, Any]:
         """
-        Raises: TicketRefused if the policy does not take this code.
+        Raises: as `Requests.state`.
         """
-        with self._store.transaction():
-            ticket = self._ticket(token)
-            wrong = int(ticket.notes.get("wrong", 0))
-            if wrong >= self._limits.uses_of_a_ticket:
-                raise TicketRefused("Too many wrong codes: open another ticket.")
-            self._noted(ticket.ticket, {"wrong": wrong + 1})
-        notes = self.policy.confirmed(self._request(ticket, self._enrolment(ticket.enrolment)), code)
-        with self._store.transaction():
-            self._noted(ticket.ticket, notes)
-            self._note("ticket confirmed", ticket.ticket)
-
-    def waits_for_code(self, token: bytes) -> bool:
-        """
-        Raises: TicketRefused if there is no such ticket.
-        """
-        ticket = self._ticket(token)
-        return self.policy.waits_for_code(self._request(ticket, self._enrolment(ticket.enrolment)))
+        return self.requests.state(token)
 
     def issue_code(self, name: str, *, contact: str) -> str:
-        """A code for whoever has shown at the counter who they are: of the ticket that they name, if it is about that contact.
-
-        Raises: TicketRefused if there is no such ticket, it is somebody else's, or this guardian has another policy.
         """
-        if not isinstance(self.policy, CounterCode):
-            raise TicketRefused("This guardian gives out no codes at a counter.")
-        code, notes = self.policy.issued()
-        since = self._clock() - _DAY_SECONDS * self._limits.ticket_days
-        with self._store.transaction():
-            tickets = [each for each in self._store.open_tickets(since=since) if name_of(each.ticket) == name]
-            if len(tickets) != 1 or tickets[0].state == _VETOED:
-                raise TicketRefused("There is no open request of that name.")
-            (ticket,) = tickets
-            # Who stands there may have a ticket for somebody else's envelope.
-            is_theirs = self._enrolment(ticket.enrolment).contact.casefold() == contact.strip().casefold()
-            if is_theirs:
-                self._noted(ticket.ticket, notes)
-            self._note("code issued" if is_theirs else "code refused", ticket.ticket)
-        if not is_theirs:
-            raise TicketRefused("That request is about somebody else: check who is at the counter.")
-        return code
+        Raises: as `Requests.issue_code`.
+        """
+        return self.requests.issue_code(name, contact=contact)
 
     def veto(self, enrolment: bytes, veto: bytes) -> int:
-        """The owner refuses all tickets that are open, and others for a day. Returns how many there were.
-
-        Raises: TicketRefused if this is not what vetoes.
         """
-        kept = self._enrolment(enrolment)
-        if not is_veto(veto, kept.vetoes, number=self.number):
-            raise TicketRefused("Only the owner can veto: this is not their word.")
-        with self._store.transaction():
-            tickets = self._store.tickets(enrolment, since=0)
-            for ticket in tickets:
-                self._store.put_ticket(replace(ticket, state=_VETOED))
-            self._store.note_veto(enrolment, at=self._clock())
-            self._note("vetoed", enrolment)
-        return len(tickets)
+        Raises: as `Requests.veto`.
+        """
+        return self.requests.veto(enrolment, veto, number=self.number)
 
     def evaluate(self, token: bytes, point: bytes) -> list[Partial]:
         """This guardian's part for a blinded point: one for the present share, and one for that of a refresh under way.
 
         Raises: TicketRefused if the policy does not allow it yet, or the ticket is used up; GuardianRefused if it is no point.
         """
-        ticket = self._ticket(token)
-        if "told" not in ticket.notes:
-            raise TicketRefused("The owner was not told of this request yet: ask again.")
-        self.policy.check(self._request(ticket, self._enrolment(ticket.enrolment)), now=self._clock())
-        with self._store.transaction():
-            ticket = self._ticket(token)
-            asked = fingerprint(point, purpose=b"edna.guard.ask.1", size=16).hex()
-            if asked not in ticket.notes.get("asked", ()):
-                if ticket.used >= self._limits.uses_of_a_ticket:
-                    raise TicketRefused("This ticket is used up: open another.")
-                # Counted before it is answered: a kill in between is no further guess. The same point again is none either.
-                notes = {**ticket.notes, "asked": [*ticket.notes.get("asked", ()), asked]}
-                self._store.put_ticket(replace(ticket, used=ticket.used + 1, notes=notes))
-            self._note("evaluated", ticket.ticket)
-            shares = self._store.shares(ticket.enrolment)
+        enrolment = self.requests.use(token, point_of(point))
         return [
             evaluate(
                 each.share,
@@ -218,7 +127,7 @@ class Guardian:
                 point=point,
                 commitments=each.commitments,
             )
-            for each in shares
+            for each in self._store.shares(enrolment)
         ]
 
     # --- refresh and repair, as the site orders ---
@@ -375,7 +284,7 @@ class Guardian:
         """
         Raises: GuardianRefused if nothing is kept for it.
         """
-        return self._enrolment(enrolment)
+        return self.requests.enrolment(enrolment)
 
     def audit(self, *, most: int = 100) -> Sequence[tuple[int, str, str]]:
         return self._store.audit(most=most)
@@ -403,28 +312,5 @@ class Guardian:
             raise GuardianRefused(f"Guardian {self.number} has no such share.")
         return shares[-1]
 
-    def _enrolment(self, enrolment: bytes) -> Enrolment:
-        kept = self._store.enrolment(enrolment)
-        if kept is None:
-            raise GuardianRefused(f"Guardian {self.number} knows no such enrolment.")
-        return kept
-
-    def _ticket(self, token: bytes) -> Ticket:
-        ticket = self._store.ticket(ticket_of(token))
-        if ticket is None or ticket.opened < self._clock() - self._limits.ticket_days * _DAY_SECONDS:
-            raise TicketRefused("There is no such ticket, or it is over: open another.")
-        if ticket.state == _VETOED:
-            raise TicketRefused("The owner has vetoed this.")
-        return ticket
-
-    def _noted(self, ticket: bytes, notes: Mapping[str, Any]) -> None:
-        kept = self._store.ticket(ticket)
-        if kept is not None:
-            self._store.put_ticket(replace(kept, notes={**kept.notes, **notes}))
-
-    def _request(self, ticket: Ticket, kept: Enrolment) -> Request:
-        # Time runs from when the owner was told.
-        return Request(name_of(ticket.ticket), kept.contact, ticket.notes.get("told", ticket.opened), ticket.notes)
-
     def _note(self, what: str, about: bytes) -> None:
-        self._store.note(what, about=about.hex()[:16], at=self._clock())
+        note(self._store, what, about, at=self._clock())

@@ -24,12 +24,19 @@ Tell = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A ticket as a policy sees it. `name` tells it apart for people: the person's page shows it as well."""
+    """A ticket as a policy sees it. `name` tells it apart for people: the person's page shows it as well. `whose` says which key, of which
+    account, at which site."""
 
     name: str
     contact: str = field(repr=False)
     opened: int
     notes: Mapping[str, Any] = field(repr=False)
+    whose: str = field(default="your key", repr=False)
+
+    @property
+    def asked(self) -> str:
+        """How a message to the owner begins."""
+        return f"Somebody asks a guardian to help them to {self.whose}: request {self.name}."
 
 
 class Policy(ABC):
@@ -41,6 +48,11 @@ class Policy(ABC):
     @abstractmethod
     def opened(self, request: Request) -> Mapping[str, Any]:
         """Somebody asks for help; tell the owner. Returns what to note about this ticket."""
+
+    def buried(self, request: Request) -> Mapping[str, Any]:
+        """There were so many requests that the owner is told of no more today; tell them that. Returns what to note about all of them."""
+        self.tell(request.contact, f"{_many(request)} If it is not you, veto it on the site.")
+        return {}
 
     @abstractmethod
     def check(self, request: Request, *, now: int) -> None:
@@ -59,29 +71,9 @@ class Policy(ABC):
         raise TicketRefused("This guardian asks for no code.")
 
 
-class Waiting(Policy):
-    """Helps after some time in which the owner, who is told, can veto."""
-
-    def __init__(self, tell: Tell, *, wait_seconds: int) -> None:
-        super().__init__(tell)
-        self.wait_seconds = wait_seconds
-
-    def opened(self, request: Request) -> Mapping[str, Any]:
-        hours = max(1, self.wait_seconds // 3600)
-        self.tell(
-            request.contact,
-            f"Somebody asks a guardian to help them to your key: request {request.name}. If it is you, wait {hours} hours. "
-            "If it is not, veto it on the site, or tell this guardian.",
-        )
-        return {}
-
-    def check(self, request: Request, *, now: int) -> None:
-        left = request.opened + self.wait_seconds - now
-        if left > 0:
-            raise TicketRefused("This guardian waits, so that the owner can veto.", retry_after_seconds=left)
-
-
 class _Code(Policy):
+    """Knows a request as the owner's by a code."""
+
     def check(self, request: Request, *, now: int) -> None:
         if not request.notes.get("confirmed"):
             raise TicketRefused("This guardian waits for its code.")
@@ -90,8 +82,7 @@ class _Code(Policy):
         return not request.notes.get("confirmed")
 
     def confirmed(self, request: Request, code: str) -> Mapping[str, Any]:
-        given = _hash("".join(code.split()).replace("-", "").upper())
-        if not hmac.compare_digest(given, request.notes.get("code", "")):
+        if not hmac.compare_digest(code_hash("".join(code.split()).upper()), request.notes.get("code", "")):
             raise TicketRefused("This is not the code of this request.")
         return {"confirmed": True}
 
@@ -108,10 +99,45 @@ class MailedCode(_Code):
         code = self.new_code()
         self.tell(
             request.contact,
-            f"Somebody asks a guardian to help them to your key: request {request.name}. If it is you, and your page shows the "
-            f"same request, give the code {code} there. If it is not, do nothing, and veto it on the site.",
+            f"{request.asked} If it is you, and your page shows the same request, give the code {code} there. If it is not, do "
+            "nothing, and veto it on the site.",
         )
-        return {"code": _hash(code.replace("-", ""))}
+        return {"code": code_hash(code)}
+
+    def buried(self, request: Request) -> Mapping[str, Any]:
+        code = self.new_code()
+        self.tell(
+            request.contact,
+            f"{_many(request)} If one of them is yours, give the code {code} on your page: it is good for one request, until "
+            "tomorrow. If none is, do nothing, and veto them on the site.",
+        )
+        return {"code": code_hash(code)}
+
+
+class Waiting(MailedCode):
+    """Helps after some time in which the owner, who is told, can veto. Who gives the code of the message is known to be the owner, and
+    waits as well: the requests of others do not get in their way then."""
+
+    def __init__(self, tell: Tell, *, wait_seconds: int) -> None:
+        super().__init__(tell)
+        self.wait_seconds = wait_seconds
+
+    def opened(self, request: Request) -> Mapping[str, Any]:
+        code, hours = self.new_code(), max(1, self.wait_seconds // 3600)
+        self.tell(
+            request.contact,
+            f"{request.asked} If it is you, wait {hours} hours; with the code {code} on your page nobody else's requests get in your "
+            "way. If it is not, veto it on the site, or tell this guardian.",
+        )
+        return {"code": code_hash(code)}
+
+    def check(self, request: Request, *, now: int) -> None:
+        left = request.opened + self.wait_seconds - now
+        if left > 0:
+            raise TicketRefused("This guardian waits, so that the owner can veto.", retry_after_seconds=left)
+
+    def waits_for_code(self, request: Request) -> bool:
+        return False
 
 
 class CounterCode(_Code):
@@ -121,16 +147,21 @@ class CounterCode(_Code):
     def opened(self, request: Request) -> Mapping[str, Any]:
         self.tell(
             request.contact,
-            f"Somebody asks a guardian to help them to your key: request {request.name}. If it is you, come to its counter with "
-            "something that shows who you are. If it is not, veto it on the site.",
+            f"{request.asked} If it is you, come to its counter with something that shows who you are. If it is not, veto it on the "
+            "site.",
         )
         return {}
 
     def issued(self) -> tuple[str, Mapping[str, Any]]:
         """A code for a ticket, and what to note with it."""
         code = self.new_code()
-        return code, {"code": _hash(code.replace("-", ""))}
+        return code, {"code": code_hash(code)}
 
 
-def _hash(code: str) -> str:
-    return fingerprint(code.encode(), purpose=b"edna.guard.code1").hex()
+def _many(request: Request) -> str:
+    return f"There were so many requests for help to {request.whose} that this guardian tells you of no more today."
+
+
+def code_hash(code: str) -> str:
+    """What is kept of a code."""
+    return fingerprint(code.replace("-", "").encode(), purpose=b"edna.guard.code1").hex()

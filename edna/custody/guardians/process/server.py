@@ -91,10 +91,11 @@ class Routes:
         return {}
 
     def _waits(self, said: Said) -> Said:
-        return {"for_code": self._guardian.waits_for_code(_binary(said, "token", TOKEN_BYTES))}
+        return self._guardian.state(_binary(said, "token", TOKEN_BYTES))
 
     def _confirm(self, said: Said) -> Said:
-        self._guardian.confirm(_binary(said, "token", TOKEN_BYTES), _text(said, "code"))
+        enrolment = _binary(said, "enrolment", _ID_BYTES) if "enrolment" in said else None
+        self._guardian.confirm(_binary(said, "token", TOKEN_BYTES), _text(said, "code"), enrolment=enrolment)
         return {}
 
     def _veto(self, said: Said) -> Said:
@@ -112,7 +113,8 @@ class Routes:
 
     def _enrolment(self, said: Said) -> Enrolment:
         vetoes = _binary(said, "vetoes", VETO_BYTES * self._guardian.roster.count)
-        return Enrolment(_binary(said, "enrolment", _ID_BYTES), _text(said, "contact"), vetoes)
+        account = _text(said, "account") if "account" in said else ""
+        return Enrolment(_binary(said, "enrolment", _ID_BYTES), _text(said, "contact"), vetoes, account=account)
 
     def _forget(self, said: Said) -> Said:
         self._guardian.forget(_binary(said, "enrolment", _ID_BYTES))
@@ -158,7 +160,8 @@ class Routes:
         receiver = Receiver.of_dict(_dict(said, "receiver"))
         helped = self._guardian.help_repair(_round(said), masks, receiver=receiver)
         kept = self._guardian.known(helped.enrolment)
-        return {"sum": helped.as_dict(), "contact": kept.contact, "vetoes": to_base64(kept.vetoes)}
+        vetoes = to_base64(kept.vetoes)
+        return {"sum": helped.as_dict(), "contact": kept.contact, "vetoes": vetoes, "account": kept.account}
 
     def _repair(self, said: Said) -> Said:
         masks = [Mask.of_dict(each) for each in _list(said, "masks")]

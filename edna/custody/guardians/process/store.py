@@ -31,19 +31,21 @@ CREATE TABLE IF NOT EXISTS ticket (
     id BLOB PRIMARY KEY, enrolment BLOB NOT NULL, opened INTEGER NOT NULL, state TEXT NOT NULL, notes TEXT NOT NULL, used INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ticket_enrolment ON ticket (enrolment, opened);
+CREATE TABLE IF NOT EXISTS about (enrolment BLOB PRIMARY KEY, account TEXT NOT NULL, notes TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, what TEXT NOT NULL, about TEXT NOT NULL);
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """Whom a guardian helps: how to reach them, the hashes of what vetoes at each guardian, and when they last did (0: never). Nothing
-    says who they are but `contact`."""
+    """Whom a guardian helps: how to reach them, the hashes of what vetoes at each guardian, when they last did (0: never), and what they
+    call their account. Nothing else says who they are."""
 
     enrolment: bytes
     contact: str = field(repr=False)
     vetoes: bytes = field(repr=False)
     vetoed: int = 0
+    account: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,33 @@ class Store:
             return self._database.execute(statement, values).fetchall()
 
     def enrolment(self, enrolment: bytes) -> Enrolment | None:
-        found = self._all("SELECT id, contact, vetoes, vetoed FROM enrolment WHERE id = ?", enrolment)
+        found = self._all(
+            "SELECT id, contact, vetoes, vetoed, COALESCE(account, '') FROM enrolment LEFT JOIN about ON enrolment = id WHERE id = ?",
+            enrolment,
+        )
         return Enrolment(*found[0]) if found else None
 
     def add_enrolment(self, enrolment: Enrolment) -> None:
         values = enrolment.enrolment, enrolment.contact, enrolment.vetoes, enrolment.vetoed
-        self._all("INSERT INTO enrolment VALUES (?, ?, ?, ?)", *values)
+        with self.transaction():
+            self._all("INSERT INTO enrolment VALUES (?, ?, ?, ?)", *values)
+            self._all("INSERT INTO about VALUES (?, ?, '{}')", enrolment.enrolment, enrolment.account)
+
+    def enrolments_of(self, contact: str) -> Sequence[bytes]:
+        """Of that address, however its letters are written."""
+        wanted = contact.strip().casefold()
+        return [id_ for id_, each in self._all("SELECT id, contact FROM enrolment") if each.casefold() == wanted]
+
+    def notes(self, enrolment: bytes) -> Mapping[str, Any]:
+        """What is noted about all requests of an enrolment together."""
+        found = self._all("SELECT notes FROM about WHERE enrolment = ?", enrolment)
+        return dict(json.loads(found[0][0])) if found else {}
+
+    def put_notes(self, enrolment: bytes, notes: Mapping[str, Any]) -> None:
+        self._all(
+            "INSERT INTO about VALUES (?, '', ?) ON CONFLICT (enrolment) DO UPDATE SET notes = excluded.notes",
+            enrolment, json.dumps(dict(notes)),
+        )  # fmt: skip
 
     def note_veto(self, enrolment: bytes, *, at: int) -> None:
         self._all("UPDATE enrolment SET vetoed = ? WHERE id = ?", at, enrolment)
@@ -106,6 +129,7 @@ class Store:
         with self.transaction():
             self._all("DELETE FROM share WHERE enrolment = ?", enrolment)
             self._all("DELETE FROM ticket WHERE enrolment = ?", enrolment)
+            self._all("DELETE FROM about WHERE enrolment = ?", enrolment)
             self._all("DELETE FROM enrolment WHERE id = ?", enrolment)
 
     def enrolments(self, *, after: bytes = b"", most: int = 1000) -> Sequence[bytes]:

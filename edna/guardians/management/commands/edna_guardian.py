@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import getpass
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.core.management.base import CommandParser
 
 from edna import api, inner_door
 from edna.custody.guardians import quorum
+from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import Tell
 from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
@@ -35,7 +37,8 @@ class Command(EdnaCommand):
         "  manage.py edna_guardian new --folder guardian-1 --number 1 --address https://guardian.example:8443 "
         "--certificate tls.pem > 1.json\n"
         "  manage.py edna_guardian site-key --output site.key\n"
-        "  manage.py edna_guardian schedule --site-key site.key --threshold 3 --output roster.json 1.json 2.json 3.json 4.json 5.json\n"
+        "  manage.py edna_guardian schedule --site 'HotCRP of SOSP' --site-key site.key --threshold 3 --output roster.json "
+        "1.json 2.json 3.json 4.json 5.json\n"
         "  manage.py edna_guardian serve --folder guardian-1 --roster roster.json --site-public-key KEY --policy waiting:48 "
         "--listen 0.0.0.0:8443 --certificate tls.pem --certificate-key tls.key\n"
         "  manage.py edna_guardian enroll --roster roster.json --site-key site.key --contact bea@example.org --output bea.envelope "
@@ -99,6 +102,9 @@ class Command(EdnaCommand):
 
         schedule = action("schedule", "Sign the roster of guardians, and when each restarts.")
         self._site_key(schedule)
+        schedule.add_argument(
+            "--site", required=True, metavar="NAME", help="What people call the site: guardians name it to them."
+        )
         schedule.add_argument("--threshold", type=int, required=True, help="How many guardians are needed.")
         schedule.add_argument("--attack-seconds", type=int, help="How long somebody needs to steal into a guardian.")
         schedule.add_argument("--restart-seconds", type=int, help="How long a restart takes.")
@@ -111,6 +117,12 @@ class Command(EdnaCommand):
         self._roster(enroll)
         self._site_key(enroll)
         enroll.add_argument("--contact", required=True, help="Where guardians reach the person: an e-mail address.")
+        enroll.add_argument(
+            "--account",
+            default="",
+            metavar="NAME",
+            help="What the person calls their account: guardians name it to them.",
+        )
         enroll.add_argument("--pin", action="store_true", help="Ask for a PIN, which is needed then to come back.")
         enroll.add_argument("--output", metavar="FILE", required=True, help="A new file for the envelope.")
         add_key_arguments(enroll, required=True, receipts="which are not needed here")  # type: ignore[arg-type]  # takes any parser
@@ -195,8 +207,9 @@ class Command(EdnaCommand):
     def _serve(self, options: dict[str, Any]) -> None:
         host, port = _host_and_port(options["listen"])
         mail_host, mail_port = ("", 0) if options["mail_server"] == "-" else _host_and_port(options["mail_server"])
+        roster = self._signed_roster(options)
         tell = (
-            serving.tell_by_mail(host=mail_host, port=mail_port, sender=options["mail_from"])
+            serving.tell_by_mail(host=mail_host, port=mail_port, sender=options["mail_from"], site=roster.site)
             if mail_host
             else self._tell
         )
@@ -223,12 +236,16 @@ class Command(EdnaCommand):
             self.print_json({"entries": [{"at": at, "what": what, "about": about} for at, what, about in entries]})
             return
         for at, what, about in entries:
-            self.stdout.write(f"{at}  {what:<24}  {about}")
+            when = datetime.datetime.fromtimestamp(at, datetime.UTC)
+            self.stdout.write(f"{when:%Y-%m-%d %H:%M:%S} UTC  {what:<24}  {about}")
 
     @staticmethod
-    def _guardian(options: dict[str, Any], *, policy: str, tell: Tell = lambda contact, text: None) -> Any:
+    def _signed_roster(options: dict[str, Any]) -> Roster:
+        return files.read_roster(options["roster"], site_key=files.verify_key_of(options["site_public_key"]))
+
+    def _guardian(self, options: dict[str, Any], *, policy: str, tell: Tell = lambda contact, text: None) -> Guardian:
         identity = files.read_identity(options["folder"] / "identity.json")
-        roster = files.read_roster(options["roster"], site_key=files.verify_key_of(options["site_public_key"]))
+        roster = self._signed_roster(options)
         return serving.guardian_of(
             options["folder"], identity=identity, roster=roster, policy=serving.policy_of(policy, tell)
         )
@@ -247,7 +264,7 @@ class Command(EdnaCommand):
         if (times[0] is None) != (times[1] is None):
             raise usage("--attack-seconds and --restart-seconds go together.")
         plan = None if times[0] is None else GuardianSchedule(len(members), options["threshold"], *times)
-        roster = Roster(members, options["threshold"], bytes(key.verify_key), plan)
+        roster = Roster(members, options["threshold"], bytes(key.verify_key), plan, options["site"])
         Path(options["output"]).write_text(roster.signed(key), encoding="utf-8")
         self.stdout.write(
             f"{roster.threshold} of {roster.count} guardians are needed. {options['output']} goes to each of them."
@@ -267,6 +284,7 @@ class Command(EdnaCommand):
                 roster=roster,
                 transport=transport,
                 contact=options["contact"],
+                account=options["account"] or options["identifier"] or "",
                 pin=pin,
             )
             inner_door.note_act("enrolled at guardians", operator=operator_of(options))
@@ -279,7 +297,7 @@ class Command(EdnaCommand):
             self.say(f"Guardian {number} has no share yet: {why} 'refresh' gives it one.")
 
     def _recover(self, options: dict[str, Any]) -> None:
-        roster = files.read_roster(options["roster"], site_key=files.verify_key_of(options["site_public_key"]))
+        roster = self._signed_roster(options)
         envelope, kept = files.read_envelope(Path(options["envelope"])), Path(options["request"])
         request = files.read_request(kept) if kept.exists() else None
         recovery = quorum.Recovery(envelope, roster=roster, transport=HttpTransport(roster), secret=request)
@@ -304,7 +322,7 @@ class Command(EdnaCommand):
 
     def _veto(self, options: dict[str, Any]) -> None:
         check_usage(options)
-        roster = files.read_roster(options["roster"], site_key=files.verify_key_of(options["site_public_key"]))
+        roster = self._signed_roster(options)
         envelope = files.read_envelope(Path(options["envelope"]))
         with api.unlock(**credentials(options)) as unlocked:
             secret = inner_door.secret_key_of(unlocked).expose()
