@@ -231,8 +231,13 @@ class QuorumUnavailable(CustodyError):
 
     def __init__(self, message: str = "", *, have: int = 0, need: int = 0, wrong: dict[int, str] | None = None) -> None:
         self.have, self.need, self.wrong = have, need, dict(wrong or {})
-        told = "".join(f" Guardian {number}: {what}" for number, what in sorted(self.wrong.items()))
+        told = "".join(f" {self.said_by(number, what)}" for number, what in sorted(self.wrong.items()))
         super().__init__(message or f"{have} of the {need} guardians that are needed gave right answers.{told}")
+
+    @staticmethod
+    def said_by(number: int, what: str) -> str:
+        """What a guardian says, with its number in front, once."""
+        return what if what.startswith(f"Guardian {number}") else f"Guardian {number}: {what}"
 
 
 class TicketRefused(CustodyError):

@@ -14,16 +14,18 @@ import time
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import CounterCode, MailedCode, Policy, Tell, Waiting
 from edna.custody.guardians.process.requests import Limits
-from edna.custody.guardians.process.server import Server
+from edna.custody.guardians.process.server import Server, is_loopback
 from edna.custody.guardians.process.store import Store
-from edna.custody.guardians.roster import Identity, Roster
+from edna.custody.guardians.roster import Identity, Member, Roster
 from edna.errors import ConfigurationError, TicketRefused
 
 HOUR_SECONDS = 3600
+_ALL_INTERFACES = "0.0.0.0"  # noqa: S104  # through TLS alone
 
 
 def now() -> int:
@@ -72,9 +74,39 @@ def guardian_of(
     return Guardian(identity=identity, roster=roster, store=store, policy=policy, clock=now, limits=limits)
 
 
-def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+def listening_at(member: Member, listen: tuple[str, int] | None, *, is_tls: bool) -> tuple[str, int]:
+    """Where a guardian listens: at its address in the roster, where others look for it. With TLS, on all interfaces.
+
+    Raises: ConfigurationError if nobody would find it at what `listen` says instead.
     """
-    Raises: ConfigurationError if the files are no certificate and its key.
+    address, number = urlsplit(member.address), member.number
+    host, port = address.hostname or "", address.port or (443 if address.scheme == "https" else 80)
+    if is_tls and address.scheme != "https":
+        raise ConfigurationError(
+            f"The roster says {member.address} for guardian {number}: without TLS. Leave the certificate out, or have the site sign "
+            "another roster."
+        )
+    if listen is None:
+        if is_tls:
+            return host if is_loopback(host) else _ALL_INTERFACES, port
+        if address.scheme == "https":
+            raise ConfigurationError(
+                f"The roster says {member.address} for guardian {number}: --certificate and --certificate-key are needed. If a proxy "
+                "does its TLS, say by --listen where the proxy finds it."
+            )
+        return host, port
+    # Before TLS of its own, or a proxy's, an address may lead elsewhere; the loopback's leads nowhere else.
+    if address.scheme == "http" and (listen[1] != port or not is_loopback(listen[0])):
+        raise ConfigurationError(
+            f"The roster says {member.address} for guardian {number}, and --listen says {listen[0]} port {listen[1]}: nobody would "
+            "find it there. Leave --listen out, or have the site sign another roster."
+        )
+    return listen
+
+
+def tls_of(certificate: str | None, key: str | None, *, member: Member) -> ssl.SSLContext | None:
+    """
+    Raises: ConfigurationError if the files are no certificate and its key, or the roster names another certificate.
     """
     if certificate is None:
         return None
@@ -82,9 +114,20 @@ def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
         context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
+        text = Path(certificate).read_text(encoding="ascii")
+    except (OSError, ssl.SSLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{certificate} is no certificate with its key: {type(error).__name__}.") from error
+    if member.certificate and not set(_certificates(member.certificate)) & set(_certificates(text)):
+        raise ConfigurationError(
+            f"The roster names another certificate for guardian {member.number} than {certificate}: nobody would trust it. Have the "
+            "site sign a roster with this one."
+        )
     return context
+
+
+def _certificates(text: str) -> list[str]:
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    return ["".join(each.partition(end)[0].split()) for each in text.split(begin)[1:]]
 
 
 def serve(

@@ -1,8 +1,8 @@
 """A guardian on a socket: JSON by HTTP, through TLS unless it listens on the loopback interface alone.
 
 Keeps: what the site orders is signed with the site's key, for this guardian, this path, this body and these minutes.
-Requests are bounded in size and
-time. Nothing of a request is logged. Does not know: what guardians do (`guardian`).
+Requests are bounded in number, size and time. Nothing of a request is logged. How many people a guardian helps it tells the site alone, and
+signs what it tells. Does not know: what guardians do (`guardian`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import ipaddress
 import json
 import ssl
+import sys
+import traceback
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -18,11 +20,12 @@ import nacl.signing
 
 from edna.crypto.keys import fingerprint
 from edna.custody.guardians.evaluation import Partial
+from edna.custody.guardians.process.connections import Connections
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.store import Enrolment
 from edna.custody.guardians.refresh import ROUND_BYTES, Deal, Receiver, Taken, epoch_of, number_of, points_of
 from edna.custody.guardians.repair import Mask, Sum
-from edna.custody.guardians.roster import check_signature, from_base64, signed, to_base64
+from edna.custody.guardians.roster import Member, check_signature, from_base64, signed, to_base64
 from edna.custody.guardians.tickets import TOKEN_BYTES, VETO_BYTES
 from edna.errors import ConfigurationError, CustodyError, GuardianRefused, TicketRefused
 
@@ -31,7 +34,8 @@ ORDER_HEADER: Final = "X-Edna-Order"
 _ORDER_LASTS_SECONDS: Final = 300
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _MAX_OPEN_BYTES: Final = 4096
-_SOCKET_SECONDS: Final = 30
+_STATUS: Final = b"edna guardians status 1\n"
+CHALLENGE_BYTES: Final = 32
 _ID_BYTES: Final = 16
 _MOST_LETTERS: Final = 500
 
@@ -58,13 +62,30 @@ def check_order(header: str, number: int, path: str, body: bytes, *, now: int, k
     check_signature(from_base64(signature), message, purpose=_ORDER, key=key, whose="the site")
 
 
+def checked_status(answer: Mapping[str, Any], *, challenge: bytes, member: Member) -> Mapping[str, Any]:
+    """What a guardian says of itself, if it is the one of the roster who answers, now.
+
+    Raises: GuardianRefused if it is somebody else.
+    """
+    number = member.number
+    try:
+        text, signature = answer["status"], from_base64(answer["signature"])
+        message, whose = challenge + text.encode(), f"guardian {number}"
+        check_signature(signature, message, purpose=_STATUS, key=member.verify_key, whose=whose)
+        said = json.loads(text)
+    except (KeyError, TypeError, AttributeError, ValueError, GuardianRefused) as error:
+        raise GuardianRefused(f"Guardian {number}: somebody else answers at {member.address}.") from error
+    if not isinstance(said, dict) or said.get("number") != number:
+        raise GuardianRefused(f"Guardian {number}: somebody else answers at {member.address}.")
+    return said
+
+
 class Routes:
     """What each path does with a guardian: takes what was said, returns what to answer."""
 
     def __init__(self, guardian: Guardian) -> None:
         self._guardian = guardian
         self.open: Mapping[str, Callable[[Said], Said]] = {
-            "/status": lambda said: guardian.status(),
             "/ticket": self._ticket,
             "/waits": self._waits,
             "/confirm": self._confirm,
@@ -72,6 +93,7 @@ class Routes:
             "/evaluate": self._evaluate,
         }
         self.ordered: Mapping[str, Callable[[Said], Said]] = {
+            "/status": self._status,
             "/enrol": self._enrol,
             "/forget": self._forget,
             "/enrolments": self._enrolments,
@@ -85,6 +107,12 @@ class Routes:
             "/help": self._help,
             "/repair": self._repair,
         }
+
+    def _status(self, said: Said) -> Said:
+        text = json.dumps(self._guardian.status())
+        message = _binary(said, "challenge", CHALLENGE_BYTES) + text.encode()
+        signature = signed(message, purpose=_STATUS, key=self._guardian.identity.signing_key)
+        return {"status": text, "signature": to_base64(signature)}
 
     def _ticket(self, said: Said) -> Said:
         self._guardian.open_ticket(_binary(said, "enrolment", _ID_BYTES), _binary(said, "token", TOKEN_BYTES))
@@ -198,28 +226,62 @@ class Server(ThreadingHTTPServer):
         *,
         clock: Callable[[], int],
         tls: ssl.SSLContext | None = None,
+        connections: Connections | None = None,
     ) -> None:
         if tls is None and not is_loopback(address[0]):
             raise ConfigurationError(
-                f"A guardian on {address[0]} needs a certificate: only on the loopback interface it may do without TLS."
+                f"A guardian on {address[0]} needs a certificate: only on the loopback interface it may do without."
             )
         self.guardian, self.routes, self.clock = guardian, Routes(guardian), clock
         super().__init__(address, _Handler)
+        self.connections = connections or Connections()
         if tls is not None:
             # The handshake is made when a thread of its own reads first: one who never finishes it holds up nobody else.
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.connections.take(request):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.leave(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        self.connections.close()
+        super().server_close()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Who hangs up or sends rubbish is not worth a trace."""
+
+
+class _NoRequest(Exception):
+    """Who asks has hung up, or took too long."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "edna-guardian"
     sys_version = ""
-    timeout = _SOCKET_SECONDS
     disable_nagle_algorithm = True
     server: Server
+
+    def handle_one_request(self) -> None:
+        connections = self.server.connections
+        try:
+            self.rfile.peek(1)  # type: ignore[attr-defined]  # a buffered reader
+            connections.read(self.connection)
+            super().handle_one_request()
+            connections.rest(self.connection)
+        except OSError:
+            # It took too long, or had to give way.
+            self.close_connection = True
+
+    def do_OPTIONS(self) -> None:
+        """What the browser of a person asks before its page may ask: anybody may, for a guardian goes by tokens alone."""
+        self._send(204, b"")
 
     def do_POST(self) -> None:
         try:
@@ -229,15 +291,30 @@ class _Handler(BaseHTTPRequestHandler):
             answer = {**_refusal(error), "retry_after_seconds": error.retry_after_seconds}
         except CustodyError as error:
             status, answer = 400, _refusal(error)
-        except Exception:
+        except _NoRequest:
+            self.close_connection = True
+            return
+        except Exception as error:
+            # Where, and never about what.
+            where = "".join(traceback.format_tb(error.__traceback__))
+            sys.stderr.write(f"{self.path.partition('?')[0][:40]!r} failed: {type(error).__name__}\n{where}")
             status, answer = (
                 500,
                 {"error": {"code": "Exception", "message": "The guardian failed; see what it prints."}},
             )
             self.close_connection = True
-        body = json.dumps(answer).encode()
+        self._send(status, json.dumps(answer).encode())
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.server.connections.write(self.connection)
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Access-Control-Allow-Origin", "*")
+        if status == 204:
+            self.send_header("Access-Control-Allow-Methods", "POST")
+            self.send_header("Access-Control-Allow-Headers", "Content-Type")
+            self.send_header("Access-Control-Max-Age", "3600")
+        else:
+            self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -253,7 +330,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isascii() or not length.isdigit() or len(length) > 9 or int(length) > most:
             self.close_connection = True
             raise GuardianRefused("A request says its length, which is bounded.")
-        body = self.rfile.read(int(length))
+        body = self._read(int(length))
+        self.server.connections.work(self.connection)
         routes = self.server.routes
         route = routes.open.get(self.path)
         if route is None:
@@ -270,6 +348,15 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(said, dict):
             raise GuardianRefused("A request is a JSON object.")
         return route(said)
+
+    def _read(self, length: int) -> bytes:
+        try:
+            body = self.rfile.read(length)
+        except OSError as error:
+            raise _NoRequest from error
+        if len(body) < length:
+            raise _NoRequest
+        return body
 
     def log_message(self, format: str, *args: Any) -> None:
         """A guardian's log is its audit log."""

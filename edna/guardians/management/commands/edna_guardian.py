@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import getpass
 from collections.abc import Callable, Mapping
@@ -10,20 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import nacl.signing
+import nacl.utils
 from django.core.management.base import CommandParser
 
 from edna import api, inner_door
 from edna.custody.guardians import quorum
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import Tell
+from edna.custody.guardians.process.server import CHALLENGE_BYTES, checked_status
 from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.custody.guardians.schedule import GuardianSchedule
 from edna.custody.guardians.sweep import Sweep
-from edna.errors import CustodyError
+from edna.errors import CustodyError, QuorumUnavailable
 from edna.guardians import files, serving
-from edna.management.base import PARTIAL, EdnaCommand, new_private_file, operator_of, usage
-from edna.management.credentials import add_key_arguments, check_usage, credentials
+from edna.guardians.management.arguments import add_actions
+from edna.guardians.management.conversation import asked, confirm, given_codes, until_enough_help
+from edna.management.base import PARTIAL, EdnaCommand, new_private_file, operator_of, read_stdin, usage
+from edna.management.credentials import check_usage, credentials
 from edna.words import count
 
 
@@ -40,7 +43,7 @@ class Command(EdnaCommand):
         "  manage.py edna_guardian schedule --site 'HotCRP of SOSP' --site-key site.key --threshold 3 --output roster.json "
         "1.json 2.json 3.json 4.json 5.json\n"
         "  manage.py edna_guardian serve --folder guardian-1 --roster roster.json --site-public-key KEY --policy waiting:48 "
-        "--listen 0.0.0.0:8443 --certificate tls.pem --certificate-key tls.key\n"
+        "--certificate tls.pem --certificate-key tls.key\n"
         "  manage.py edna_guardian enroll --roster roster.json --site-key site.key --contact bea@example.org --output bea.envelope "
         "--identifier bea\n"
         "  manage.py edna_guardian recover --roster roster.json --site-public-key KEY --output bea.key bea.envelope\n"
@@ -48,135 +51,8 @@ class Command(EdnaCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(
-            dest="action", required=True, metavar="ACTION", parser_class=argparse.ArgumentParser
-        )
-
-        def action(name: str, text: str) -> argparse.ArgumentParser:
-            return actions.add_parser(name, help=text, description=text)
-
-        new = action("new", "Make a guardian's identity, and print what a roster says of it.")
-        self._folder(new)
-        new.add_argument("--number", type=int, required=True, help="Guardians are numbered 1, 2, 3 ...")
-        new.add_argument("--address", required=True, help="Where others reach it: https://guardian.example:8443.")
-        new.add_argument(
-            "--certificate",
-            metavar="FILE",
-            help="The certificate that its TLS shows, if machines do not trust it anyway.",
-        )
-
-        serve = action("serve", "Run a guardian until it is asked to stop.")
-        self._folder(serve)
-        self._roster(serve)
-        self._public_key(serve)
-        serve.add_argument(
-            "--policy", default="waiting:48", help="waiting:HOURS, mail, or counter (default: waiting:48)."
-        )
-        serve.add_argument("--listen", default="127.0.0.1:8443", metavar="HOST:PORT")
-        serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
-        serve.add_argument("--certificate-key", metavar="FILE")
-        serve.add_argument(
-            "--mail-server",
-            default="127.0.0.1:25",
-            metavar="HOST:PORT",
-            help="With - mails are printed: to try it out.",
-        )
-        serve.add_argument("--mail-from", default="guardian@localhost", metavar="ADDRESS")
-
-        code = action("code", "At the counter: a code for whoever has shown who they are, and names their request.")
-        self._folder(code)
-        self._roster(code)
-        self._public_key(code)
-        code.add_argument(
-            "--for", dest="contact", required=True, help="Whom they have shown to be: the address that was enrolled."
-        )
-        code.add_argument("request", help="What the person's page calls the request at this guardian.")
-
-        audit = action("audit", "What a guardian was asked, the newest first.")
-        self._folder(audit)
-        self._roster(audit)
-        self._public_key(audit)
-
-        site_key = action("site-key", "Make the key with which the site orders, and print its public half.")
-        site_key.add_argument("--output", metavar="FILE", required=True)
-
-        schedule = action("schedule", "Sign the roster of guardians, and when each restarts.")
-        self._site_key(schedule)
-        schedule.add_argument(
-            "--site", required=True, metavar="NAME", help="What people call the site: guardians name it to them."
-        )
-        schedule.add_argument("--threshold", type=int, required=True, help="How many guardians are needed.")
-        schedule.add_argument("--attack-seconds", type=int, help="How long somebody needs to steal into a guardian.")
-        schedule.add_argument("--restart-seconds", type=int, help="How long a restart takes.")
-        schedule.add_argument("--output", metavar="FILE", required=True)
-        schedule.add_argument(
-            "member", nargs="+", help="What 'new' has printed of each guardian, in the order of their numbers."
-        )
-
-        enroll = action("enroll", "Have guardians keep a way back to a person's key. Writes the envelope.")
-        self._roster(enroll)
-        self._site_key(enroll)
-        enroll.add_argument("--contact", required=True, help="Where guardians reach the person: an e-mail address.")
-        enroll.add_argument(
-            "--account",
-            default="",
-            metavar="NAME",
-            help="What the person calls their account: guardians name it to them.",
-        )
-        enroll.add_argument("--pin", action="store_true", help="Ask for a PIN, which is needed then to come back.")
-        enroll.add_argument("--output", metavar="FILE", required=True, help="A new file for the envelope.")
-        add_key_arguments(enroll, required=True, receipts="which are not needed here")  # type: ignore[arg-type]  # takes any parser
-
-        recover = action(
-            "recover", "Get a key back with the help of guardians. Asks for the codes that they have sent."
-        )
-        self._roster(recover)
-        self._public_key(recover)
-        recover.add_argument("--pin", action="store_true", help="Ask for the PIN.")
-        recover.add_argument(
-            "--request",
-            metavar="FILE",
-            required=True,
-            help="Where to keep the request until all guardians agree; made if new.",
-        )
-        recover.add_argument("--output", metavar="FILE", required=True, help="A new file for the secret key.")
-        recover.add_argument("envelope")
-
-        veto = action("veto", "The owner refuses what somebody asks of guardians, who take nothing else for a day.")
-        self._roster(veto)
-        self._public_key(veto)
-        veto.add_argument("envelope")
-        add_key_arguments(veto, required=True, receipts="which are not needed here")  # type: ignore[arg-type]  # takes any parser
-
-        for name, text in (
-            (
-                "refresh",
-                "Give all guardians new shares, and repair those that have missed one. Do it after each restart.",
-            ),
-            ("status", "How many enrolments each guardian has, and whether it answers."),
-        ):
-            each = action(name, text)
-            self._roster(each)
-            self._site_key(each)
+        add_actions(parser)
         super().add_arguments(parser)
-
-    @staticmethod
-    def _folder(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--folder", type=Path, required=True, help="Where this guardian keeps its identity and its store."
-        )
-
-    @staticmethod
-    def _roster(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--roster", type=Path, required=True, help="The file that 'schedule' has signed.")
-
-    @staticmethod
-    def _public_key(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--site-public-key", required=True, metavar="KEY", help="What 'site-key' has printed.")
-
-    @staticmethod
-    def _site_key(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--site-key", type=Path, required=True, metavar="FILE")
 
     def run(self, options: dict[str, Any]) -> None:
         actions: Mapping[str, Callable[[dict[str, Any]], None]] = {
@@ -205,7 +81,7 @@ class Command(EdnaCommand):
         self.stdout.write(files.member_text(identity.member(options["address"], certificate=certificate)), ending="")
 
     def _serve(self, options: dict[str, Any]) -> None:
-        host, port = _host_and_port(options["listen"])
+        listen = _host_and_port(options["listen"]) if options["listen"] else None
         mail_host, mail_port = ("", 0) if options["mail_server"] == "-" else _host_and_port(options["mail_server"])
         roster = self._signed_roster(options)
         tell = (
@@ -215,12 +91,14 @@ class Command(EdnaCommand):
         )
         guardian = self._guardian(options, policy=options["policy"], tell=tell)
 
-        def ready(port: int) -> None:
-            self.say(f"Guardian {guardian.number} listens on {host} port {port}.")
+        member = roster.member(guardian.number)
+        tls = serving.tls_of(options["certificate"], options["certificate_key"], member=member)
+        host, port = serving.listening_at(member, listen, is_tls=tls is not None)
 
-        serving.serve(
-            guardian, (host, port), tls=serving.tls_of(options["certificate"], options["certificate_key"]), ready=ready
-        )
+        def ready(port: int) -> None:
+            self.say(f"Guardian {guardian.number} listens on {host} port {port}; others reach it at {member.address}.")
+
+        serving.serve(guardian, (host, port), tls=tls, ready=ready)
 
     def _tell(self, contact: str, text: str) -> None:
         self.say(f"To {contact}: {text}")
@@ -294,7 +172,7 @@ class Command(EdnaCommand):
             "the person: it says nothing to anybody else."
         )
         for number, why in enrolled.missing.items():
-            self.say(f"Guardian {number} has no share yet: {why} 'refresh' gives it one.")
+            self.say(f"{QuorumUnavailable.said_by(number, why)} It has no share yet: 'refresh' gives it one.")
 
     def _recover(self, options: dict[str, Any]) -> None:
         roster = self._signed_roster(options)
@@ -303,22 +181,25 @@ class Command(EdnaCommand):
         recovery = quorum.Recovery(envelope, roster=roster, transport=HttpTransport(roster), secret=request)
         if request is None:
             files.write_request(kept, recovery.secret)
-            refused = recovery.open()
+        # Once more if others have displaced it: the same request.
+        refused = recovery.open()
+        if request is None:
             for member in roster.members:
                 told = refused.get(member.number, f"your request there is {recovery.name(member.number)}")
-                self.say(f"Guardian {member.number}: {told}")
-        for number in recovery.waiting_for_codes():
-            if code := input(f"Code of guardian {number} (empty if you have none): ").strip():
-                try:
-                    recovery.confirm(number, code)
-                except CustodyError as error:
-                    self.say(str(error))
-        pin = getpass.getpass("PIN: ") if options["pin"] else ""
+                self.say(QuorumUnavailable.said_by(member.number, told))
+        for number, code in given_codes(options):
+            confirm(recovery, number, code, say=self.say)
+        until_enough_help(recovery, roster, say=self.say)
+        pin = read_stdin().rstrip("\r\n") if options["pin_stdin"] else ""
+        if options["pin"]:
+            pin = asked("PIN: ", getpass.getpass, instead="--pin-stdin")
         key = api.SecretKey(recovery.finish(pin=pin))
         with new_private_file(options["output"]) as file:
             file.write(key.expose_text() + "\n")
         kept.unlink()
-        self.stdout.write(f"{options['output']} holds the secret key. Set a new password with it, and delete the file.")
+        self.stdout.write(
+            f"{options['output']} holds the secret key. Set a new password with it (docs/guardians.md), and delete the file."
+        )
 
     def _veto(self, options: dict[str, Any]) -> None:
         check_usage(options)
@@ -328,7 +209,7 @@ class Command(EdnaCommand):
             secret = inner_door.secret_key_of(unlocked).expose()
             deaf = quorum.veto(secret, envelope, roster=roster, transport=HttpTransport(roster))
         for number, why in deaf.items():
-            self.say(f"Guardian {number} has not heard it: {why}")
+            self.say(f"{QuorumUnavailable.said_by(number, why)} It has not heard it.")
         self.stdout.write(
             f"{roster.count - len(deaf)} of {roster.count} guardians refuse all requests, and take no other for a day."
         )
@@ -353,7 +234,7 @@ class Command(EdnaCommand):
             for number, repaired in sorted(swept.repaired.items()):
                 self.stdout.write(f"Guardian {number} was behind: {count(repaired, 'share')} repaired.")
             for number, why in sorted(swept.wrong.items()):
-                self.say(f"Guardian {number}: {why}")
+                self.say(QuorumUnavailable.said_by(number, why))
         if swept.left or swept.wrong:
             self.say(
                 f"{count(len(swept.left), 'enrolment')} could not be refreshed; try again when all guardians are up."
@@ -365,7 +246,9 @@ class Command(EdnaCommand):
         found: dict[int, Mapping[str, Any]] = {}
         for member in roster.members:
             try:
-                found[member.number] = transport.ask(member.number, "/status", {})
+                challenge = nacl.utils.random(CHALLENGE_BYTES)
+                answer = transport.ask(member.number, "/status", {"challenge": to_base64(challenge)}, ordered=True)
+                found[member.number] = checked_status(answer, challenge=challenge, member=member)
             except CustodyError as error:
                 found[member.number] = {"error": str(error)}
         up = sum("error" not in each for each in found.values())
@@ -374,9 +257,8 @@ class Command(EdnaCommand):
         else:
             for number, each in found.items():
                 epochs = ", ".join(f"{held} of epoch {epoch}" for epoch, held in each.get("epochs", {}).items())
-                self.stdout.write(
-                    f"guardian {number}: {each.get('error') or count(each['enrolments'], 'enrolment')} {epochs}".rstrip()
-                )
+                said = each.get("error") or f"{count(each['enrolments'], 'enrolment')} {epochs}".rstrip()
+                self.stdout.write(QuorumUnavailable.said_by(number, said))
             self.stdout.write(f"{up} of {roster.count} answer, {roster.threshold} are needed.")
         if up < roster.count:
             raise SystemExit(PARTIAL)
