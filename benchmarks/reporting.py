@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.devices.report import devices
 from benchmarks.goals import goals
+from benchmarks.guardians.report import guardians
 from benchmarks.timing import Result
 
 PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and their ratio; other hardware (16 vCPU, MariaDB 10.5)"
@@ -14,7 +15,8 @@ PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and
 
 def report(results: Sequence[Result]) -> str:
     """Everything there is to say, for one application after the other; the goals last."""
-    return "\n\n".join(part for part in (quick(results), tables(results), devices(results), goals(results)) if part)
+    told = (quick(results), tables(results), devices(results), guardians(results), goals(results))
+    return "\n\n".join(part for part in told if part)
 
 
 def quick(results: Sequence[Result]) -> str:
