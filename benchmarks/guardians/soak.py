@@ -1,8 +1,9 @@
 """Evaluate without a pause while guardians restart by their schedule, and get new shares: ``python -m benchmarks.guardians.soak``.
 
-In each slot of the schedule those guardians are stopped whose turn it is, and started again before it ends. Whoever has just come back is
-repaired and refreshed with the others. At the end: how many evaluations there were and how many failed, how few guardians were ever up,
-and how long any of them ran without a restart. Exit status 1 if something failed, fewer than needed were up, or one ran for too long.
+In each slot of the schedule those guardians are stopped whose turn it is, and started again before it ends. Meanwhile one sweep follows the
+other: whoever has missed one is repaired and refreshed with the others. At the end it says how many evaluations there were and how many
+failed, how few guardians were ever up, and how long any of them ran without a restart. Exit status 1: something failed, fewer than needed
+were up, or one ran for too long.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from edna.custody.guardians.sweep import Sweep
 from edna.errors import CustodyError, QuorumUnavailable
 
 _SECRET = bytes(range(32))
+#: Between two sweeps.
+_PAUSE_SECONDS = 2.0
 
 
 @dataclass
@@ -55,7 +58,7 @@ class Soak:
 
     def run(self, seconds: float, *, boot_seconds: float) -> Soaked:
         """`boot_seconds` before its slot ends a guardian is started again."""
-        others = [threading.Thread(target=work) for work in (self._evaluate, self._count)]
+        others = [threading.Thread(target=work) for work in (self._evaluate, self._count, self._sweep)]
         for each in others:
             each.start()
         end = time.monotonic() + seconds
@@ -77,8 +80,6 @@ class Soak:
         for number in down:
             self._note_run(time.time() - self._started[number])
             self._ring.stop(number)
-        # Those that are down miss this one, and are repaired by the next.
-        self._sweep()
         left = self._plan.restart_seconds - now % self._plan.restart_seconds
         time.sleep(max(now + left - boot_seconds - time.time(), 0.0))
         for number in down:
@@ -87,14 +88,16 @@ class Soak:
             self._ring.wait(number)
             self._started[number] = time.time()
             self.soaked.restarts += 1
-        self._sweep()
         time.sleep(max(now + left - time.time(), 0.0))
 
     def _sweep(self) -> None:
-        with suppress(QuorumUnavailable):
-            swept = Sweep(roster=self._ring.roster, transport=self._ring.transport).run()
-            self.soaked.refreshes += swept.refreshed
-            self.soaked.repairs += sum(swept.repaired.values())
+        """Those that are down, or are stopped meanwhile, miss one, and are repaired by the next."""
+        while not self._over.is_set():
+            with suppress(QuorumUnavailable):
+                swept = Sweep(roster=self._ring.roster, transport=self._ring.transport).run()
+                self.soaked.refreshes += swept.refreshed
+                self.soaked.repairs += sum(swept.repaired.values())
+            self._over.wait(_PAUSE_SECONDS)
 
     def _evaluate(self) -> None:
         while not self._over.is_set():

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from edna.custody.guardians.process.guardian import Guardian
-from edna.custody.guardians.process.policies import CounterCode, MailedCode, Policy, Tell, Waiting
+from edna.custody.guardians.process.policies import CounterCode, MailedCode, Policy, Standing, Tell, Waiting
 from edna.custody.guardians.process.requests import Limits
 from edna.custody.guardians.process.server import Server, is_loopback
 from edna.custody.guardians.process.store import Store
@@ -52,7 +52,7 @@ def tell_by_mail(*, host: str, port: int, sender: str, site: str = "") -> Tell:
 
 
 def policy_of(text: str, tell: Tell) -> Policy:
-    """``waiting:48`` (hours), ``mail`` or ``counter``.
+    """``waiting:48`` (hours), ``mail``, ``counter`` or ``standing``.
 
     Raises: ConfigurationError if it is none of these.
     """
@@ -63,7 +63,9 @@ def policy_of(text: str, tell: Tell) -> Policy:
         return MailedCode(tell)
     if text == "counter":
         return CounterCode(tell)
-    raise ConfigurationError(f"A guardian's policy is waiting:HOURS, mail or counter, and not {text}.")
+    if text == "standing":
+        return Standing(tell)
+    raise ConfigurationError(f"A guardian's policy is waiting:HOURS, mail, counter or standing, and not {text}.")
 
 
 def guardian_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import datetime
 import io
 import ipaddress
@@ -24,10 +25,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 import edna
 from apps.websubmit.models import User
+from edna import conf
 from edna.guardians.management.commands import edna_guardian
 from tests.waiting import eventually
 
@@ -238,4 +241,58 @@ def test_each_action_can_be_called() -> None:
     for page in ("docs/guardians.md", "docs/commands.md"):
         named = re.findall(r"manage\.py edna_guardian ([a-z-]+)", (ROOT / page).read_text())
         assert set(named) <= set(actions.choices), page
-    assert len(actions.choices) == 11
+    assert len(actions.choices) == 13
+
+
+def test_a_site_whose_keys_are_sealed_starts_when_enough_guardians_answer(guardians: Guardians) -> None:
+    """Operators allow it once. No key is in the folder; with too few guardians the site says so, and does not start."""
+    for number in guardians.ports:
+        guardians.kill(number)
+        guardians.start(number, policy="standing")
+    guardians.wait()
+    folder = guardians.folder / "keys"
+    (key,) = conf.mac_keys()
+    said = io.StringIO()
+    call_command(
+        "edna_guardian", "seal-keys", *map(str, guardians.site), "--contact", "ops@example.org", "--also", "SECRET_KEY",
+        "--output", str(folder), stdout=said, stderr=said,
+    )  # fmt: skip
+    codes = []
+    for number, name in re.findall(r"Guardian (\d): the request there is ([0-9a-f]+)", said.getvalue())[:2]:
+        code = run(
+            "code", "--folder", guardians.folder / number, "--roster", guardians.roster, "--site-public-key",
+            guardians.public_key, "--for", "ops@example.org", name,
+        )  # fmt: skip
+        codes += ["--code", f"{number}:{code.strip()}"]
+    assert run("open-keys", "--folder", folder, *codes) == "1 key of the server, and 1 other setting.\n"
+    kept = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert not any(hidden in kept for hidden in (key, base64.b64encode(key), settings.SECRET_KEY.encode()))
+
+    (guardians.folder / "sealed_site.py").write_text(
+        "from config.settings_test import *\n"
+        "from edna.custody.guardians.at_rest import sealed_settings\n"
+        f"SEALED = sealed_settings({str(folder)!r}, timeout_seconds=float(os.environ['PATIENCE']))\n"
+        "EDNA = {**EDNA, 'MAC_KEYS': SEALED['MAC_KEYS']}\nSECRET_KEY = SEALED['SECRET_KEY']\n"
+    )
+
+    def started(patience: int) -> subprocess.Popen[str]:
+        path = os.pathsep.join((str(guardians.folder), str(ROOT)))
+        given = {"DJANGO_SETTINGS_MODULE": "sealed_site", "PYTHONPATH": path, "PATIENCE": str(patience)}
+        code = "import django; django.setup(); from edna import conf; print(conf.mac_keys()[0].hex())"
+        return subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, **given},
+            cwd=ROOT,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    assert started(60).communicate()[0].strip() == key.hex()
+    guardians.kill(1)
+    refused = started(1).communicate()[1]
+    assert "1 of the 2 guardians helped that it takes to start. Guardian 1 cannot be reached" in refused
+    assert "Guardian 3: This guardian waits for its code." in refused
+    waiting = started(60)
+    guardians.start(1, policy="standing")
+    assert waiting.communicate()[0].strip() == key.hex()

@@ -74,9 +74,9 @@ class Partial:
     commitments: tuple[Point, ...]
 
 
-def blind(data: bytes) -> Blinded:
-    """Hide an input from guardians, in a way that differs each time."""
-    factor = Scalar.random()
+def blind(data: bytes, *, secret: bytes | None = None) -> Blinded:
+    """Hide an input from guardians, in a way that differs each time; or, with a secret of the caller's, that is the same for both."""
+    factor = Scalar.random() if secret is None else hash_to_scalar(secret + data, purpose=b"edna.guard.bln.1")
     return Blinded(data, multiply(hash_to_point(data), factor), factor)
 
 

@@ -18,7 +18,7 @@ import nacl.utils
 
 from edna.crypto.sealing import seal_small
 from edna.custody.guardians.envelope import ENROLMENT_BYTES, Envelope, Head, seal
-from edna.custody.guardians.evaluation import Blinded, Partial, Place, blind, combine, output_of
+from edna.custody.guardians.evaluation import Partial, Place, blind, combine, output_of
 from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base, point_of
 from edna.custody.guardians.refresh import epoch_of, points_of
 from edna.custody.guardians.roster import Roster, from_base64, to_base64
@@ -96,8 +96,6 @@ class Recovery:
             raise GuardianRefused("This envelope was made for other guardians than the roster's.")
         self._envelope, self._roster, self._transport = envelope, roster, transport
         self.secret = secret or nacl.utils.random(TOKEN_BYTES)
-        #: Of each PIN that was tried: who asks for the same again does not guess again.
-        self._blinded: dict[str, Blinded] = {}
 
     def name(self, number: int) -> str:
         """What that guardian, and the person's page, call the ticket."""
@@ -134,6 +132,10 @@ class Recovery:
             "/waits",
         )
 
+    @property
+    def roster(self) -> Roster:
+        return self._roster
+
     def finish(
         self, *, pin: str = "", at_seconds: float | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     ) -> bytes:
@@ -142,7 +144,8 @@ class Recovery:
         Raises: QuorumUnavailable: too few guardians help, or gave right answers in time; EnvelopeRefused: another PIN.
         """
         head = self._envelope.head
-        blinded = self._blinded.setdefault(pin, blind(self._envelope.asked(pin=pin)))
+        # The same for the same PIN, whichever process asks: who tries one again does not guess again.
+        blinded = blind(self._envelope.asked(pin=pin), secret=self.secret)
         at = time.time() if at_seconds is None else at_seconds
 
         def ask(number: int) -> list[Partial]:

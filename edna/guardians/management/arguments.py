@@ -32,7 +32,9 @@ def add_actions(parser: CommandParser) -> None:
     _folder(serve)
     _roster(serve)
     _public_key(serve)
-    serve.add_argument("--policy", default="waiting:48", help="waiting:HOURS, mail, or counter (default: waiting:48).")
+    serve.add_argument(
+        "--policy", default="waiting:48", help="waiting:HOURS, mail, counter, or standing (default: waiting:48)."
+    )
     serve.add_argument(
         "--listen",
         metavar="HOST:PORT",
@@ -97,13 +99,7 @@ def add_actions(parser: CommandParser) -> None:
     )
     _roster(recover)
     _public_key(recover)
-    recover.add_argument(
-        "--code",
-        metavar="NUMBER:CODE",
-        action="append",
-        default=[],
-        help="The code of a guardian, good for this request alone; repeat it for several.",
-    )
+    _codes(recover)
     stdin = recover.add_mutually_exclusive_group()
     stdin.add_argument(
         "--codes-stdin", action="store_true", help="Read codes from standard input, NUMBER:CODE in each line."
@@ -124,6 +120,28 @@ def add_actions(parser: CommandParser) -> None:
     _public_key(veto)
     veto.add_argument("envelope")
     add_key_arguments(veto, required=True, receipts="which are not needed here")  # type: ignore[arg-type]  # takes any parser
+
+    seal_keys = action(
+        "seal-keys",
+        "Seal the server's own keys to guardians: a folder, from which a site starts when enough of them answer.",
+    )
+    _roster(seal_keys)
+    _site_key(seal_keys)
+    seal_keys.add_argument("--contact", required=True, help="Where guardians reach those who run the site.")
+    seal_keys.add_argument(
+        "--also",
+        metavar="SETTING",
+        action="append",
+        default=[],
+        help="Another setting that is a secret text, SECRET_KEY say; repeat it for several.",
+    )
+    seal_keys.add_argument("--output", type=Path, metavar="FOLDER", required=True, help="A new folder.")
+
+    open_keys = action(
+        "open-keys", "Say whether the keys in such a folder open, and give guardians the codes they ask for."
+    )
+    open_keys.add_argument("--folder", type=Path, required=True, help="What 'seal-keys' has made.")
+    _codes(open_keys)
 
     for name, text in (
         (
@@ -153,3 +171,13 @@ def _public_key(parser: argparse.ArgumentParser) -> None:
 
 def _site_key(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--site-key", type=Path, required=True, metavar="FILE")
+
+
+def _codes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--code",
+        metavar="NUMBER:CODE",
+        action="append",
+        default=[],
+        help="The code of a guardian, good for this request alone; repeat it for several.",
+    )

@@ -14,7 +14,7 @@ from edna.management.base import read_stdin, usage
 
 
 def given_codes(options: dict[str, Any]) -> list[tuple[int, str]]:
-    lines = [*options["code"], *(read_stdin().splitlines() if options["codes_stdin"] else ())]
+    lines = [*options["code"], *(read_stdin().splitlines() if options.get("codes_stdin") else ())]
     codes = []
     for line in filter(str.strip, lines):
         number, _, code = line.strip().partition(":")

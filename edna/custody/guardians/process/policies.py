@@ -10,7 +10,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from edna.crypto.keys import fingerprint
 from edna.errors import TicketRefused
@@ -41,6 +41,9 @@ class Request:
 
 class Policy(ABC):
     """``tell(contact, text)`` reaches the person: by mail, by default."""
+
+    #: Whether a request is over after some days.
+    ends: ClassVar[bool] = True
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell
@@ -156,6 +159,12 @@ class CounterCode(_Code):
         """A code for a ticket, and what to note with it."""
         code = self.new_code()
         return code, {"code": code_hash(code)}
+
+
+class Standing(CounterCode):
+    """As at a counter; and what was allowed once stays so, until a veto: for a server, which starts when it likes."""
+
+    ends = False
 
 
 def _many(request: Request) -> str:

@@ -57,7 +57,8 @@ class Requests:
         now, id_ = self._clock(), ticket_of(token)
         kept = self.enrolment(enrolment)
         with self._store.transaction():
-            self._store.forget_tickets(before=now - max(self._limits.ticket_days, 1) * _DAY_SECONDS)
+            if self._policy.ends:
+                self._store.forget_tickets(before=now - max(self._limits.ticket_days, 1) * _DAY_SECONDS)
             opened = self._store.ticket(id_)
             if opened is not None and "told" in opened.notes:
                 return
@@ -278,7 +279,8 @@ class Requests:
 
     def _ticket(self, token: bytes) -> Ticket:
         ticket = self._store.ticket(ticket_of(token))
-        if ticket is None or ticket.opened < self._clock() - self._limits.ticket_days * _DAY_SECONDS:
+        is_over = ticket is not None and ticket.opened < self._clock() - self._limits.ticket_days * _DAY_SECONDS
+        if ticket is None or (is_over and self._policy.ends):
             raise TicketRefused("There is no such ticket, or it is over: open another.")
         if ticket.state == _VETOED:
             raise TicketRefused("The owner has vetoed this.")

@@ -10,10 +10,11 @@ from typing import Any
 
 import nacl.signing
 import nacl.utils
+from django.conf import settings
 from django.core.management.base import CommandParser
 
-from edna import api, inner_door
-from edna.custody.guardians import quorum
+from edna import api, conf, inner_door
+from edna.custody.guardians import at_rest, quorum
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import Tell
 from edna.custody.guardians.process.server import CHALLENGE_BYTES, checked_status
@@ -65,6 +66,8 @@ class Command(EdnaCommand):
             "enroll": self._enroll,
             "recover": self._recover,
             "veto": self._veto,
+            "seal-keys": self._seal_keys,
+            "open-keys": self._open_keys,
             "refresh": self._refresh,
             "status": self._status,
         }
@@ -215,6 +218,49 @@ class Command(EdnaCommand):
         )
         if roster.count - len(deaf) <= roster.count - roster.threshold:
             raise SystemExit(PARTIAL)
+
+    def _seal_keys(self, options: dict[str, Any]) -> None:
+        roster, transport = self._reach(options)
+        folder: Path = options["output"]
+        if not getattr(settings, "EDNA", {}).get("MAC_KEYS"):
+            raise usage('EDNA["MAC_KEYS"] is not set: there is no key of the server\'s own to seal.')
+        texts = {name: text for name in options["also"] if isinstance(text := getattr(settings, name, None), str)}
+        if wrong := sorted(set(options["also"]) - set(texts)):
+            raise usage(f"{', '.join(wrong)}: only settings that are texts can be sealed.")
+        folder.mkdir(mode=0o700, parents=True)
+        enrolled = quorum.enrol(
+            at_rest.packed(conf.mac_keys(), texts),
+            roster=roster,
+            transport=transport,
+            contact=options["contact"],
+            account="the server's keys",
+        )
+        recovery = quorum.Recovery(enrolled.envelope, roster=roster, transport=transport)
+        files.write_request(folder / at_rest.REQUEST, recovery.secret)
+        (folder / at_rest.ENVELOPE).write_text(enrolled.envelope.text)
+        (folder / at_rest.ROSTER).write_text(options["roster"].read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / at_rest.SITE_KEY).write_text(to_base64(roster.site_key) + "\n")
+        inner_door.note_act("sealed the server's keys to guardians", operator=operator_of(options))
+        refused = recovery.open()
+        for member in roster.members:
+            number = member.number
+            told = refused.get(number, f"the request there is {recovery.name(number)}; its operator gives out a code")
+            self.say(QuorumUnavailable.said_by(number, told))
+        self.stdout.write(
+            f"{folder} opens with the help of {roster.threshold} of {roster.count} guardians. Give them the codes by open-keys; then take "
+            "the keys out of the settings (docs/guardians.md), and keep a copy of them apart."
+        )
+
+    def _open_keys(self, options: dict[str, Any]) -> None:
+        recovery = at_rest.recovery_of(options["folder"])
+        recovery.open()
+        for number, code in given_codes(options):
+            confirm(recovery, number, code, say=self.say)
+        until_enough_help(recovery, recovery.roster, say=self.say)
+        keys = at_rest.unpacked(recovery.finish())
+        self.stdout.write(
+            f"{count(len(keys['MAC_KEYS']), 'key')} of the server, and {count(len(keys) - 1, 'other setting')}."
+        )
 
     def _refresh(self, options: dict[str, Any]) -> None:
         roster, transport = self._reach(options)
