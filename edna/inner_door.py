@@ -31,6 +31,7 @@ from edna.engine.graph import references
 from edna.engine.history import SealedValues
 from edna.engine.planning.owners import several_may_own as several_may_own
 from edna.engine.planning.owners import tables_in_common
+from edna.engine.registration import Registration
 from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.errors import DatabaseBusy
@@ -310,6 +311,22 @@ def find_slots(lookups: Sequence[bytes]) -> list[list[Found]]:
     """
     throttle.admit()
     return browser_slots.find(lookups, using=registry.database())
+
+
+def register_without_code(principal: Model, *, password: str, identifier: str | None) -> Registration:
+    """As `api.register_principal`, where nobody is there to be shown a recovery code: none is made until its owner asks for one.
+
+    Raises:
+        PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
+    """
+    throttle.admit()
+    return registration.register(principal, password=password, identifier=identifier, public_key=None, has_code=False)
+
+
+def kinds_of_slots(principal: Model) -> frozenset[str] | None:
+    """Of which kinds the slots of somebody's key are: `password`, `recovery`, `passkey`. Those of an earlier release are not told until
+    they are opened. None: no key. Two statements; one, without a key."""
+    return key_slots.kinds_of(principal)
 
 
 def register_elsewhere(principal: Model, *, public_key: PublicKey, slots: Sequence[BrowserSlot]) -> None:

@@ -19,8 +19,8 @@ app_name = "edna"
 class Pages(People):
     """The pages for one kind of account: ``path("members/privacy/", Pages(name="members", user_model="club.Member").urls)``."""
 
-    #: By the name of an address: views instead of edna's own.
-    views: Mapping[str, type[View]] = {}
+    #: By the name of an address: views instead of edna's own; None leaves the page of how one makes a key (``make-key``) to the site.
+    views: Mapping[str, type[View] | None] = {}
 
     @property
     def urls(self) -> tuple[list[Any], str, str]:
@@ -31,11 +31,12 @@ class Pages(People):
         return [
             path("metrics", views.metrics, name="metrics"),
             path("api/1/", include("edna.api_http.urls")),
-            *urls.patterns(self._path),
+            *filter(None, urls.patterns(self._path)),
         ]
 
     def _path(self, route: str, view: type[View], name: str) -> Any:
-        return path(route, self.views.get(name, view).as_view(pages=self), name=name)
+        chosen = self.views.get(name, view)
+        return path(route, chosen.as_view(pages=self), name=name) if chosen is not None else None
 
 
 urlpatterns = Pages().patterns()

@@ -33,7 +33,7 @@ from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover, listed_items
-from edna.engine.principals import identity, row_of
+from edna.engine.principals import entries_of, identity, row_of
 from edna.errors import PrincipalError, WrongCredentials
 from edna.records.locator import Locator
 from edna.store import serverkeys
@@ -238,6 +238,20 @@ def _password_secrets(identifier: str, password: str) -> Iterator[tuple[SlotSecr
                 password, identifier=identifier, opslimit=opslimit, memlimit_bytes=memlimit_bytes, pepper=pepper
             )
             yield secret, keys if pepper is None else [pepper]
+
+
+# What is known of them without the key
+
+
+def kinds_of(principal: Model) -> frozenset[str] | None:
+    """Of which kinds the slots of somebody's key are, as far as the server has tagged them: version 1 is not told. None: no key."""
+    model, reference, using = identity(principal)
+    found = entries_of(model, [reference], lock=False, using=using)
+    if not found:
+        return None
+    public_key, peppers = PublicKey(found[0].public_key), conf.mac_keys()
+    kinds = {stored_tag(public_key, kind=kind, pepper=pepper): kind for kind in KINDS for pepper in peppers}
+    return frozenset(kinds[tag] for tag in store.slot_tags_there(kinds, using=using))
 
 
 # What a person types beside the password

@@ -37,9 +37,14 @@ class Registration:
 
 
 def register(
-    principal: Model, *, password: str | None, identifier: str | None, public_key: PublicKey | bytes | None
+    principal: Model,
+    *,
+    password: str | None,
+    identifier: str | None,
+    public_key: PublicKey | bytes | None,
+    has_code: bool = True,
 ) -> Registration:
-    """Give a principal a key pair, with slots if it is made here.
+    """Give a principal a key pair, with slots if it is made here. ``has_code=False``: nobody would see the recovery code, so there is none.
 
     Raises:
         PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
@@ -50,6 +55,7 @@ def register(
         public_key,
         password=password,
         identifier=lambda: key_slots.identifier_of(principal) if identifier is None else identifier,
+        has_code=has_code,
         using=using,
     )
 
@@ -180,13 +186,18 @@ def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
 
 
 def _made(
-    public_key: PublicKey | bytes | None, *, password: str | None, identifier: Callable[[], str], using: str
+    public_key: PublicKey | bytes | None,
+    *,
+    password: str | None,
+    identifier: Callable[[], str],
+    has_code: bool = True,
+    using: str,
 ) -> tuple[Registration, list[Slot]]:
     """A registration with a given public key, or with a new pair and its slots."""
     if public_key is not None:
         return Registration(public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)), []
-    secret_key, code = SecretKey.generate(), RecoveryCode.new()
-    slots = [key_slots.for_code(secret_key, code, using=using)]
+    secret_key, code = SecretKey.generate(), RecoveryCode.new() if has_code else None
+    slots = [key_slots.for_code(secret_key, code, using=using)] if code is not None else []
     if password is not None:
         slots.append(key_slots.for_password(secret_key, identifier=identifier(), password=password, using=using))
     return Registration(secret_key.public_key, secret_key, code), slots

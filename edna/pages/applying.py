@@ -81,7 +81,6 @@ class Apply(ShowsReceipt, KeyPage):
 
     #: Why there is no plan.
     problem = ""
-    has_key = True
 
     @cached_property
     def offer(self) -> Offer:
@@ -97,7 +96,6 @@ class Apply(ShowsReceipt, KeyPage):
             return api.plan(self.offer.name, self.request.user, params=self.offer.params)  # type: ignore[arg-type]  # see Page.dispatch
         except EdnaError as error:
             self.problem = words.explain(error)
-            self.has_key = not isinstance(error, PrincipalNotRegistered)
             return None
 
     @property
@@ -247,6 +245,12 @@ class Apply(ShowsReceipt, KeyPage):
         """The answer that shows the receipt. Whose account is gone is logged out."""
         return self.show_done(self.offer, receipt, is_gone=not self.is_still_there())
 
+    def without_key(self) -> HttpResponse:
+        if not self.is_still_there():
+            return self.gone_already()
+        description = self.offer.description
+        return self.show("edna/no_key.html", title=self.offer.title, description=description, next=self.request.path)
+
     def is_still_there(self) -> bool:
         """Whether the person can go on with their account."""
         user: Any = self.request.user
@@ -263,7 +267,6 @@ class Apply(ShowsReceipt, KeyPage):
                 "asks_for_key": bool(self.offer.asks_for_key and self.perhaps_more),
                 "is_empty": self.is_empty,
                 "problem": self.problem,
-                "has_key": self.has_key,
                 "hands": "voices" if self.perhaps_more and self.offer.asks_for_key is not False else "proof",
                 "button": self.offer.title,
                 "is_grave": self.removes_account,

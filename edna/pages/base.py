@@ -16,7 +16,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import get_script_prefix
 from django.utils.decorators import method_decorator
-from django.utils.functional import Promise
+from django.utils.functional import Promise, cached_property
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
@@ -27,7 +28,7 @@ from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
 from edna.pages import handed, words
 from edna.pages.forms import KeyForm
-from edna.pages.people import People
+from edna.pages.people import People, Ways, ways_of
 
 
 class Shown:
@@ -57,6 +58,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
     #: Whose pages this one is among.
     pages: People = People()
     login_required: ClassVar[bool] = True
+    #: Whether who is logged in needs a key of their own here; without one they are led to where it is made.
+    key_required: ClassVar[bool] = False
     #: What a browser that keeps the key does with the form for it (``js/pages``); nothing: the key is used on the server.
     hands: ClassVar[str] = ""
     #: Shown instead, where an error leaves nothing else to show.
@@ -74,9 +77,35 @@ class Page(TemplateResponseMixin, ContextMixin, View):
             return redirect_to_login(request.path, self.pages.login_url)
         request.current_app = self.pages.current_app(request)  # what the templates of Django ask
         try:
+            if self.key_required and request.user.is_authenticated and not self.ways.has_key:
+                return self.without_key()
             return super().dispatch(request, *args, **kwargs)
         except EdnaError as error:
             return self.refused(error)
+
+    @cached_property
+    def ways(self) -> Ways:
+        """To the key of who is logged in."""
+        return ways_of(self.request.user)
+
+    def lacks_code(self) -> bool:
+        return self.request.user.is_authenticated and self.ways.lacks_code
+
+    def may_have_passkey(self) -> bool:
+        """Of who is not logged in, or opens another account's key, nothing is known."""
+        return not self.key_required or not self.request.user.is_authenticated or self.ways.has_passkey
+
+    def next_address(self) -> str:
+        """Where somebody was going before they came here for a key or a code; empty, if nowhere on this site."""
+        given = self.request.POST.get("next") or self.request.GET.get("next") or ""
+        is_here = url_has_allowed_host_and_scheme(
+            given, allowed_hosts={self.request.get_host()}, require_https=self.request.is_secure()
+        )
+        return given if is_here else ""
+
+    def without_key(self) -> HttpResponse:
+        """What who is logged in sees in the place of this page, until they have a key."""
+        return self.show("edna/no_key.html", title=self.title, description="", next=self.request.path)
 
     def address_of(self, name: str) -> str:
         """The address of another page, among those of which this one is."""
@@ -116,6 +145,11 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "address": self.request.path,
                 "login_address": self.pages.login_address(),
                 "site_address": get_script_prefix(),
+                "make_key_address": self.pages.make_key_address(self.request),
+                "next": self.next_address(),
+                # Asked by templates that say so, and of no statement before.
+                "lacks_code": self.lacks_code,
+                "may_have_passkey": self.may_have_passkey,
                 "base_template_name": self.pages.base_template_name,
                 "logged_in": self.request.user.is_authenticated,
                 "username": self.request.user.get_username(),
@@ -159,6 +193,7 @@ class KeyPage(FormPage):
     """A page that asks for the key and does something with what it opens, in this one request."""
 
     form_class: type[forms.Form] = KeyForm
+    key_required: ClassVar[bool] = True
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), **self.whose()}

@@ -28,6 +28,7 @@ class EditDisowned(KeyPage):
 
     fields: ClassVar[Sequence[str]] = ()
     login_required = False
+    key_required = False
     template_name = "edna/key_page.html"
     #: Who speaks for whom, where the browser keeps the key.
     hands = "voices"

@@ -30,7 +30,7 @@ class Home(Page):
         return self.pages.offers(self.request.user)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        has_key = api.is_registered(self.request.user)  # type: ignore[arg-type]  # see Page.dispatch
+        has_key = self.ways.has_key
         offers = [self.described(offer, has_key=has_key) for offer in self.get_offers()]
         return super().get_context_data(**{"has_key": has_key, "offers": offers, **kwargs})
 

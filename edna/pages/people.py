@@ -6,6 +6,7 @@ Keeps: pages for some people show, open and bring back nothing of others. Does n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
@@ -14,13 +15,29 @@ from django.contrib.auth import get_user_model
 from django.db.models import Model
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
-from edna import api, registry
+from edna import api, inner_door, registry
 from edna.errors import EdnaError, SpecError, WrongCredentials
 from edna.offers import Offer, offers_for
 from edna.pages import words
 from edna.visitors import is_principal
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What the server knows, without any secret, of the ways to somebody's key."""
+
+    has_key: bool
+    #: Nobody can bring their key back once its password is forgotten. False, too, where an earlier release has made the key.
+    lacks_code: bool
+    has_passkey: bool
+
+
+def ways_of(user: Any) -> Ways:
+    """Two statements; one for who has no key."""
+    kinds = inner_door.kinds_of_slots(user)
+    return Ways(kinds is not None, bool(kinds) and "recovery" not in (kinds or ()), "passkey" in (kinds or ()))
 
 
 class People:
@@ -49,6 +66,13 @@ class People:
         """What ``edna:home`` means on a page: what was included with it; these pages, where a view of theirs lies elsewhere."""
         match = request.resolver_match if request is not None else None
         return match.namespace if match and "edna" in match.app_names else self.name
+
+    def make_key_address(self, request: HttpRequest | None = None) -> str:
+        """Where somebody makes their key; empty, where these pages leave that to the site."""
+        try:
+            return self.reverse("make-key", request)
+        except NoReverseMatch:
+            return ""
 
     def login_address(self) -> str:
         """Empty, where the name is that of no page of this site."""

@@ -96,6 +96,7 @@ class BringBack(KeyPage):
     """Asks for the receipt and the key, brings back what can come back, and tells the outcome."""
 
     login_required = False
+    key_required = False  # it may be about another account than the one that is logged in
     form_class: type[forms.Form] = BringBackForm
     template_name = "edna/bring_back.html"
     outcome_template_name = "edna/brought_back.html"

@@ -344,6 +344,11 @@ def find_slots(candidates: Sequence[bytes], *, using: str) -> list[tuple[bytes, 
     return [(slot_id, tag, bytes(wrapped)) for slot_id, tag, wrapped in found.values_list("slot_id", "tag", "wrapped")]
 
 
+def slot_tags_there(tags: Iterable[bytes], *, using: str) -> set[bytes]:
+    """With which of these there is a slot."""
+    return set(KeySlot.objects.using(using).filter(tag__in=list(tags)).values_list("tag", flat=True))
+
+
 def replace_slot(former: tuple[bytes, bytes], *, slot_id: bytes, tag: bytes, wrapped: bytes, using: str) -> None:
     """Put another into the place of the slot of that (slot id, tag), unless that has been replaced or deleted meanwhile."""
     there = KeySlot.objects.using(using).filter(slot_id=former[0], tag=former[1])

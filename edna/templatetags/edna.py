@@ -1,27 +1,50 @@
 """``{% load edna %}{% edna_account %}``: the account fragment, "Your data", for a page of a site's own.
 
-Costs one statement for who is logged in, and none for others. Knows addresses and whether somebody has a key.
+Costs two statements for who is logged in, one for who has no key, and none for others. Knows addresses, and which ways to a key there are.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from django import template
+from django.template.base import Template
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from edna import api, conf
+from edna import conf
+from edna.pages.people import People, ways_of
 from edna.visitors import is_principal
 
 register = template.Library()
 
 
-@register.inclusion_tag("edna/account.html", takes_context=True)
-def edna_account(context: dict[str, Any]) -> dict[str, Any]:
-    """What who is logged in can do about their data, with links to the pages."""
-    user: Any = getattr(context.get("request"), "user", None) or context.get("user")
-    known = user is not None and user.is_authenticated and is_principal(user)
-    return {"is_known": known, "has_key": known and api.is_registered(user), "custody": conf.custody()}
+@register.simple_tag(takes_context=True)
+def edna_account(context: Any, pages: People | str = "") -> SafeString:
+    """What who is logged in can do about their data, with links to the pages. Of a site that has several, ``pages`` are those that are
+    meant: a `Pages`, or its ``name``."""
+    request: Any = getattr(context, "request", None) or context.get("request")
+    user: Any = getattr(request, "user", None) or context.get("user")
+    meant = pages if isinstance(pages, People) else People(name=pages) if pages else People()
+    known = user is not None and user.is_authenticated and is_principal(user) and meant.is_for(user)
+    more: dict[str, Any] = {"is_known": known, "custody": conf.custody()}
+    if request is not None and pages:
+        # What {% url %} asks. The request itself stays that of the site's page.
+        request = copy.copy(request)
+        request.current_app, request.resolver_match = meant.name, None
+    if known:
+        ways = ways_of(user)
+        more |= {
+            "has_key": ways.has_key,
+            "lacks_code": ways.lacks_code,
+            "make_key_address": meant.make_key_address(request),
+            "next": getattr(request, "path", ""),
+        }
+    inner = context.new(more)
+    inner.request = request
+    fragment: Template = context.template.engine.get_template("edna/account.html")
+    return fragment.render(inner)
 
 
 @register.simple_tag(takes_context=True)

@@ -34,7 +34,7 @@ class MakeKey(ShowsCode, FormPage):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         # A code that was made cannot be shown again, and there a new one is made.
         return (
-            redirect(self.address_of("recovery-code"))
+            redirect(self.next_address() or self.address_of("recovery-code"))
             if has_key(request.user)
             else super().get(request, *args, **kwargs)
         )
@@ -72,10 +72,9 @@ class RecoveryCode(ShowsCode, KeyPage):
     button = gettext_lazy("Make a new code")
     hands = "code"
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if not has_key(request.user):
-            return redirect(self.address_of("make-key"))
-        return super().get(request, *args, **kwargs)
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        first = {"title": gettext_lazy("Your recovery code"), "button": gettext_lazy("Make a recovery code")}
+        return super().get_context_data(**{**(first if self.lacks_code() else {}), **kwargs})
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> Any:
         steps: dict[str, Callable[[api.RecoveryCode], HttpResponse]] = {
@@ -94,7 +93,8 @@ class RecoveryCode(ShowsCode, KeyPage):
         return step(code)
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
-        return self.show_code(api.new_recovery_code(unlocked), is_replaced=True)
+        is_first = self.lacks_code()
+        return self.show_code(api.new_recovery_code(unlocked), is_replaced=not is_first)
 
     def download(self, code: api.RecoveryCode) -> HttpResponse:
         text = gettext("Recovery code of %(name)s for %(site)s") % {

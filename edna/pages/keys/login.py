@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
-from edna import api, conf
+from edna import api, conf, inner_door
 from edna.errors import EdnaError
 from edna.pages import words
 from edna.pages.people import People
@@ -36,10 +37,16 @@ def give_key_at_login(user: Any, *, password: str, identifier: str | None = None
     A login never fails because of it: None is returned, and the log says why, where no key could be made. With ``EDNA["CUSTODY"]``
     "browser" none is: people make theirs on the page for that.
     """
+    return _give_key(user, password=password, identifier=identifier, has_code=True)
+
+
+@sensitive_variables()
+def _give_key(user: Any, *, password: str, identifier: str | None, has_code: bool) -> api.Registration | None:
+    register = api.register_principal if has_code else inner_door.register_without_code
     try:
         if conf.custody() == "browser" or not is_principal(user) or api.is_registered(user):
             return None
-        return api.register_principal(user, password=password, identifier=identifier)
+        return register(user, password=password, identifier=identifier)
     except EdnaError as error:
         logger.warning("At a login, no key could be made: %s.", type(error).__name__)
         return None
@@ -48,8 +55,8 @@ def give_key_at_login(user: Any, *, password: str, identifier: str | None = None
 class GivesKeyAtLogin(_View):
     """Mix it into the site's ``LoginView``, in front: ``class Login(GivesKeyAtLogin, LoginView)``.
 
-    Whoever has no key gets one, and may have a recovery code for it at any time, on the page for that. The code that is made here is shown
-    to nobody: a login leads where the person wanted to go.
+    Whoever has no key gets one. A login leads where the person wanted to go, so that no recovery code is shown, and none is made. The
+    first page and the account fragment remind them until they make one, on the page for that.
     """
 
     pages = People()
@@ -62,10 +69,11 @@ class GivesKeyAtLogin(_View):
         has_none = self.pages.is_for(user) and not api.is_registered(user)
         if has_none and conf.custody() == "browser":
             # It is made in the browser, and shall not be opened by what the log-in has sent.
-            return redirect(self.pages.reverse("make-key"))
+            address = self.pages.make_key_address()
+            return redirect(f"{address}?{urlencode({'next': response['Location']})}") if address else response
         if has_none:
             identifier = self.pages.identifier_of(user)
-            give_key_at_login(user, password=form.cleaned_data["password"], identifier=identifier)
+            _give_key(user, password=form.cleaned_data["password"], identifier=identifier, has_code=False)
         return response
 
 

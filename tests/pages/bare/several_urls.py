@@ -1,6 +1,7 @@
 """The pages twice: as they are, and as one kind of members has them, with a frame, a log-in and a first page of their own."""
 
 from django.urls import include, path
+from django.views.generic import TemplateView
 
 from edna.pages.home import Home
 from edna.urls import Pages
@@ -22,5 +23,6 @@ urlpatterns = [
     path("first/", include("edna.urls")),
     path("second/", include(("edna.urls", "edna"), namespace="second")),
     path("members/privacy/", members.urls),
+    path("settings/", TemplateView.as_view(template_name="club/settings_of_members.html")),
     path("diary/", Diary.as_view(pages=members)),
 ]

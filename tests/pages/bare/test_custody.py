@@ -77,7 +77,7 @@ def test_with_browser_a_login_makes_no_key_and_leads_to_the_page_that_does(db: N
     settings.EDNA, settings.ROOT_URLCONF = {**settings.EDNA, "CUSTODY": "browser"}, "tests.pages.bare.account_urls"
     User.objects.create_user("dora", password=PASSWORD)
     answer = send(a_browser(), "/login/", username="dora", password=PASSWORD)
-    assert (answer.status_code, answer["Location"]) == (302, "/privacy/key/")
+    assert (answer.status_code, answer["Location"]) == (302, "/privacy/key/?next=%2Fprivacy%2F")
     assert not KeySlot.objects.exists()
 
 

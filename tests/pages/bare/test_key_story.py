@@ -46,8 +46,9 @@ def test_by_the_keyboard_alone(settings: Any, live_server: Any, page: Any) -> No
     fill("password", PASSWORD)
     keys.press("Enter")
     page.wait_for_url(f"{live_server.url}/settings/")
-    press("A new recovery code")
-    page.wait_for_url(f"{live_server.url}/privacy/key/code/")
+    assert "You have no recovery code yet." in page.text_content("body")
+    press("Make a recovery code")
+    page.wait_for_url(f"{live_server.url}/privacy/key/code/?next=/settings/")
     assert barriers(page) == []
     fill("password", PASSWORD)
     keys.press("Enter")
@@ -64,6 +65,11 @@ def test_by_the_keyboard_alone(settings: Any, live_server: Any, page: Any) -> No
     page.get_by_text("Good. Keep it where you find it in years.").wait_for()
     assert barriers(page) == []
     edna.unlock(recovery_code=code).close()
+
+    press("Go on to where you were")
+    page.wait_for_url(f"{live_server.url}/settings/")
+    assert "You have no recovery code yet." not in page.text_content("body")
+    page.go_back()
 
     # A reload asks for a page, and sends no form again: the code that was shown stays the good one.
     page.reload()

@@ -184,12 +184,48 @@ def test_by_code_alone_a_password_is_set_for_both(client: Client, bea: Person) -
 
 
 def test_who_logs_in_without_a_key_gets_one(settings: Any, dora: Client, client: Client) -> None:
-    """Where they wanted to go they go all the same; the second login makes nothing."""
+    """Where they wanted to go they go all the same; the second login makes nothing. They are reminded of a code until they have one."""
     settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
     for _ in range(2):
         assert client.post("/login/", {"username": "dora", "password": PASSWORD}).url == "/privacy/"
         assert opens(identifier="dora", password=PASSWORD)
-        assert KeySlot.objects.count() == 2
+        assert KeySlot.objects.count() == 1
+    reminded = "You have no recovery code yet."
+    code_page = "/privacy/key/code/"
+    pages = ["/privacy/", "/settings/", code_page]
+    assert [reminded in dora.get(address).content.decode() for address in pages] == [True, True, True]
+    assert "the old one opens nothing" not in dora.get(code_page).content.decode()
+    first = send(dora, code_page, password=PASSWORD).text_of_page
+    assert "Every earlier one opens nothing any more" not in first
+    assert opens(recovery_code=CODE.search(first)[1])
+    assert [reminded in dora.get(address).content.decode() for address in pages] == [False, False, False]
+    assert "Every earlier one opens nothing any more" in send(dora, code_page, password=PASSWORD).text_of_page
+
+
+#: Each page that works with the key of who is logged in.
+WITH_KEY = ["hidden/", "do/club.disown-remarks/", "key/code/", "key/new/", "delete/", "take-along/"]
+
+
+@pytest.mark.parametrize("page", [*WITH_KEY, "key/password/", "key/passkey/"])
+def test_who_has_no_key_is_led_to_it_and_back(settings: Any, dora: Client, page: str) -> None:
+    """From every page that works with one. The way back goes along until the code is kept, and leads to this site alone."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "server" if page in WITH_KEY else "both"}
+    visitor = Visitor(dora)
+    told = visitor.open(f"/privacy/{page}")
+    assert "You have no key yet." in told
+    assert visitor.forms == []
+    dora.get("/login/")
+    token = {"csrfmiddlewaretoken": dora.cookies["csrftoken"].value, "password": PASSWORD}
+    assert "You have no key yet." in dora.post(f"/privacy/{page}", token).content.decode()
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
+    visitor.open(re.search(r'href="(/privacy/key/[^"]*)"', visitor.response.content.decode())[1])
+    visitor.press("Make my key", password=PASSWORD)
+    code = CODE.search(visitor.response.content.decode())[1]
+    visitor.press("I have kept it", step="check")
+    visitor.press("Confirm", step="confirm", typed=code[-4:])
+    assert f'href="/privacy/{page}"' in visitor.response.content.decode()
+    for elsewhere in ("https://example.org/", "//example.org/", "javascript:alert(1)"):
+        assert dora.get("/privacy/key/", {"next": elsewhere}).url == "/privacy/key/code/"
 
 
 def test_a_login_goes_on_where_no_key_can_be_made(settings: Any, dora: Client, client: Client) -> None:

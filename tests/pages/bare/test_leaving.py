@@ -245,5 +245,6 @@ def test_what_is_not_offered_is_not_there(visitor: Visitor, client: Client, bea:
 def test_who_has_no_key_is_told(client: Client, db: Any) -> None:
     client.force_login(User.objects.create_user("dora", password=PASSWORD))
     page = client.get(LEAVE).content.decode()
-    assert "Your account has no key yet" in page
+    assert "You have no key yet" in page
+    assert f'href="/privacy/key/?next={LEAVE}"' in page
     assert "<form" not in page

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
+from django.urls import path
 
 import edna
 from edna.testing import Person
@@ -54,6 +55,24 @@ def test_each_has_its_own_frame_login_and_views(client: Client, visitor: Visitor
     assert "Members" not in visitor.open("/second/")
     visitor.open("/diary/")  # one of their views, at another address
     assert 'href="/members/privacy/hidden/"' in visitor.response.content.decode()
+
+
+def test_the_fragment_leads_to_the_pages_that_it_names(visitor: Visitor) -> None:
+    visitor.open("/settings/")
+    led = re.findall(r'href="(.*)hidden/"|href="(.*)take-along/"', visitor.response.content.decode())
+    assert [second for _, second in led] == ["/members/privacy/", "/first/"]
+
+
+def test_a_site_may_keep_the_page_that_makes_keys_to_itself(client: Client, db: None, settings: Any) -> None:
+    """Then nobody is led there, and who has no key is told whom to ask."""
+    pages = Pages(views={"make-key": None})
+    settings.ROOT_URLCONF = type("Site", (), {"urlpatterns": [path("", pages.urls)]})
+    client.force_login(User.objects.create_user("dora", password=PASSWORD))
+    told = client.get("/hidden/").content.decode()
+    assert "Those who run this site can tell you how you get one." in told
+    assert 'href="/key/' not in told
+    assert client.get("/key/").status_code == 404
+    assert 'href="/key/"' not in client.get("/").content.decode()
 
 
 def test_what_a_site_mistypes_is_told() -> None:

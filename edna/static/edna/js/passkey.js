@@ -8,6 +8,13 @@ import { PasskeyRefused } from "./base/errors.js";
 
 const EXTENSIONS = { prf: { eval: { first: ascii("edna.passkey.prf") } } };
 
+/** Whether this browser can have one that opens a key; of most devices nothing is known before one tries. */
+export async function mayHavePasskey() {
+  if (!globalThis.PublicKeyCredential) return false;
+  const known = await globalThis.PublicKeyCredential.getClientCapabilities?.().catch(() => null);
+  return known?.["extension:prf"] !== false;
+}
+
 /** Make a passkey on this site, and return the slot secret that it gives. `name` is what the person sees in their list of passkeys. */
 export async function makePasskey(sodium, { name }) {
   const made = await asked("create", {

@@ -1,7 +1,7 @@
 /** A key is made, or its recovery code is: here, and shown here. The site gets the public half, and the slots. */
 
 import * as custody from "../custody.js";
-import { makePasskey } from "../passkey.js";
+import { makePasskey, mayHavePasskey } from "../passkey.js";
 import { parseRecoveryCode, recoveryCodeText } from "../slots.js";
 import { Mistake } from "./question.js";
 import { save } from "./files.js";
@@ -37,7 +37,7 @@ function make(question) {
   };
   question.ask(work, { opens, check: () => newPassword(form, { isOptional: wantsPasskey(form) }) });
   const passkey = form.querySelector("[data-edna-with-passkey]");
-  if (globalThis.PublicKeyCredential) passkey.hidden = false;
+  mayHavePasskey().then((may) => (passkey.hidden = !may));
 }
 
 function wantsPasskey(form) {

@@ -8,7 +8,7 @@
 
 import * as custody from "../custody.js";
 import { loadSodium } from "../base/sodium.js";
-import { passkeySecret } from "../passkey.js";
+import { mayHavePasskey, passkeySecret } from "../passkey.js";
 import { Server } from "../server.js";
 import { inWorker } from "../stretch.js";
 import { explained, said } from "./said.js";
@@ -43,8 +43,8 @@ export class Question {
       this.run(opens, () => check({ byPasskey: false }));
     });
     const passkey = this.form.querySelector("[data-edna-passkey]");
-    if (passkey && globalThis.PublicKeyCredential) {
-      passkey.hidden = false;
+    if (passkey) {
+      mayHavePasskey().then((may) => (passkey.hidden = !may));
       passkey.querySelector("button").addEventListener("click", () => {
         if (this.form.reportValidity()) this.run((sodium) => this.#openByPasskey(sodium), () => check({ byPasskey: true }));
       });
