@@ -46,11 +46,12 @@ DEFAULTS: Final[dict[str, Any]] = {
     "REQUEST_RATE_CACHE": "default",
     "LEDGER": False,
     "METRICS_TOKEN": None,
+    "GUARDIANS": None,
 }
 
 _ARGON2_LEAST_BYTES: Final = 8192
-#: The applications of the library, by their labels; the second may not be installed.
-OWN_LABELS: Final = ("edna", "edna_operations")
+#: The applications of the library, by their labels; all but the first may not be installed.
+OWN_LABELS: Final = ("edna", "edna_operations", "edna_guardians")
 
 
 def _read(name: str) -> Any:
@@ -263,3 +264,20 @@ def own_models(apps: Any = django_apps) -> list[type[Model]]:
 def has_operations() -> bool:
     """Whether `edna.operations` is installed."""
     return django_apps.is_installed("edna.operations")
+
+
+def guardians() -> Mapping[str, Any] | None:
+    """Where the roster of guardians and the site's key for them lie, and what people call each; None without guardians."""
+    said = _read("GUARDIANS")
+    if said is None:
+        return None
+    if not isinstance(said, Mapping) or not {"ROSTER", "SITE_KEY"} <= set(said) <= {"ROSTER", "SITE_KEY", "NAMES"}:
+        raise ConfigurationError(
+            'EDNA["GUARDIANS"] must be a dictionary with "ROSTER" and "SITE_KEY", two files, and perhaps "NAMES", a list.'
+        )
+    return said
+
+
+def has_guardians() -> bool:
+    """Whether `edna.guardians` is installed, and there are guardians."""
+    return _read("GUARDIANS") is not None and django_apps.is_installed("edna.guardians")

@@ -16,6 +16,7 @@ from django.db.models import Model
 from edna import recordmigrations, registry, throttle
 from edna.crypto.keys import ContentKey as ContentKey
 from edna.crypto.keys import PublicKey, SecretKey
+from edna.custody.base import SlotSecret as SlotSecret
 from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
@@ -38,6 +39,7 @@ from edna.errors import DatabaseBusy
 from edna.records.locator import Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
+from edna.store import serverkeys
 
 Result = TypeVar("Result")
 
@@ -153,6 +155,54 @@ def sealed_values(unlocked: Unlocked) -> SealedValues:
     What the application sealed by itself, and the content of files, is not among it.
     """
     return histories.sealed_values(unlocked)
+
+
+def replace_slot(unlocked: Unlocked, secret: SlotSecret, *, kind: str, beside: Callable[[str], object]) -> None:
+    """Put a slot that ``secret`` opens in the place of the key's one of that kind. ``beside(alias)`` is called in the same transaction,
+    which may be tried again.
+
+    Raises:
+        SecretKeyNeeded, CapabilityClosed, ServerKeyUnknown
+    """
+    throttle.admit()
+    key_slots.replace_other(unlocked, secret, kind=kind, beside=beside)
+
+
+def remove_slot(unlocked: Unlocked, *, kind: str, beside: Callable[[str], object]) -> None:
+    """Delete the key's slot of that kind; ``beside`` as in `replace_slot`."""
+    throttle.admit()
+
+    def work() -> None:
+        key_slots.remove_kind(unlocked.public_key, kind=kind, using=unlocked.using)
+        beside(unlocked.using)
+
+    transactions.run(work, using=unlocked.using)
+
+
+def unlock_slot(secret: SlotSecret, *, kind: str) -> Unlocked:
+    """Open the slot of that kind that ``secret`` opens.
+
+    Raises:
+        WrongCredentials, ServerKeyUnknown
+    """
+    throttle.admit()
+    return key_slots.unlock_other(secret, kind=kind)
+
+
+def public_key_of(principal: Model) -> PublicKey | None:
+    """What is sealed to for them; None if they are not registered."""
+    model, reference, using = people.identity(principal)
+    found = people.entries_of(model, [reference], lock=False, using=using)
+    return PublicKey(found[0].public_key) if found else None
+
+
+def sealing_key() -> bytes:
+    """The server's key that seals, which the database knows. Give it no name where something may raise: error pages print variables.
+
+    Raises:
+        ServerKeyUnknown: the database does not know it.
+    """
+    return serverkeys.signing_key(using=registry.database())
 
 
 def secret_key_of(unlocked: Unlocked) -> SecretKey:

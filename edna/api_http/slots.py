@@ -21,7 +21,7 @@ _LONGEST_IDENTIFIER: Final = 320
 _LONGEST_KIND: Final = 16
 #: As many as a password may have been stretched in, with former costs and server keys.
 _MOST_LOOKUPS: Final = 16
-_MOST_SLOTS: Final = 3
+_MOST_SLOTS: Final = 4
 
 SLOTS: Final = ListOf(
     Object({"lookup": KEY, "kind": Text(_LONGEST_KIND), "wrapped": _WRAPPED}), least=1, most=_MOST_SLOTS

@@ -52,6 +52,7 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.request_rate_per_second,
     conf.request_rate_cache,
     conf.metrics_token,
+    conf.guardians,
 )
 
 

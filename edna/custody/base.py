@@ -25,7 +25,7 @@ VERSION = 2
 WRAPPED_BYTES = 1 + 24 + KEY_BYTES + 16
 MIN_PEPPER_BYTES = 16
 #: All kinds that a key may have a slot of.
-KINDS = ("password", "recovery", "passkey")
+KINDS = ("password", "recovery", "passkey", "guardians")
 
 _NONCE_BYTES = 24
 _SHORT = f"A server key needs at least {MIN_PEPPER_BYTES} bytes: short ones can be guessed."

@@ -19,7 +19,7 @@ from edna.db import transactions
 from edna.errors import PrincipalNotRegistered, SlotRefused
 from edna.store import serverkeys
 
-#: A password, a recovery code, a passkey.
+#: A password, a recovery code, a passkey, guardians.
 MOST_SLOTS = len(base.KINDS)
 _BYTES = 32
 

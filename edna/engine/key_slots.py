@@ -7,7 +7,7 @@ hold a key are in `custody`; this module joins them with the server's keys and t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -211,12 +211,43 @@ def new_recovery_code(unlocked: Unlocked) -> RecoveryCode:
     return code
 
 
-def _replace(unlocked: Unlocked, slot: Slot, *, kind: str) -> None:
+def replace_other(unlocked: Unlocked, secret: SlotSecret, *, kind: str, beside: Callable[[str], object]) -> None:
+    """Put a slot of a kind that is made elsewhere in the place of the one there is; ``beside(alias)`` is called in the same transaction,
+    which may be tried again."""
+    serverkeys.require(using=unlocked.using)
+    slot = _lock(unlocked.secret_key, secret, kind=kind, using=unlocked.using)
+    _replace(unlocked, slot, kind=kind, beside=beside)
+
+
+def remove_kind(public_key: PublicKey, *, kind: str, using: str) -> None:
+    """Delete that key's slot of a kind, but those of version 1; in the caller's transaction."""
+    tags = [stored_tag(public_key, kind=kind, pepper=pepper) for pepper in conf.mac_keys()]
+    store.delete_slots_by_tag(tags, using=using)
+
+
+def unlock_other(secret: SlotSecret, *, kind: str) -> Unlocked:
+    """Open what a secret of a kind that is made elsewhere opens.
+
+    Raises:
+        WrongCredentials, ServerKeyUnknown
+    """
+    using = registry.database()
+    serverkeys.require_any(using=using)
+    keys = _open([(secret, conf.mac_keys())], kind=kind, using=using)
+    unlocked = Unlocked(_meant(keys, None, (), using=using), using=using)
+    unlocked.entry()
+    return unlocked
+
+
+def _replace(
+    unlocked: Unlocked, slot: Slot, *, kind: str, beside: Callable[[str], object] = lambda using: None
+) -> None:
     def work() -> None:
         unlocked.entry(lock=True)  # a key that was rotated meanwhile gets no slot
         tags = slot_tags(unlocked.secret_key, kind=kind, peppers=conf.mac_keys())
         store.delete_slots_by_tag(tags, using=unlocked.using)
         add([slot], using=unlocked.using)
+        beside(unlocked.using)
 
     transactions.run(work, using=unlocked.using)
 

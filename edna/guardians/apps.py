@@ -1,4 +1,4 @@
-"""Django's entry point. No tables: an envelope is a file, and a guardian has a store of its own."""
+"""Django's entry point. Envelopes of a site lie in a table of its own; a guardian has its own store."""
 
 from django.apps import AppConfig
 
@@ -7,3 +7,10 @@ class GuardiansConfig(AppConfig):
     name = "edna.guardians"
     label = "edna_guardians"
     verbose_name = "Guardians"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from edna.pages import urls
+
+        # By its name: pages are imported with the addresses, and guardians by a site that has some.
+        urls.beside.append("edna.guardians.pages")

@@ -133,6 +133,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "title": self.title,
                 "problem": "",
                 "custody": conf.custody(),
+                "has_guardians": conf.has_guardians() and conf.custody() != "browser",
                 "in_browser": conf.custody() != "server",
                 "hands": self.hands,
                 "account_model": self.pages.model._meta.label_lower,

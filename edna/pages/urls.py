@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from django.views.generic import View
 
 from edna.pages import applying, hidden_data, home, receipts, returning
 from edna.pages.keys import urls as keys
+
+#: Modules with ``patterns`` of their own, of optional applications.
+beside: Final[list[str]] = []
 
 
 def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:
@@ -23,4 +27,5 @@ def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:
         page("receipt/file/", receipts.ReceiptFile, "receipt-file"),
         page("receipt/mail/", receipts.ReceiptMail, "receipt-mail"),
         *keys.patterns(page),
+        *(each for name in beside for each in import_module(name).patterns(page)),
     ]

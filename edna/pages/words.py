@@ -62,6 +62,16 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
     errors.KeyNotProved: gettext_lazy(
         "Too much time has passed since you opened your key here, or you have logged in since. Nothing was changed; please try again."
     ),
+    errors.QuorumUnavailable: gettext_lazy("Not enough guardians help yet. Nothing was changed; look again later."),
+    errors.TicketRefused: gettext_lazy(
+        "This guardian does not take that: the code is another one, or too many were wrong. Nothing was changed."
+    ),
+    errors.EnvelopeRefused: gettext_lazy(
+        "The guardians have helped, but this is not your PIN. After three different ones you have to ask them again."
+    ),
+    errors.GuardianRefused: gettext_lazy(
+        "A guardian could not be reached. Nothing was changed; please try again later."
+    ),
     errors.DatabaseBusy: gettext_lazy("The site is very busy. Nothing was changed; please try again in a minute."),
     errors.ServerKeyUnknown: gettext_lazy(
         "This site was started with a wrong setting, and cannot hide or bring back anything. There is nothing wrong with what you "
