@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from benchmarks.custody.report import custody
 from benchmarks.devices.report import devices
 from benchmarks.goals import goals
 from benchmarks.guardians.report import guardians
@@ -15,8 +16,8 @@ PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and
 
 def report(results: Sequence[Result]) -> str:
     """Everything there is to say, for one application after the other; the goals last."""
-    told = (quick(results), tables(results), devices(results), guardians(results), goals(results))
-    return "\n\n".join(part for part in told if part)
+    parts = (quick, tables, devices, guardians, custody, goals)
+    return "\n\n".join(text for part in parts if (text := part(results)))
 
 
 def quick(results: Sequence[Result]) -> str:

@@ -3,7 +3,7 @@
 import os
 
 from config.settings import *  # noqa: F403
-from config.settings import DATABASES, MIDDLEWARE
+from config.settings import DATABASES, EDNA, MIDDLEWARE
 
 # As in production: connections stay open, mail goes to somebody else to deliver.
 DATABASES["default"]["CONN_MAX_AGE"] = None
@@ -12,4 +12,5 @@ EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 if os.environ.get("BENCH_VARIANT") == "manual":
     ROOT_URLCONF = "benchmarks.websubmit.manual_site"
     MIDDLEWARE = [name for name in MIDDLEWARE if not name.startswith("edna.")]
+EDNA["CUSTODY"] = os.environ.get("BENCH_CUSTODY", "server")
 MIDDLEWARE = ["benchmarks.counting.CountStatements", *MIDDLEWARE]

@@ -10,10 +10,11 @@ from typing import Any
 
 from django import template
 from django.template.base import Template
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from edna import conf
+from edna.pages.keys.modules import addresses_of
 from edna.pages.people import People, ways_of
 from edna.visitors import is_principal
 
@@ -54,3 +55,10 @@ def edna_nonce(context: Any) -> str:
     # Django's is made when it is first printed, and false until then.
     found = [getattr(request, name) for name in ("csp_nonce", "_csp_nonce") if hasattr(request, name)]
     return format_html(' nonce="{}"', str(found[0])) if found else ""
+
+
+@register.simple_tag(takes_context=True)
+def edna_modules(context: Any) -> SafeString:
+    """Links by which the browser asks at once for all modules that the script of this page leads to."""
+    nonce, addresses = edna_nonce(context), addresses_of(context.get("hands", ""))
+    return format_html_join("\n", '<link rel="modulepreload" href="{}"{}>', ((each, nonce) for each in addresses))

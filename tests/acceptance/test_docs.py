@@ -17,6 +17,7 @@ from django.db import connection
 
 import edna
 from tests.acceptance import errors_page, newcomer
+from tests.pages.bare import policy
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -157,6 +158,13 @@ def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, pag
         page.goto(f"{site}/login/")
         assert "Your data on this site" in press("Go on", username="dora", password="a longer walk")
     assert [answer for answer in refused if not answer.endswith("favicon.ico")] == []
+
+
+@pytest.mark.parametrize("name", ["POLICY", "WITH_NONCES"])
+def test_the_policies_are_those_under_which_the_pages_are_tested(name: str) -> None:
+    block = re.search(rf"^```text policy={name}\n(.*?)^```$", (DOCS / "howto-pages.md").read_text(), re.M | re.S)
+    assert block is not None
+    assert " ".join(block[1].split()) == getattr(policy, name)
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db.models import ForeignKey, Model
 
-from edna import coverage
+from edna import coverage, registry
 from edna.checks.columns import check_columns
 from edna.checks.pseudoprincipals.generators import check_primary_key, check_values
 from edna.checks.steps import is_table, name_of, usable_steps
@@ -16,6 +16,9 @@ from edna.companions import Companion, companions_of, link_of
 from edna.coverage import one_each, parent_links, same_table
 from edna.errors import SpecError
 from edna.spec import Decorrelate, Disguise, Pseudoprincipal
+
+#: What `registry.StockUser` does, as a site writes it.
+_MAKERS = (("username", "random_name()"), ("email", "random_email()"), ("password", "unusable_password()"))
 
 
 def check_companions(generator: type[Pseudoprincipal], principal: type[Model]) -> Iterator[CheckMessage]:
@@ -38,10 +41,22 @@ def check_companions(generator: type[Pseudoprincipal], principal: type[Model]) -
         yield Warning(
             f"{relation.label} is a row beside each {principal._meta.label}, and pseudoprincipals get none: code that expects one "
             "for every user fails on what they own.",
-            hint=f"Add companions = {{{name}: {{}}}} with what fills its columns, or companions = {{{name}: None}} if no page needs it.",
+            hint=_how(generator, principal)
+            + f"companions = {{{name}: {{}}}} with what fills its columns, or companions = {{{name}: None}} if no page needs it.",
             obj=obj,
             id="edna.W319",
         )
+
+
+def _how(generator: type[Pseudoprincipal], principal: type[Model]) -> str:
+    """The words before what to write: where the site has no class yet, it needs one first."""
+    if generator is not registry.StockUser:
+        return "Add "
+    values = ", ".join(f'"{name}": placeholders.{maker}' for name, maker in _MAKERS)
+    return (
+        "Register how placeholder users are made: @edna.register class Nobody(edna.Pseudoprincipal): "
+        f'model = {principal.__name__}; values = {{{values}, "is_active": False}}; '
+    )
 
 
 def check_given_away(

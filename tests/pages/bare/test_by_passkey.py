@@ -1,4 +1,5 @@
-"""In Chromium: somebody who has a passkey and no password confirms everything with it, from the first key to the deletion for good."""
+"""In Chromium, under a policy of nonces: somebody who has a passkey and no password confirms everything with it, from the first key to the
+deletion for good."""
 
 from __future__ import annotations
 
@@ -24,11 +25,25 @@ CLOSED = "() => { navigator.credentials.get = () => Promise.reject(new DOMExcept
 @pytest.fixture(autouse=True)
 def key_in_browser(settings: Any) -> None:
     settings.ROOT_URLCONF = "tests.pages.bare.account_urls"
+    settings.NONCES = True
     settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
 
 
+#: Modules that the page has asked for all at once, and those that it has fetched, by whatever way.
+MODULES = """() => {
+  const names = addresses => addresses.filter(each => each.includes("/edna/js/") && !each.endsWith("/start.js")).sort();
+  return [names([...document.querySelectorAll("link[rel=modulepreload]")].map(each => each.href)),
+    names(performance.getEntriesByType("resource").map(each => each.name))];
+}"""
+
+
 class Holder(Owner):
-    """Of a passkey."""
+    """Of a passkey; minds that no module waits for another one's name, and that none comes twice."""
+
+    def ready(self) -> None:
+        super().ready()
+        at_once, fetched = self.page.evaluate(MODULES)
+        assert at_once == fetched
 
     def confirms(self, name: str, *args: Any) -> None:
         self.go(name, *args)

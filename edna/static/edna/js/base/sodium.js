@@ -8,9 +8,12 @@ import { WebAssemblyForbidden } from "./errors.js";
 
 let loading = null;
 
-/** The one instance of this page. */
+/** The one instance of this page. If it did not come, it is asked for again the next time. */
 export function loadSodium() {
-  loading ??= start();
+  loading ??= start().catch((error) => {
+    loading = null;
+    throw error;
+  });
   return loading;
 }
 

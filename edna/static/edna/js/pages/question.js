@@ -54,6 +54,8 @@ export class Question {
     const [sent, stays] = ["[data-edna-sent]", "[data-edna-stays]"].map((which) => this.form.querySelector(which));
     if (sent) sent.hidden = true;
     if (stays) stays.hidden = false;
+    // While somebody types, there is time. What goes wrong is told when it is needed.
+    this.form.addEventListener("focusin", () => loadSodium().catch(() => {}), { once: true });
     this.form.dataset.ednaReady = "";
     // Back from the next page.
     globalThis.addEventListener("pageshow", ({ persisted }) => persisted && this.#rest());
