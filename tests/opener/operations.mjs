@@ -12,6 +12,7 @@ import { chunk, index, makeItem, openItem, parseReceipt, sharedKey } from "../..
 import * as slots from "../../edna/static/edna/js/slots.js";
 import { decode } from "../../edna/static/edna/js/values/decode.js";
 import { tagged } from "../../edna/static/edna/js/values/tagged.js";
+import { GUARDIANS } from "./guardians.mjs";
 
 function pairOf(sodium, secretKey) {
   return { secretKey, publicKey: sodium.publicKey(secretKey) };
@@ -41,6 +42,7 @@ function throughSlot(sodium, given, secret, kind) {
 }
 
 const OPERATIONS = {
+  ...GUARDIANS,
   open_bag: (sodium, given) =>
     tagged(
       openBag(sodium, padded(fromHex(given.sealed), given.sealed_length), {

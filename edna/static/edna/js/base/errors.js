@@ -21,6 +21,18 @@ export class WebAssemblyForbidden extends EdnaError {}
 /** A file to read is none of edna's, or of a version that this opener does not know. */
 export class FileRefused extends EdnaError {}
 
+/** What a guardian has sent is not as it has to be. */
+export class GuardianRefused extends EdnaError {}
+/** Another PIN, or somebody has changed the envelope. */
+export class EnvelopeRefused extends EdnaError {}
+/** Fewer guardians than needed gave right answers: `have` of `need`; `wrong` are the numbers of those that were not. */
+export class QuorumUnavailable extends EdnaError {
+  constructor({ have, need, wrong }) {
+    super(`${have} guardians gave right answers, and ${need} are needed. Nothing was changed.`);
+    Object.assign(this, { have, need, wrong });
+  }
+}
+
 export class NotYours extends EdnaError {}
 export class HandoverRefused extends EdnaError {}
 

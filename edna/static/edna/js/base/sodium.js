@@ -118,6 +118,51 @@ class Sodium {
     );
   }
 
+  /** A point of edwards25519 from 32 bytes, by Elligator 2. */
+  pointFrom(bytes) {
+    return this.#call(32, [bytes], (out, [at]) => this.#library._crypto_core_ed25519_from_uniform(out, at));
+  }
+
+  /** Whether these 32 bytes are the one spelling of a point of prime order. */
+  isPoint(bytes) {
+    return this.#call(0, [bytes], (_, [at]) => 1 - this.#library._crypto_core_ed25519_is_valid_point(at)) !== null;
+  }
+
+  addPoints(one, other) {
+    return this.#call(32, [one, other], (out, at) => this.#library._crypto_core_ed25519_add(out, ...at));
+  }
+
+  subtractPoints(one, other) {
+    return this.#call(32, [one, other], (out, at) => this.#library._crypto_core_ed25519_sub(out, ...at));
+  }
+
+  /** Null if the product is the identity. */
+  multiplyPoint(scalar, point) {
+    return this.#call(32, [scalar, point], (out, at) => this.#library._crypto_scalarmult_ed25519_noclamp(out, ...at));
+  }
+
+  /** Null if the scalar is zero. */
+  multiplyBase(scalar) {
+    return this.#call(32, [scalar], (out, at) => this.#library._crypto_scalarmult_ed25519_base_noclamp(out, ...at));
+  }
+
+  addScalars(one, other) {
+    return this.#call(32, [one, other], (out, at) => (this.#library._crypto_core_ed25519_scalar_add(out, ...at), 0));
+  }
+
+  multiplyScalars(one, other) {
+    return this.#call(32, [one, other], (out, at) => (this.#library._crypto_core_ed25519_scalar_mul(out, ...at), 0));
+  }
+
+  invertScalar(scalar) {
+    return this.#call(32, [scalar], (out, at) => this.#library._crypto_core_ed25519_scalar_invert(out, ...at));
+  }
+
+  /** 64 bytes, little-endian, modulo the order of the group. */
+  reduceScalar(bytes) {
+    return this.#call(32, [bytes], (out, at) => (this.#library._crypto_core_ed25519_scalar_reduce(out, ...at), 0));
+  }
+
   random(size) {
     return globalThis.crypto.getRandomValues(new Uint8Array(size));
   }
