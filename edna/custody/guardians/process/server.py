@@ -266,6 +266,8 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "edna-guardian"
     sys_version = ""
     disable_nagle_algorithm = True
+    # An answer leaves as a whole.
+    wbufsize = -1
     server: Server
 
     def handle_one_request(self) -> None:

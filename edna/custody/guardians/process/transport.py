@@ -1,6 +1,6 @@
 """How guardians are reached: JSON by HTTP, through TLS with the certificate that the roster names.
 
-Keeps: a connection is used again by the same thread. No address of a roster is asked without TLS but the loopback's.
+Keeps: a connection is used again, by one thread at a time. No address of a roster is asked without TLS but the loopback's.
 Does not know: what is asked.
 """
 
@@ -11,6 +11,7 @@ import json
 import ssl
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -37,7 +38,9 @@ class HttpTransport:
     ) -> None:
         self._roster, self._site_key = roster, site_key
         self._timeout_seconds, self._clock = timeout_seconds, clock
-        self._threads = threading.local()
+        self._lock = threading.Lock()
+        #: Connections that nobody uses now.
+        self._idle: dict[int, list[http.client.HTTPConnection]] = defaultdict(list)
         for member in roster.members:
             _address(member.address)
 
@@ -67,24 +70,29 @@ class HttpTransport:
         raise GuardianRefused(f"Guardian {number}: {message}", guardian=meant if type(meant) is int else None)
 
     def _exchange(self, number: int, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        kept: dict[int, http.client.HTTPConnection] = self._threads.__dict__.setdefault("connections", {})
-        for again in (True, False):
-            fresh = number not in kept
-            connection = kept.setdefault(number, self._connection(number)) if fresh else kept[number]
+        while True:
+            kept = self._kept(number)
+            connection = kept or self._connection(number)
             try:
                 connection.request("POST", path, body, headers)
                 response = connection.getresponse()
                 answer = response.read(_MAX_BYTES + 1)
-                if len(answer) > _MAX_BYTES:
-                    raise GuardianRefused(f"Guardian {number} answers too much.")
-                return response.status, answer
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                kept.pop(number, None)
                 # One that was kept may have been closed meanwhile; what is asked twice changes nothing twice, or is counted twice.
-                if fresh or not again:
+                if kept is None:
                     raise GuardianRefused(f"Guardian {number} cannot be reached ({type(error).__name__}).") from error
-        raise AssertionError("a request is sent twice at most")
+                continue
+            if len(answer) > _MAX_BYTES:
+                connection.close()
+                raise GuardianRefused(f"Guardian {number} answers too much.")
+            with self._lock:
+                self._idle[number].append(connection)
+            return response.status, answer
+
+    def _kept(self, number: int) -> http.client.HTTPConnection | None:
+        with self._lock:
+            return self._idle[number].pop() if self._idle[number] else None
 
     def _connection(self, number: int) -> http.client.HTTPConnection:
         member = self._roster.member(number)

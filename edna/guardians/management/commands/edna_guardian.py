@@ -22,7 +22,7 @@ from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.custody.guardians.schedule import GuardianSchedule
 from edna.custody.guardians.sweep import Sweep
-from edna.errors import CustodyError, QuorumUnavailable
+from edna.errors import CustodyError, EdnaError, QuorumUnavailable
 from edna.guardians import files, serving
 from edna.guardians.management.arguments import add_actions
 from edna.guardians.management.conversation import asked, confirm, given_codes, until_enough_help
@@ -228,13 +228,17 @@ class Command(EdnaCommand):
         if wrong := sorted(set(options["also"]) - set(texts)):
             raise usage(f"{', '.join(wrong)}: only settings that are texts can be sealed.")
         folder.mkdir(mode=0o700, parents=True)
-        enrolled = quorum.enrol(
-            at_rest.packed(conf.mac_keys(), texts),
-            roster=roster,
-            transport=transport,
-            contact=options["contact"],
-            account="the server's keys",
-        )
+        try:
+            enrolled = quorum.enrol(
+                at_rest.packed(conf.mac_keys(), texts),
+                roster=roster,
+                transport=transport,
+                contact=options["contact"],
+                account="the server's keys",
+            )
+        except EdnaError:
+            folder.rmdir()
+            raise
         recovery = quorum.Recovery(enrolled.envelope, roster=roster, transport=transport)
         files.write_request(folder / at_rest.REQUEST, recovery.secret)
         (folder / at_rest.ENVELOPE).write_text(enrolled.envelope.text)
