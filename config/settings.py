@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "edna",
     "edna.operations",
     "edna.guardians",
+    "edna.devices",
     "apps.showcase",
     "apps.websubmit",
     "apps.lobsters_sim",

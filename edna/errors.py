@@ -327,6 +327,21 @@ class DeviceStateRefused(CustodyError):
     """
 
 
+class DeviceCodeRefused(CustodyError):
+    """Cause: a code was typed that is no code of a device, that no device shows now, or under which somebody has put another device.
+    Nothing was changed.
+
+    Remedy: look at the code on the new device and type it again; if it says the same, begin anew there.
+    """
+
+
+class DeviceUnknown(CustodyError):
+    """Cause: a key was given that is not the key of a device here, or of one that was not added yet. Nothing was changed.
+
+    Remedy: check that it is the key of a device and of this site; add the device from another one first.
+    """
+
+
 class DeviceRemoved(CustodyError):
     """Cause: this device is not in its group any more, or not yet. Nothing was changed.
 

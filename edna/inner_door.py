@@ -215,6 +215,24 @@ def secret_key_of(unlocked: Unlocked) -> SecretKey:
     return unlocked.secret_key
 
 
+def rewrap(unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object]) -> int:
+    """Give a principal another key, whose secret half somebody else has, and everyone they speak for new ones. Bags keep their bodies and
+    get other recipients; return how many. ``beside`` is called first, in the same transaction, which may be tried again. ``unlocked`` is
+    closed.
+
+    Raises:
+        ReceiptsIncomplete, BagError, EntryForged, PrincipalNotRegistered, PrincipalAlreadyRegistered, and what ``beside`` raises.
+            Nothing was changed then.
+    """
+    throttle.admit()
+    return registration.rewrap(unlocked, public_key, beside=beside)
+
+
+def database() -> str:
+    """The alias of the database in which principals are."""
+    return registry.database()
+
+
 # Keys that are used in browsers, called from the HTTP interface
 
 

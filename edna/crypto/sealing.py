@@ -108,9 +108,10 @@ def seal(plaintext: bytes, *, recipients: Sequence[PublicKey], content_key: Cont
 
 
 def rewrap(
-    sealed: bytes, *, box: bytes, recipient: PublicKey, nonce: bytes, succession: Sequence[bytes]
+    sealed: bytes, *, box: bytes, recipient: PublicKey, succession: Sequence[bytes], nonce: bytes | None = None
 ) -> bytes | None:
-    """Return a container of the same body for another recipient alone; None if it has not that ``nonce``, so that it is another body.
+    """Return a container of the same body for another recipient alone; None if it has another ``nonce`` than
+    is given, so that it is another body.
 
     ``box`` is the file key, which somebody else has sealed to them; ``succession`` is sealed to them here, padded, each piece in a stanza.
 
@@ -118,7 +119,7 @@ def rewrap(
     """
     _, _, start = _layout(sealed, len(sealed))
     body = bytes(sealed[start:])
-    if body[:_NONCE_BYTES] != nonce:
+    if nonce is not None and body[:_NONCE_BYTES] != nonce:
         return None
     stanzas = [(STANZA_X25519, box)]
     stanzas += [(STANZA_SUCCESSION, crypto_box_seal(_padded(piece), bytes(recipient))) for piece in succession]

@@ -42,8 +42,7 @@ class RecoveryCode(Secret):
 
     def __str__(self) -> str:
         number = int.from_bytes(self.expose(), "big") << _CHECKSUM_BITS | _checksum(self)
-        symbols = "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_SYMBOLS - 1), -1, -5))
-        return "-".join(symbols[start : start + _GROUP] for start in range(0, _SYMBOLS, _GROUP))
+        return printed(number, symbols=_SYMBOLS)
 
     @classmethod
     def of(cls, code: Self | str) -> Self:
@@ -64,14 +63,28 @@ class RecoveryCode(Secret):
 
     @classmethod
     def __read(cls, text: str) -> Self | None:
-        symbols = "".join(text.split()).translate(_DASHES).upper()
-        if len(symbols) != _SYMBOLS or not set(symbols) <= set(_VALUES):
+        number = number_of(text, symbols=_SYMBOLS)
+        if number is None:
             return None
-        number = 0
-        for symbol in symbols:
-            number = number << 5 | _VALUES[symbol]
         code = cls((number >> _CHECKSUM_BITS).to_bytes(cls.SIZE, "big"))
         return code if _checksum(code) == number & ((1 << _CHECKSUM_BITS) - 1) else None
+
+
+def printed(number: int, *, symbols: int) -> str:
+    """A number in Crockford's base 32, in groups of four: for people who type it."""
+    text = "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (symbols - 1), -1, -5))
+    return "-".join(text[start : start + _GROUP] for start in range(0, symbols, _GROUP))
+
+
+def number_of(text: str, *, symbols: int) -> int | None:
+    """What `printed` printed, however it was typed; None if it is none."""
+    typed = "".join(text.split()).translate(_DASHES).upper()
+    if len(typed) != symbols or not set(typed) <= set(_VALUES):
+        return None
+    number = 0
+    for symbol in typed:
+        number = number << 5 | _VALUES[symbol]
+    return number
 
 
 def derive(code: RecoveryCode) -> SlotSecret:

@@ -21,7 +21,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.browser_slots import BrowserSlot
 from edna.engine.graph.references import without_row
 from edna.engine.principals import identity
-from edna.engine.renewing import making_over, rotation
+from edna.engine.renewing import making_over, rewrapping, rotation
 from edna.engine.renewing.making_over import NewKeys
 from edna.errors import HandoverRefused, PrincipalAlreadyRegistered, PrincipalError, ReceiptsIncomplete
 from edna.store import serverkeys
@@ -157,6 +157,36 @@ def rotate(
         transactions.run(work, using=using)
     unlocked.close()
     return made
+
+
+def rewrap(unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object]) -> int:
+    """Replace a principal's key by one that somebody keeps, and let bags keep their bodies; return how many there are. Slots go.
+    ``unlocked`` is closed. ``beside`` is called in the same transaction, first, and may be called twice.
+
+    Raises:
+        ReceiptsIncomplete, ServerKeyUnknown, and what ``beside`` and `rewrapping.rewrap_all` raise
+    """
+    old, using = unlocked.secret_key, unlocked.using
+    serverkeys.require(using=using)
+    if registry.any_unlisted():
+        raise ReceiptsIncomplete(
+            "Receipts may be the only way to some bags of this principal (locator mode client), so that a change of keys could lose them. "
+            "Nothing was changed; rotate with all receipts."
+        )
+
+    def work() -> int:
+        beside()
+        number = rewrapping.rewrap_all(unlocked, public_key)
+        key_slots.remove_all(old, using=using)
+        return number
+
+    try:
+        number = transactions.run(work, using=using)
+    except PrincipalAlreadyRegistered:  # as in `rotate`
+        keypool.pool.wipe()
+        number = transactions.run(work, using=using)
+    unlocked.close()
+    return number
 
 
 def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:

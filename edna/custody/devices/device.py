@@ -217,6 +217,15 @@ class Device:
             device = device._after(raw)
         return device
 
+    def appended(self) -> Device:
+        """This device once what it made ready stands in the log: for whoever appends it and stores this together.
+
+        Raises: OperationRefused if it has made nothing ready.
+        """
+        if self.pending is None:
+            raise OperationRefused("This device has made no operation ready.")
+        return self._after(self.pending.operation)
+
     def _after(self, raw: bytes) -> Device:
         operation = Operation.parse(raw)
         before, crossing = self.membership, self.membership.crosses(operation)

@@ -84,11 +84,12 @@ def _resealed(
 ) -> Iterator[Sealed]:
     numbers = {kind: count() for kind in BagKind}
     for bag in opened.bags:
-        renewed = _with_new_keys(bag, new_keys, given_up=given_up)
+        renewed = with_new_keys(bag, new_keys, given_up=given_up)
         yield seal_segment(renewed, next(numbers[bag.kind]), locator=opened.locator, recipient=recipient, using=using)
 
 
-def _with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey], *, given_up: set[bytes]) -> Bag:
+def with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey], *, given_up: set[bytes]) -> Bag:
+    """The bag with these keys in the place of the former ones, by their public keys, and without the indexes that are ``given_up``."""
     if bag.kind is not BagKind.SPEAKS_FOR:
         return bag
     batches = []

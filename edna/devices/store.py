@@ -1,0 +1,41 @@
+"""Reads and writes the sealed records. Bytes in, bytes out: knows neither whose one is nor what is in it.
+
+Every function takes the database alias; those that write run in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import IntegrityError
+
+from edna.devices.models import DeviceRecord
+from edna.errors import SequenceTaken
+
+
+def find(places: Iterable[bytes], *, using: str) -> dict[bytes, bytes]:
+    """What lies at these places; of those where something does."""
+    found = DeviceRecord._default_manager.using(using).filter(place__in=list(places)).order_by("id")
+    return {bytes(place): bytes(sealed) for place, sealed in found.values_list("place", "sealed")}
+
+
+def add(place: bytes, sealed: bytes, *, using: str) -> None:
+    """
+    Raises:
+        SequenceTaken: something lies there.
+    """
+    try:
+        DeviceRecord._default_manager.using(using).create(place=place, sealed=sealed)
+    except IntegrityError as error:
+        raise SequenceTaken(
+            "Another device was quicker, or this place is taken. Nothing was changed; try again."
+        ) from error
+
+
+def put(place: bytes, sealed: bytes, *, using: str) -> None:
+    """Whatever lies there."""
+    DeviceRecord._default_manager.using(using).update_or_create(place=place, defaults={"sealed": sealed})
+
+
+def remove(places: Iterable[bytes], *, using: str) -> None:
+    DeviceRecord._default_manager.using(using).filter(place__in=list(places)).delete()

@@ -1,0 +1,202 @@
+"""A person with several devices on a site: what each opens, and what one that was removed or copied does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import edna
+from apps.websubmit.models import Lecture
+from edna import devices, errors
+from edna.crypto.keys import SecretKey
+from edna.custody.devices.keeping import card_place, state_place
+from edna.devices.models import DeviceRecord
+from edna.testing import application_dump
+from tests.installed import registering
+from tests.integration.test_rotation import Copy, EachAlone, assert_opens_nothing, keys_of
+from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, Student, enrol_in_course, loot, statements
+from tests.waiting import at_once
+
+pytestmark = pytest.mark.django_db
+
+_DELETE = "websubmit.delete-account"
+
+
+@pytest.fixture(autouse=True)
+def each_alone() -> Iterator[None]:
+    with registering(EachAlone):
+        yield
+
+
+@pytest.fixture
+def bea() -> Student:
+    return enrol_in_course("bea@example.org", "carl@example.org")
+
+
+class Devices:
+    """Bea's laptop, on which she has made a group, and her phone."""
+
+    def __init__(self, bea: Student) -> None:
+        self.laptop = devices.create(bea.unlock(), name="laptop")
+        new = devices.begin()
+        self.phone = new.secret_key
+        self.phone_id = devices.add(self.laptop, new.code, name="phone")
+
+
+def opened_by(key: SecretKey) -> Student:
+    """Bea, by the key of the group that a device of hers has now."""
+    with devices.unlock(key) as unlocked:
+        person = edna.principal(unlocked)
+        return Student(person, unlocked.secret_key)  # type: ignore[arg-type]  # None while she is away
+
+
+def test_each_device_brings_back_what_any_of_them_has_hidden(bea: Student) -> None:
+    before = application_dump()
+    receipts = [bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)]
+    old = keys_of(bea)
+    hers = Devices(bea)
+    assert_opens_nothing(old)
+    receipts += [edna.disguise(name, opened_by(hers.phone).user) for name in (EachAlone.name, _DELETE)]
+    for key, receipt in zip((hers.phone, hers.laptop, hers.phone), reversed(receipts), strict=True):
+        with devices.unlock(key) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+    assert application_dump() == before
+    assert Copy().bags == {}
+
+
+def test_a_removed_device_opens_nothing_that_is_there(bea: Student) -> None:
+    """Neither what is hidden later nor what was before, if it fetches it now, and none of the lists; the one that stays opens all."""
+    bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
+    edna.disguise_all(EachAlone.name)
+    hers = Devices(bea)
+    thief = keys_of(opened_by(hers.phone))
+    copy = Copy()
+    assert copy.opened(thief), "what it has copied it keeps"
+    expected = len(copy.opened(thief))
+    assert devices.remove(hers.laptop, hers.phone_id) == expected
+    edna.disguise_all(ANONYMISE_ALL)
+    assert_opens_nothing(thief)
+    assert copy.opened(thief), "what it has copied it keeps"
+    for act in (devices.unlock, devices.update, devices.members, devices.catch_up):
+        with pytest.raises(errors.DeviceRemoved):
+            act(hers.phone)
+    with devices.unlock(hers.laptop) as unlocked:
+        while entries := edna.history(unlocked):
+            assert edna.reveal(entries[0].receipt, unlocked).complete
+
+
+def test_a_copied_device_is_locked_out_once_it_updates_and_not_before(bea: Student) -> None:
+    """The thief has the key of the phone, and reads the tables, its state among them."""
+    bea.disguise(_DELETE)
+    hers = Devices(bea)
+    stolen = hers.phone
+    hers.laptop = devices.update(hers.laptop)
+    assert keys_of(opened_by(stolen)), "another one's update heals nobody"
+    thief = keys_of(opened_by(stolen))
+    hers.phone = devices.update(hers.phone)
+    assert_opens_nothing(thief)
+    with pytest.raises(errors.DeviceUnknown):
+        devices.unlock(stolen)
+    hers.laptop = devices.update(hers.laptop)
+    assert_opens_nothing(thief)
+    assert len(keys_of(opened_by(hers.phone))) == len(thief)
+
+
+def test_the_tables_tell_neither_whose_devices_there_are_nor_how_many_each_has(bea: Student) -> None:
+    hers = Devices(bea)
+    with devices.unlock(hers.laptop) as unlocked:
+        secret = unlocked.secret_key
+    spoils = loot()
+    known = [secret.expose(), hers.laptop.expose(), hers.phone.expose(), hers.phone_id, b"laptop", b"phone"]
+    assert not [needle for needle in known if needle in spoils]
+    sizes = {len(record.sealed) for record in DeviceRecord.objects.all()}
+    assert len(sizes) == 1, "all records are of one length"
+
+
+def test_members_are_called_and_seen_and_what_is_pending_is_told(bea: Student) -> None:
+    hers = Devices(bea)
+    names = [(member.name, member.is_own) for member in devices.members(hers.laptop)]
+    assert names == [("laptop", True), ("phone", False)]
+    assert devices.pending(hers.phone) == devices.Pending(2, is_update_due=False)
+    devices.catch_up(hers.phone)
+    assert devices.pending(hers.phone).operations == 0
+    devices.rename(hers.phone, hers.phone_id, "telephone")
+    assert [member.name for member in devices.members(hers.laptop)] == ["laptop", "telephone"]
+    hers.laptop = devices.update(hers.laptop)
+    assert devices.pending(hers.phone).operations == 1
+    assert len({member.last_seen for member in devices.members(hers.phone)}) == 1
+
+
+def test_a_code_leads_to_the_device_that_shows_it_and_to_no_other(bea: Student) -> None:
+    laptop = devices.create(bea.unlock())
+    new, other = devices.begin(), devices.begin()
+    with pytest.raises(errors.DeviceUnknown, match=new.code):
+        devices.unlock(new.secret_key)
+    for wrong in ("", "B055", new.code[:-1] + "U", "0000-0000-0000"):
+        with pytest.raises(errors.DeviceCodeRefused):
+            devices.add(laptop, wrong)
+    # Somebody writes another device's card where the code leads.
+    records = {code: DeviceRecord.objects.get(place=card_place(code)) for code in (new.code, other.code)}
+    DeviceRecord.objects.filter(pk=records[new.code].pk).update(sealed=records[other.code].sealed)
+    with pytest.raises(errors.DeviceCodeRefused):
+        devices.add(laptop, new.code)
+    typed = other.code.lower().replace("-", " ").replace("0", "o")
+    devices.add(laptop, typed)
+    with pytest.raises(errors.DeviceCodeRefused, match="No device shows"):
+        devices.add(laptop, other.code)
+    assert opened_by(other.secret_key).user == bea.user
+
+
+def test_a_log_that_lacks_its_end_is_refused(bea: Student) -> None:
+    hers = Devices(bea)
+    devices.catch_up(hers.phone)
+    before = {record.pk for record in DeviceRecord.objects.all()}
+    hers.laptop = devices.update(hers.laptop)
+    devices.catch_up(hers.phone)
+    DeviceRecord.objects.exclude(pk__in=before).exclude(place=state_place(hers.laptop)).get().delete()
+    with pytest.raises(errors.DeviceLogTruncated):
+        devices.unlock(hers.phone)
+
+
+def test_an_error_in_the_middle_changes_nothing(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    bea.disguise(_DELETE)
+    hers = Devices(bea)
+    records = {(bytes(record.place), bytes(record.sealed)) for record in DeviceRecord.objects.all()}
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the power is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("edna.store.replace_keys", broken)
+        with pytest.raises(RuntimeError):
+            devices.remove(hers.laptop, hers.phone_id)
+    assert {(bytes(record.place), bytes(record.sealed)) for record in DeviceRecord.objects.all()} == records
+    assert len(opened_by(hers.phone).history()) == 1
+
+
+def test_it_takes_as_many_statements_for_many_bags_as_for_few(bea: Student) -> None:
+    laptop = devices.create(bea.unlock())
+    counts = []
+    for _ in range(2):
+        for lecture in Lecture.objects.all():
+            edna.disguise(ANONYMISE_LECTURE, bea.user, params={"lecture": lecture.pk})
+        keys = [laptop]
+        counts.append(statements(lambda keys=keys: keys.append(devices.update(keys[0]))))
+        laptop = keys[-1]
+    assert len(counts[0]) == len(counts[1]), (
+        [sql[:90] for sql in counts[0]] + ["----"] + [sql[:90] for sql in counts[1]]
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.every_database
+def test_of_two_that_update_at_once_one_does_it_after_the_other() -> None:
+    bea = enrol_in_course("bea@example.org")
+    bea.disguise(_DELETE)
+    hers = Devices(bea)
+    keys = at_once(lambda: devices.update(hers.laptop), lambda: devices.update(hers.phone))
+    for key in keys:
+        assert isinstance(key, SecretKey), key
+        assert len(opened_by(key).history()) == 1
+        assert devices.pending(key).operations <= 1
