@@ -18,6 +18,9 @@ from config.settings import BROKER_URL, DATABASES, EDNA  # noqa: E402
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EDNA |= {"ARGON2_OPSLIMIT": 1, "ARGON2_MEMLIMIT_BYTES": 8 * 1024 * 1024}
+EDNA["RECIPIENT"] = (
+    os.environ.get("EDNA_TEST_RECIPIENT") or "x25519"
+)  # the same tests with keys of the hybrid kind: "x-wing"
 EDNA["JOB_RUNNER"] = "celery" if BROKER_URL else "command"  # no threads behind the back of a test
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 WHITENOISE_AUTOREFRESH = True  # no scan of every static file each time a test makes a client

@@ -20,6 +20,7 @@ from edna.errors import ConfigurationError
 LocatorMode = Literal["server", "client"]
 PseudoprincipalKeys = Literal["negative", "random", "sequence"]
 Custody = Literal["server", "browser", "both"]
+Recipient = Literal["x25519", "x-wing"]
 JobRunner = Literal["command", "celery", "eager"]
 
 DEFAULTS: Final[dict[str, Any]] = {
@@ -28,6 +29,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "STAFF": {},
     "LOCATORS": "server",
     "CUSTODY": "server",
+    "RECIPIENT": "x25519",
     "PSEUDOPRINCIPAL_KEYS": "negative",
     "CHUNK_ROWS": 2_000,
     "COMPRESS": True,
@@ -142,6 +144,17 @@ def custody() -> Custody:
     """Where people's secret keys are used: on the server, in their browsers, or in both, each person as they are."""
     kind: Custody = _choice("CUSTODY", ("server", "browser", "both"))
     return kind
+
+
+def recipient() -> Recipient:
+    """Of which kind new keys are, and so what is sealed to them."""
+    kind: Recipient = _choice("RECIPIENT", ("x25519", "x-wing"))
+    return kind
+
+
+def is_hybrid() -> bool:
+    """Whether new keys are of the hybrid kind."""
+    return recipient() == "x-wing"
 
 
 def locator_mode() -> LocatorMode:

@@ -14,6 +14,7 @@ from django.db import OperationalError
 from django.db.models import Model
 
 from edna import recordmigrations, registry, throttle
+from edna.crypto import hybrid
 from edna.crypto.keys import ContentKey as ContentKey
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.base import SlotSecret as SlotSecret
@@ -35,7 +36,7 @@ from edna.engine.planning.owners import tables_in_common
 from edna.engine.registration import Registration
 from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
-from edna.errors import DatabaseBusy
+from edna.errors import ConfigurationError, DatabaseBusy
 from edna.records.locator import Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
@@ -280,6 +281,15 @@ def export_tables(unlocked: Unlocked, models: Iterable[str]) -> dict[str, Any]:
     """Of `edna.export` what stands in tables, and what a browser has to know of ``models`` that it has found in bags to write the rest
     itself: which columns name people, or are left out, or hold truth or documents. Reads only."""
     return own_data.of_tables(unlocked, models)
+
+
+def missing_for_hybrid_keys() -> str | None:
+    """What keys of the hybrid kind lack on this machine; None if they work."""
+    try:
+        hybrid.suite()
+    except ConfigurationError as error:
+        return str(error)
+    return None
 
 
 def challenge_key(public_key: bytes, *, bound_to: bytes) -> bytes:

@@ -20,7 +20,8 @@ from edna.crypto.keys import SecretKey, generate_key_pairs
 
 THREAD: Final = "edna-key-pool"
 
-#: Made in one go by the background thread: a third of a millisecond's work, so that a request on the same core waits no longer.
+#: Made in one go by the background thread: a third of a millisecond's work, so that a request on the same core waits no longer. One of
+#: the hybrid kind takes nearly as long.
 _AT_ONCE: Final = 8
 _LEAST_PAUSE_SECONDS: Final = 0.001
 #: Before it begins: whoever has just taken is in the middle of a disguise, and should not have to share the interpreter with it.
@@ -44,8 +45,9 @@ class PoolStatistics:
 class _Stock:
     """The keys of one process, and what became of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, hybrid: bool = False) -> None:
         self.process = os.getpid()
+        self.hybrid = hybrid
         self.keys: deque[SecretKey] = deque()
         self.lock = threading.Lock()
         self.refilling = False
@@ -60,15 +62,17 @@ class KeyPool:
         self._stock = _Stock()
 
     def _own(self) -> _Stock:
-        """This process's stock; asked first by whatever uses it.
+        """This process's stock, of keys of the kind that is configured; asked first by whatever uses it.
 
         What was inherited is left as it is, and its lock is not asked for: whoever held it does not exist here. Several threads of a new
         process that come at once agree without a lock, because `setdefault` of a dict is one step.
         """
         stock = self._stock
-        process = os.getpid()
+        process, hybrid = os.getpid(), conf.is_hybrid()
         if stock.process != process:
-            stock = self._stock = stock.successors.setdefault(process, _Stock())
+            stock = self._stock = stock.successors.setdefault(process, _Stock(hybrid=hybrid))
+        if stock.hybrid is not hybrid:
+            stock = self._stock = _Stock(hybrid=hybrid)
         return stock
 
     @property
@@ -101,7 +105,7 @@ class KeyPool:
             low = len(stock.keys) <= low_water
         if low:
             self.start()
-        return taken + generate_key_pairs(missing)
+        return taken + generate_key_pairs(missing, hybrid=stock.hybrid)
 
     def start(self) -> None:
         """Begin to fill the pool in the background, unless that is going on: at the first `take`, or when a worker process starts."""
@@ -135,7 +139,7 @@ class KeyPool:
         if missing <= 0:
             return 0.0
         began = time.perf_counter()
-        new = generate_key_pairs(min(missing, _AT_ONCE))
+        new = generate_key_pairs(1 if stock.hybrid else min(missing, _AT_ONCE), hybrid=stock.hybrid)
         seconds = time.perf_counter() - began
         with stock.lock:
             # Somebody else may have filled it meanwhile.

@@ -78,6 +78,8 @@ class PrincipalEntry(models.Model):
     #: Of a removed principal: the bucket in which their last bag expires; NULL if none does.
     expires_on = models.DateField(null=True)
     tag = FixedBinaryField(max_length=16, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
+    #: The other half of a public key of the hybrid kind; NULL of X25519. In no index: an entry is found by the first half.
+    encapsulation_key = models.BinaryField(null=True)
 
     class Meta:
         default_permissions = ()

@@ -38,7 +38,7 @@ _SECRET_NAME = re.compile(
 )
 #: How receipts, secret keys and recovery codes look in print.
 _PRINTED = re.compile(
-    r"edna1(:|%3a)|edna-secret-key-1|(?<![0-9a-z])([0-9a-hjkmnp-tv-z]{4}-){6}[0-9a-hjkmnp-tv-z]{4}(?![0-9a-z])",
+    r"edna1(:|%3a)|edna-secret-key-[12]|(?<![0-9a-z])([0-9a-hjkmnp-tv-z]{4}-){6}[0-9a-hjkmnp-tv-z]{4}(?![0-9a-z])",
     re.IGNORECASE,
 )
 _SEPARATORS = re.compile(r"[\s\-]+")

@@ -22,7 +22,7 @@ from django.core.exceptions import FieldError, ValidationError
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
-from edna import conditions, conf
+from edna import conditions, conf, inner_door
 from edna.errors import ConfigurationError
 
 _OBJECT: Final = "settings.EDNA"
@@ -36,6 +36,7 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.staff,
     conf.locator_mode,
     conf.custody,
+    conf.recipient,
     conf.pseudoprincipal_keys,
     conf.chunk_rows,
     conf.retention_days,
@@ -66,6 +67,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         *_mac_keys(),
         *_principal_models(),
         *_staff(),
+        *_recipient(),
         *_runner(),
         *_metrics(),
         *_request_rate(),
@@ -176,6 +178,30 @@ def _can_be_filtered(model: type[Model], said: Q) -> bool:
     except (FieldError, ValidationError, ValueError, TypeError):
         return False
     return True
+
+
+def _recipient() -> Iterator[CheckMessage]:
+    try:
+        if not conf.is_hybrid():
+            return
+        custody = conf.custody()
+    except ConfigurationError:
+        return  # _values says so
+    if missing := inner_door.missing_for_hybrid_keys():
+        yield Error(
+            f'EDNA["RECIPIENT"] is "x-wing". {missing} Until then nobody can be registered, and nothing that is sealed so is disguised or '
+            "revealed.",
+            hint="pip install 'django-edna[post-quantum]' in the environment of the site and its workers, or leave EDNA['RECIPIENT'] out.",
+            obj=_OBJECT,
+            id="edna.E063",
+        )
+    if custody != "server":
+        yield Error(
+            f'EDNA["RECIPIENT"] is "x-wing" and EDNA["CUSTODY"] is "{custody}": the modules for browsers open no bags of the hybrid kind.',
+            hint='Let keys be used on the server, EDNA["CUSTODY"] = "server", or leave EDNA["RECIPIENT"] out.',
+            obj=_OBJECT,
+            id="edna.E064",
+        )
 
 
 def _runner() -> Iterator[CheckMessage]:

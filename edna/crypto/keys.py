@@ -1,7 +1,9 @@
-"""X25519 keys as types that cannot leak by accident, and the one keyed hash that everything else is derived with.
+"""Keys as types that cannot leak by accident, and the one keyed hash that everything else is derived with.
 
 Keeps: a secret is never printed, pickled, copied or compared in variable time; its bytes come out through `expose()`
-only (secrets are a type). Keeps: the text form of a secret key (docs/format.md, "Secret key text").
+only (secrets are a type). Keeps: the text form of a secret key (docs/format.md, "Secret key text"). Keys are of
+X25519 or of the hybrid kind. A pair of the second is known by its X25519 half wherever a key stands for its owner,
+so that all who do not seal or open need not know of kinds.
 Does not know: whose a key is, where it is stored, what is sealed with it.
 """
 
@@ -10,15 +12,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import NoReturn, Self, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Self, SupportsIndex
 
 import nacl.bindings
 import nacl.utils
 
+from edna.crypto import hybrid
 from edna.errors import KeyMalformed, SecretKeyLeak
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey, MLKEM768X25519PublicKey
+
 KEY_BYTES = 32
-_TEXT_PREFIX = "edna-secret-key-1:"
 _CHECKSUM_BYTES = 4
 
 
@@ -131,6 +136,8 @@ def _why_not_to_seal_to(raw: bytes) -> str | None:
 class PublicKey:
     """An X25519 public key: an immutable value, hashable, `bytes(public_key)` gives its 32 bytes.
 
+    One of the hybrid kind is a `HybridPublicKey`, and equal to its X25519 half.
+
     Raises: KeyMalformed if `raw` is not 32 bytes, is a point of small order, or is not the one spelling of its point.
     """
 
@@ -156,12 +163,68 @@ class PublicKey:
     def __repr__(self) -> str:
         return f"<PublicKey {self.__bytes[:4].hex()}…>"
 
-    def __reduce__(self) -> tuple[type[PublicKey], tuple[bytes]]:
+    def __reduce__(self) -> tuple[type[PublicKey], tuple[bytes, ...]]:
         return (PublicKey, (self.__bytes,))
+
+    @property
+    def encapsulation_key(self) -> bytes | None:
+        """The ML-KEM-768 half of one of the hybrid kind, 1184 bytes."""
+        return None
+
+    @classmethod
+    def of(cls, raw: bytes) -> PublicKey:
+        """Either kind, as its owner sends it: 32 bytes, or the 1216 of X-Wing, in which the ML-KEM half comes first.
+
+        Raises: KeyMalformed if it is neither.
+        """
+        if len(raw) == hybrid.ENCAPSULATION_KEY_BYTES + KEY_BYTES:
+            half = bytes(raw[: hybrid.ENCAPSULATION_KEY_BYTES])
+            made = HybridPublicKey(bytes(raw[hybrid.ENCAPSULATION_KEY_BYTES :]), half)
+            made.sealer()  # of no use if the half is none
+            return made
+        return PublicKey(raw)
+
+
+class HybridPublicKey(PublicKey):
+    """A public key of the hybrid kind: what is sealed to it takes its X25519 half and its ML-KEM-768 half to open.
+
+    ``encapsulation_key`` is the second half, or who can compute it if it is ever needed: that takes ten times as long as the first.
+
+    Raises: KeyMalformed if one of the halves has another size, or the first is none.
+    """
+
+    __slots__ = ("__half", "__sealer")
+
+    __sealer: MLKEM768X25519PublicKey
+
+    def __init__(self, raw: bytes, encapsulation_key: bytes | HybridSecretKey) -> None:
+        super().__init__(raw)
+        if isinstance(encapsulation_key, bytes) and len(encapsulation_key) != hybrid.ENCAPSULATION_KEY_BYTES:
+            raise KeyMalformed(f"The ML-KEM half of a public key is exactly {hybrid.ENCAPSULATION_KEY_BYTES} bytes.")
+        self.__half = encapsulation_key
+
+    @property
+    def encapsulation_key(self) -> bytes:
+        if not isinstance(self.__half, bytes):
+            self.__half = hybrid.encapsulation_key(self.__half.expose())
+        return self.__half
+
+    def sealer(self) -> MLKEM768X25519PublicKey:
+        """What `hybrid.seal` takes; made at the first use, then kept."""
+        try:
+            return self.__sealer
+        except AttributeError:
+            self.__sealer = hybrid.public_key(bytes(self), self.encapsulation_key)
+            return self.__sealer
+
+    def __reduce__(self) -> tuple[type[PublicKey], tuple[bytes, ...]]:
+        return (HybridPublicKey, (bytes(self), self.encapsulation_key))
 
 
 class SecretKey(Secret):
     """An X25519 secret key. See `Secret` for what it refuses to do.
+
+    One of the hybrid kind is a `HybridSecretKey`.
 
     Raises: KeyMalformed if not given exactly 32 bytes.
     """
@@ -169,6 +232,8 @@ class SecretKey(Secret):
     __slots__ = ("__public_key",)
 
     __public_key: PublicKey
+    _TEXT_PREFIX: ClassVar[str] = "edna-secret-key-1:"
+    _TEXT_PURPOSE: ClassVar[bytes] = b"edna.secretkey.1"
 
     @classmethod
     def generate(cls) -> Self:
@@ -190,18 +255,22 @@ class SecretKey(Secret):
             self.__public_key = PublicKey(nacl.bindings.crypto_scalarmult_base(self.expose()))
             return self.__public_key
 
+    def scalar(self) -> bytes:
+        """The bytes that X25519 computes with."""
+        return self.expose()
+
     def expose_text(self) -> str:
         """Return the key as printable text with a checksum, for its owner to keep."""
-        checksum = fingerprint(self.expose(), purpose=b"edna.secretkey.1", size=_CHECKSUM_BYTES)
-        return _TEXT_PREFIX + base64.b32encode(self.expose() + checksum).decode("ascii").rstrip("=").lower()
+        checksum = fingerprint(self.expose(), purpose=self._TEXT_PURPOSE, size=_CHECKSUM_BYTES)
+        return self._TEXT_PREFIX + base64.b32encode(self.expose() + checksum).decode("ascii").rstrip("=").lower()
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what `expose_text` wrote; white space and case do not matter.
+    def parse(cls, text: str) -> SecretKey:
+        """Read what `expose_text` wrote, of either kind; white space and case do not matter.
 
         Raises: KeyMalformed if the text is truncated or mistyped.
         """
-        key = cls.__read(text)
+        key = _read_text(text)
         del text  # the caller's mistyped key must not be printed by an error page from this frame
         if key is None:
             raise KeyMalformed(
@@ -209,18 +278,66 @@ class SecretKey(Secret):
             )
         return key
 
+
+class HybridSecretKey(SecretKey):
+    """A secret key of the hybrid kind: a seed of 32 bytes, from which X-Wing makes the secret keys of both halves."""
+
+    __slots__ = ("__opener", "__public")
+
+    __public: HybridPublicKey
+    __opener: MLKEM768X25519PrivateKey
+    _TEXT_PREFIX: ClassVar[str] = "edna-secret-key-2:"
+    _TEXT_PURPOSE: ClassVar[bytes] = b"edna.secretkey.2"
+
     @classmethod
-    def __read(cls, text: str) -> Self | None:
-        compact = "".join(text.split()).lower()
+    def generate(cls) -> Self:
+        """Return a new random key; its public half is already computed.
+
+        Raises: ConfigurationError if the package that this takes is not there.
+        """
+        key = cls(nacl.utils.random(KEY_BYTES))
+        key.__public = HybridPublicKey(
+            nacl.bindings.crypto_scalarmult_base(key.scalar()), hybrid.encapsulation_key(key.expose())
+        )
+        return key
+
+    def paired(self, public_key: PublicKey) -> Self:
+        self.__public = HybridPublicKey(bytes(public_key), self)
+        return self
+
+    @property
+    def public_key(self) -> PublicKey:
+        """The public half. Its X25519 half is computed at the first use, its other half when that is asked for."""
         try:
-            raw = base64.b32decode(compact.removeprefix(_TEXT_PREFIX).upper() + "======")
-        except ValueError:
-            return None
-        if len(raw) != KEY_BYTES + _CHECKSUM_BYTES:
-            return None
-        key = cls(raw[:KEY_BYTES])
-        # Comparing the whole text also refuses a missing prefix, and bits after the last byte.
-        return key if hmac.compare_digest(key.expose_text().encode(), compact.encode()) else None
+            return self.__public
+        except AttributeError:
+            self.__public = HybridPublicKey(nacl.bindings.crypto_scalarmult_base(self.scalar()), self)
+            return self.__public
+
+    def scalar(self) -> bytes:
+        return hybrid.scalar(self.expose())
+
+    def opener(self) -> MLKEM768X25519PrivateKey:
+        """What `hybrid.unseal` takes; made at the first use, then kept."""
+        try:
+            return self.__opener
+        except AttributeError:
+            self.__opener = hybrid.private_key(self.expose())
+            return self.__opener
+
+
+def _read_text(text: str) -> SecretKey | None:
+    compact = "".join(text.split()).lower()
+    kind = HybridSecretKey if compact.startswith(HybridSecretKey._TEXT_PREFIX) else SecretKey
+    try:
+        raw = base64.b32decode(compact.removeprefix(kind._TEXT_PREFIX).upper() + "======")
+    except ValueError:
+        return None
+    if len(raw) != KEY_BYTES + _CHECKSUM_BYTES:
+        return None
+    key = kind(raw[:KEY_BYTES])
+    # Comparing the whole text also refuses a missing prefix, and bits after the last byte.
+    return key if hmac.compare_digest(key.expose_text().encode(), compact.encode()) else None
 
 
 class ContentKey(Secret):
@@ -234,6 +351,10 @@ class ContentKey(Secret):
         return cls(nacl.utils.random(KEY_BYTES))
 
 
-def generate_key_pairs(count: int) -> list[SecretKey]:
-    """Return `count` new secret keys with their public halves computed."""
-    return [SecretKey.generate() for _ in range(count)]
+def generate_key_pairs(count: int, *, hybrid: bool = False) -> list[SecretKey]:
+    """Return `count` new secret keys with their public halves computed, of X25519 or of the hybrid kind.
+
+    Raises: ConfigurationError if the package that the hybrid kind takes is not there.
+    """
+    kind = HybridSecretKey if hybrid else SecretKey
+    return [kind.generate() for _ in range(count)]

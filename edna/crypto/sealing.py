@@ -1,6 +1,6 @@
 """Sealed containers: padded bytes that only the holder of a recipient's secret key can read.
 
-Keeps: container version 1, suite 1 of docs/format.md (X25519 sealed-box stanzas around one random file key, an
+Keeps: container version 1, suite 1 of docs/format.md (stanzas of X25519 or of the hybrid kind around one random file key, an
 XChaCha20-Poly1305 body, Padmé padding). Keeps: a container says nothing about its recipients, and about its content
 only the padded length. Does not know: what is inside, who made it (anybody can seal to a public key;
 `edna.records.bag` adds the server's MAC), where it is stored.
@@ -28,7 +28,17 @@ from nacl.bindings import (
 )
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey, Secret, SecretKey, derive
+from edna.crypto import hybrid
+from edna.crypto.keys import (
+    KEY_BYTES,
+    ContentKey,
+    HybridPublicKey,
+    HybridSecretKey,
+    PublicKey,
+    Secret,
+    SecretKey,
+    derive,
+)
 from edna.errors import (
     BagCorrupt,
     BagError,
@@ -44,6 +54,7 @@ VERSION = 1
 SUITE = 1
 STANZA_X25519 = 1
 STANZA_SUCCESSION = 2
+STANZA_HYBRID = 3
 MAX_STANZAS = 16
 MAX_SEALED_BYTES = 64 * 1024 * 1024
 MIN_PADDED_BYTES = 1024
@@ -52,14 +63,16 @@ _ASSOCIATED = bytes((VERSION, SUITE))
 _HEADER = struct.Struct(">BBBI")
 _STANZA_HEAD = struct.Struct(">BH")
 _LENGTH = struct.Struct(">I")
-_STANZA_BYTES = 80
+#: Of the kinds that hold the file key.
+_STANZA_BYTES = {STANZA_X25519: 80, STANZA_HYBRID: KEY_BYTES + hybrid.OVERHEAD_BYTES}
+_STANZA_PURPOSE = b"edna file key 1"
 _NONCE_BYTES = 24
 _TAG_BYTES = 16
 _BOX_OVERHEAD_BYTES = 48
 _MOST_STANZA_BYTES = 0xFFFF
 _BAD_PADDING = "The padding of the bag is wrong. Nothing was changed; restore the bag from a backup."
 #: Enough of a container for `check_container`, with as many recipients as there may be.
-BEGINNING_BYTES = _HEADER.size + MAX_STANZAS * (_STANZA_HEAD.size + _STANZA_BYTES)
+BEGINNING_BYTES = _HEADER.size + MAX_STANZAS * (_STANZA_HEAD.size + max(_STANZA_BYTES.values()))
 
 
 def padded_length(length: int) -> int:
@@ -76,9 +89,9 @@ def padded_length(length: int) -> int:
     return (length + mask) & ~mask
 
 
-def sealed_length(length: int, *, recipients: int = 1) -> int:
-    """Return how many bytes `seal` makes of `length` bytes: for cost estimates."""
-    stanzas = recipients * (_STANZA_HEAD.size + _STANZA_BYTES)
+def sealed_length(length: int, *, recipients: int = 1, hybrid: bool = False) -> int:
+    """Return how many bytes `seal` makes of `length` bytes: for cost estimates. ``hybrid`` if they all are of that kind."""
+    stanzas = recipients * (_STANZA_HEAD.size + _STANZA_BYTES[STANZA_HYBRID if hybrid else STANZA_X25519])
     return _HEADER.size + stanzas + _NONCE_BYTES + padded_length(_LENGTH.size + length) + _TAG_BYTES
 
 
@@ -90,7 +103,8 @@ def seal(plaintext: bytes, *, recipients: Sequence[PublicKey], content_key: Cont
     """
     if not 1 <= len(recipients) <= MAX_STANZAS:
         raise ValueError(f"a container has 1 to {MAX_STANZAS} recipients, not {len(recipients)}")
-    if sealed_length(len(plaintext), recipients=len(recipients)) > MAX_SEALED_BYTES:
+    among = any(isinstance(recipient, HybridPublicKey) for recipient in recipients)
+    if sealed_length(len(plaintext), recipients=len(recipients), hybrid=among) > MAX_SEALED_BYTES:
         size = len(plaintext)
         del plaintext
         raise BagTooLarge(
@@ -102,9 +116,16 @@ def seal(plaintext: bytes, *, recipients: Sequence[PublicKey], content_key: Cont
     body = crypto_aead_xchacha20poly1305_ietf_encrypt(padded, _ASSOCIATED, nonce, file_key)
     parts = [_HEADER.pack(VERSION, SUITE, len(recipients), _NONCE_BYTES + len(body))]
     for recipient in recipients:
-        parts += (_STANZA_HEAD.pack(STANZA_X25519, _STANZA_BYTES), crypto_box_seal(file_key, bytes(recipient)))
+        kind, stanza = _stanza(file_key, recipient)
+        parts += (_STANZA_HEAD.pack(kind, len(stanza)), stanza)
     parts += (nonce, body)
     return b"".join(parts)
+
+
+def _stanza(file_key: bytes, recipient: PublicKey) -> tuple[int, bytes]:
+    if isinstance(recipient, HybridPublicKey):
+        return STANZA_HYBRID, hybrid.seal(file_key, key=recipient.sealer(), purpose=_STANZA_PURPOSE)
+    return STANZA_X25519, crypto_box_seal(file_key, bytes(recipient))
 
 
 def rewrap(
@@ -265,14 +286,14 @@ def check_container(beginning: bytes, *, length: int) -> None:
         raise BagCorrupt("The body of the bag has a length that none has. Restore the bag from a backup.")
 
 
-def _parse(sealed: bytes) -> tuple[list[bytes], bytes]:
-    """Split a container into its X25519 stanzas and its body."""
+def _parse(sealed: bytes) -> tuple[list[tuple[int, bytes]], bytes]:
+    """Split a container into its stanzas for recipients, each with its kind, and its body."""
     stanzas, _, body = _layout(sealed, len(sealed))
     return stanzas, bytes(sealed[body:])
 
 
-def _layout(sealed: bytes, size: int) -> tuple[list[bytes], list[bytes], int]:
-    """The X25519 stanzas of a container of that size, those of a succession, and where its body begins, trusting no length in it."""
+def _layout(sealed: bytes, size: int) -> tuple[list[tuple[int, bytes]], list[bytes], int]:
+    """A container's stanzas for recipients, those of a succession, and where its body begins, trusting no length in it."""
     count, body_length = _header(sealed, size)
     stanzas, succession, offset = _stanzas(bytes(sealed), size, count)
     expected = offset + body_length
@@ -327,9 +348,9 @@ def _header(sealed: bytes, size: int) -> tuple[int, int]:
     return count, body_length
 
 
-def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], list[bytes], int]:
-    """Those of ``count`` stanzas that are X25519's, those of a succession, and where the last one ends."""
-    stanzas: list[bytes] = []
+def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[tuple[int, bytes]], list[bytes], int]:
+    """Those of ``count`` stanzas that hold the file key, each with its kind, those of a succession, and where the last one ends."""
+    stanzas: list[tuple[int, bytes]] = []
     succession: list[bytes] = []
     offset = _HEADER.size
     for _ in range(count):
@@ -342,21 +363,26 @@ def _stanzas(sealed: bytes, size: int, count: int) -> tuple[list[bytes], list[by
             break  # of a later release, with stanzas that are longer than a beginning
         kind, length = _STANZA_HEAD.unpack_from(sealed, offset)
         offset += _STANZA_HEAD.size
-        if kind == STANZA_X25519:
-            if length != _STANZA_BYTES:
+        if kind in _STANZA_BYTES:
+            if length != _STANZA_BYTES[kind]:
                 raise BagCorrupt(
                     "A stanza of the bag is malformed. Nothing was changed; restore the bag from a backup."
                 )
-            stanzas.append(sealed[offset : offset + length])
+            stanzas.append((kind, sealed[offset : offset + length]))
         elif kind == STANZA_SUCCESSION:
             succession.append(sealed[offset : offset + length])
         offset += length  # a stanza of a later release's kind is for somebody else: skip it
     return stanzas, succession, offset
 
 
-def _file_key(stanzas: Sequence[bytes], secret_key: SecretKey) -> ContentKey | None:
-    for stanza in stanzas:
-        file_key = _unwrap(stanza, secret_key)
+def _file_key(stanzas: Sequence[tuple[int, bytes]], secret_key: SecretKey) -> ContentKey | None:
+    for kind, stanza in stanzas:
+        if kind == STANZA_HYBRID:
+            file_key = _unwrap_hybrid(stanza, secret_key)
+        elif isinstance(secret_key, HybridSecretKey):
+            continue  # a thief with a quantum computer could have made it, or opened it
+        else:
+            file_key = _unwrap(stanza, secret_key)
         if file_key is not None:
             return ContentKey(file_key)
     return None
@@ -386,6 +412,12 @@ def _unwrap(box: bytes, secret_key: SecretKey) -> bytes | None:
     if len(box) < _BOX_OVERHEAD_BYTES:
         return None
     try:
-        return crypto_box_seal_open(box, bytes(secret_key.public_key), secret_key.expose())
+        return crypto_box_seal_open(box, bytes(secret_key.public_key), secret_key.scalar())
     except CryptoError:
         return None
+
+
+def _unwrap_hybrid(stanza: bytes, secret_key: SecretKey) -> bytes | None:
+    if not isinstance(secret_key, HybridSecretKey):
+        return None
+    return hybrid.unseal(stanza, key=secret_key.opener(), purpose=_STANZA_PURPOSE)

@@ -18,7 +18,7 @@ import nacl.utils
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt, crypto_aead_xchacha20poly1305_ietf_encrypt
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import KEY_BYTES, PublicKey, Secret, SecretKey, derive, fingerprint
+from edna.crypto.keys import KEY_BYTES, HybridSecretKey, PublicKey, Secret, SecretKey, derive, fingerprint
 from edna.errors import ConfigurationError, WrongCredentials
 
 VERSION = 2
@@ -26,6 +26,8 @@ WRAPPED_BYTES = 1 + 24 + KEY_BYTES + 16
 MIN_PEPPER_BYTES = 16
 #: All kinds that a key may have a slot of.
 KINDS = ("password", "recovery", "passkey", "guardians")
+#: What is authenticated behind version and id, for each kind of key: so slots look alike, whichever key they hold.
+_HELD: tuple[tuple[type[SecretKey], bytes], ...] = ((SecretKey, b""), (HybridSecretKey, b"\2"))
 
 _NONCE_BYTES = 24
 _SHORT = f"A server key needs at least {MIN_PEPPER_BYTES} bytes: short ones can be guessed."
@@ -98,8 +100,9 @@ def lock_slot(secret_key: SecretKey, *, slot_secret: SlotSecret, kind: str, pepp
     found = part(lookup(slot_secret), pepper=pepper)
     nonce = nacl.utils.random(_NONCE_BYTES)
     version = bytes((VERSION,))
+    associated = version + found.slot_id + dict(_HELD)[type(secret_key)]
     box = crypto_aead_xchacha20poly1305_ietf_encrypt(
-        secret_key.expose(), version + found.slot_id, nonce, _wrapping_key(slot_secret, found.share)
+        secret_key.expose(), associated, nonce, _wrapping_key(slot_secret, found.share)
     )
     tag = stored_tag(secret_key.public_key, kind=kind, pepper=pepper)
     return Slot(found.slot_id, tag, version + nonce + box)
@@ -148,14 +151,15 @@ def _unlocked(slot: Slot, slot_secret: SlotSecret, peppers: Sequence[bytes]) -> 
             if wrapped[0] == 1
             else _wrapping_key(slot_secret, part(looked_up, pepper=pepper).share)
         )
-        try:
-            return SecretKey(
-                crypto_aead_xchacha20poly1305_ietf_decrypt(
-                    wrapped[1 + _NONCE_BYTES :], associated, wrapped[1 : 1 + _NONCE_BYTES], key
+        for kind, held in _HELD:
+            try:
+                return kind(
+                    crypto_aead_xchacha20poly1305_ietf_decrypt(
+                        wrapped[1 + _NONCE_BYTES :], associated + held, wrapped[1 : 1 + _NONCE_BYTES], key
+                    )
                 )
-            )
-        except CryptoError:
-            continue
+            except CryptoError:
+                continue
     return None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from django.db.models import Model
 
-from edna import keypool, registry, store
+from edna import conf, keypool, registry, store
 from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
 from edna.custody.base import Slot
 from edna.custody.recovery import RecoveryCode
@@ -93,7 +93,9 @@ def register_many(principals: Iterable[Model]) -> list[Registration]:
         PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
     """
     identities = [identity(principal) for principal in principals]
-    registrations = [Registration(key.public_key, key) for key in generate_key_pairs(len(identities))]
+    registrations = [
+        Registration(key.public_key, key) for key in generate_key_pairs(len(identities), hybrid=conf.is_hybrid())
+    ]
     # By model: two of them may well have the same primary key.
     public_keys: dict[type[Model], dict[str, PublicKey]] = {}
     for (model, reference, _), registration in zip(identities, registrations, strict=True):
@@ -225,8 +227,9 @@ def _made(
 ) -> tuple[Registration, list[Slot]]:
     """A registration with a given public key, or with a new pair and its slots."""
     if public_key is not None:
-        return Registration(public_key if isinstance(public_key, PublicKey) else PublicKey(public_key)), []
-    secret_key, code = SecretKey.generate(), RecoveryCode.new() if has_code else None
+        return Registration(public_key if isinstance(public_key, PublicKey) else PublicKey.of(public_key)), []
+    [secret_key] = generate_key_pairs(1, hybrid=conf.is_hybrid())
+    code = RecoveryCode.new() if has_code else None
     slots = [key_slots.for_code(secret_key, code, using=using)] if code is not None else []
     if password is not None:
         slots.append(key_slots.for_password(secret_key, identifier=identifier(), password=password, using=using))
@@ -242,4 +245,8 @@ def _add(model: type[Model], public_keys: Mapping[str, PublicKey], *, using: str
             "If the account was removed by a disguise, reveal that instead of registering it again."
         )
     label = model._meta.label_lower
-    store.add_entries([(bytes(key), label, reference, True) for reference, key in public_keys.items()], using=using)
+    new = [
+        store.NewEntry(bytes(key), label, reference, True, key.encapsulation_key)
+        for reference, key in public_keys.items()
+    ]
+    store.add_entries(new, using=using)

@@ -16,14 +16,27 @@ from typing import Self
 
 import nacl.utils
 
-from edna.crypto.keys import KEY_BYTES, PublicKey, Secret, SecretKey, derive, fingerprint
+from edna.crypto import hybrid
+from edna.crypto.keys import (
+    KEY_BYTES,
+    HybridPublicKey,
+    HybridSecretKey,
+    PublicKey,
+    Secret,
+    SecretKey,
+    derive,
+    fingerprint,
+)
 from edna.crypto.sealing import open_small, seal_secret
 from edna.errors import ReceiptMalformed, WrongKey
 
 SEALED_LOCATOR_BYTES = 80
+#: In lists of those whose key is of the hybrid kind: behind a tag by which it is known.
+HYBRID_LOCATOR_BYTES = 2 * KEY_BYTES + hybrid.OVERHEAD_BYTES
 
 _PREFIX = "edna1"
 _CHECKSUM_BYTES = 4
+_HYBRID_PURPOSE = b"edna locator item 1"
 _DISGUISE_NAME = re.compile(r"[^\s:]+")
 
 
@@ -79,11 +92,21 @@ class Locator(Secret):
         return self
 
 
-def seal_locator(locator: Locator, *, recipient: PublicKey) -> bytes:
-    """Return the 80 bytes that are kept for `recipient` in locator mode `server` (docs/format.md, "Locator item").
+def split_items(items: bytes, *, hybrid: bool) -> list[bytes]:
+    """Return the items of a list; ``hybrid`` if it belongs to a key of that kind."""
+    size = HYBRID_LOCATOR_BYTES if hybrid else SEALED_LOCATOR_BYTES
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
-    They are the same each time: whoever is told a locator can see whether it is the one inside an item.
+
+def seal_locator(locator: Locator, *, recipient: PublicKey) -> bytes:
+    """Return the 80 bytes that are kept for `recipient` in locator mode `server` (docs/format.md, "Locator item"); 1200 for one of the
+    hybrid kind.
+
+    Of the 80 all, of the 1200 the first 32 are the same each time: whoever is told a locator can see whether it is the one inside an item.
     """
+    if isinstance(recipient, HybridPublicKey):
+        sealed = hybrid.seal(locator.expose(), key=recipient.sealer(), purpose=_HYBRID_PURPOSE)
+        return _tag_of(locator, recipient) + sealed
     return seal_secret(locator, recipient=recipient, purpose=b"edna.item.1")
 
 
@@ -94,9 +117,37 @@ def open_locator(sealed: bytes, *, secret_key: SecretKey) -> Locator:
 
     Raises: WrongKey if it is not sealed to `secret_key`, was changed, or is no item at all.
     """
+    if isinstance(secret_key, HybridSecretKey):
+        return _open_hybrid(sealed, secret_key)
     if len(sealed) != SEALED_LOCATOR_BYTES:  # anybody can seal a box of another size
         raise WrongKey(f"An entry of the list of locators has {SEALED_LOCATOR_BYTES} bytes, not {len(sealed)}.")
     return Locator(open_small(sealed, secret_key=secret_key))
+
+
+def is_item_of(item: bytes, locator: Locator, *, recipient: PublicKey) -> bool:
+    """Whether an item in the list of ``recipient`` is the one that `seal_locator` makes of this locator."""
+    if isinstance(recipient, HybridPublicKey):
+        return len(item) == HYBRID_LOCATOR_BYTES and hmac.compare_digest(item[:KEY_BYTES], _tag_of(locator, recipient))
+    return hmac.compare_digest(item, seal_locator(locator, recipient=recipient))
+
+
+def _tag_of(locator: Locator, recipient: PublicKey) -> bytes:
+    """What the item is known by: ML-KEM cannot seal the same thing twice alike. It tells nothing, as nobody guesses a locator."""
+    return derive(locator.expose(), purpose=b"edna.item.tag.1", data=bytes(recipient))
+
+
+def _open_hybrid(sealed: bytes, secret_key: HybridSecretKey) -> Locator:
+    if len(sealed) != HYBRID_LOCATOR_BYTES:
+        raise WrongKey(f"An entry of this list of locators has {HYBRID_LOCATOR_BYTES} bytes, not {len(sealed)}.")
+    raw = hybrid.unseal(sealed[KEY_BYTES:], key=secret_key.opener(), purpose=_HYBRID_PURPOSE)
+    locator = None if raw is None or len(raw) != KEY_BYTES else Locator(raw)
+    del raw
+    if locator is None or not is_item_of(sealed, locator, recipient=secret_key.public_key):
+        del locator
+        raise WrongKey(
+            "This item is not sealed to this key, or it was changed; unlock with the key of the person it belongs to."
+        )
+    return locator
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
+from edna.crypto.keys import KEY_BYTES, HybridSecretKey, PublicKey, SecretKey
 from edna.crypto.sealing import open_small, seal_small
 from edna.errors import BagCorrupt, KeyMalformed, WrongKey
 from edna.records.values import Value
 
 SEALED_KEY_BYTES = 80
-_SIZES = (KEY_BYTES, SEALED_KEY_BYTES)
+#: Before a secret key of the hybrid kind, which is as long as one of X25519.
+_HYBRID = b"\2"
+_SIZES = (KEY_BYTES, len(_HYBRID) + KEY_BYTES, SEALED_KEY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class SealedKey:
             except WrongKey:
                 continue
             # Whoever had it moved into another bag has sealed it: the server's MAC says nothing about what is inside.
-            return opened if opened.public_key == public_key else None
+            both = (opened, HybridSecretKey(opened.expose()))
+            return next((kind for kind in both if kind.public_key == public_key), None)
         return None
 
 
@@ -115,7 +118,7 @@ def _read(payload: Value) -> SpeaksForBatch | None:
     rows = []
     for row in raw_rows:
         match row:
-            case [principal, bytes(public), bytes(secret), owner] if len(public) == KEY_BYTES and len(secret) in _SIZES:
+            case [principal, bytes(public), bytes(secret), owner] if len(public) == KEY_BYTES and _is_secret(secret):
                 try:
                     public_key = PublicKey(public)
                 except KeyMalformed:
@@ -127,11 +130,21 @@ def _read(payload: Value) -> SpeaksForBatch | None:
 
 
 def _raw(secret: SecretKey | SealedKey) -> bytes:
-    return secret.box if isinstance(secret, SealedKey) else secret.expose()
+    if isinstance(secret, SealedKey):
+        return secret.box
+    return _HYBRID + secret.expose() if isinstance(secret, HybridSecretKey) else secret.expose()
 
 
 def _key(secret: bytes, public_key: PublicKey) -> SecretKey | SealedKey:
-    return SealedKey(secret) if len(secret) == SEALED_KEY_BYTES else SecretKey(secret).paired(public_key)
+    if len(secret) == SEALED_KEY_BYTES:
+        return SealedKey(secret)
+    if len(secret) == KEY_BYTES:
+        return SecretKey(secret).paired(public_key)
+    return HybridSecretKey(secret[len(_HYBRID) :]).paired(public_key)
+
+
+def _is_secret(secret: bytes) -> bool:
+    return len(secret) in _SIZES and (len(secret) != len(_HYBRID) + KEY_BYTES or secret.startswith(_HYBRID))
 
 
 def _is_index(value: Value) -> bool:

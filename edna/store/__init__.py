@@ -13,7 +13,7 @@ import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import IntegrityError, connections
 from django.db.models import Exists, Q, QuerySet
@@ -50,7 +50,9 @@ ENTRY_COLUMNS: Final = (
     "last_seen_on",
     "expires_on",
     "tag",
+    "encapsulation_key",
 )
+_CHANGING: Final = ENTRY_COLUMNS[2:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Entry:
     last_seen_on: datetime.date | None
     expires_on: datetime.date | None = None
     sound: bool = True
+    #: The other half of a public key of the hybrid kind.
+    encapsulation_key: bytes | None = dataclass_field(default=None, repr=False)
 
     @property
     def attached(self) -> bool:
@@ -80,7 +84,7 @@ class Entry:
         if not self.attached:
             return self.kept_until(expires_on)
         # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
-        return Entry(self.id, self.public_key, "", None, False, self.locators, None, expires_on, self.sound)
+        return replace(self, model="", reference=None, natural=False, last_seen_on=None, expires_on=expires_on)
 
     def kept_until(self, expires_on: datetime.date | None) -> Entry:
         """Of a removed principal: kept at least as long as what is listed for it now."""
@@ -100,10 +104,10 @@ def entries_of(found: Iterable[Row]) -> list[Entry]:
 
 
 def _entry(row: Row, tags: Tags) -> Entry:
-    pk, public_key, model, reference, natural, locators, last_seen_on, expires_on, tag = row
-    key, is_natural = bytes(public_key), bool(natural)
-    sound = reference is None or tags.is_right(tag, entry_data(pk, key, model, reference, is_natural))
-    return Entry(pk, key, model, reference, is_natural, bytes(locators), last_seen_on, expires_on, sound)
+    pk, public_key, model, reference, natural, locators, last_seen_on, expires_on, tag, half = row
+    key, is_natural, half = bytes(public_key), bool(natural), None if half is None else bytes(half)
+    sound = reference is None or tags.is_right(tag, entry_data(pk, key, model, reference, is_natural, half))
+    return Entry(pk, key, model, reference, is_natural, bytes(locators), last_seen_on, expires_on, sound, half)
 
 
 def require_sound(entries: Iterable[Entry]) -> None:
@@ -128,12 +132,22 @@ def unsound(entry: Entry) -> EntryForged:
 
 
 def _tag(entry: Entry, made: Callable[[bytes], bytes]) -> bytes | None:
-    data = entry_data(entry.id, entry.public_key, entry.model, entry.reference, entry.natural)
+    data = entry_data(entry.id, entry.public_key, entry.model, entry.reference, entry.natural, entry.encapsulation_key)
     return None if data is None else made(data)
 
 
-def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> list[Entry]:
-    """Add (public key, model, reference, natural) entries, and return them in this order.
+class NewEntry(NamedTuple):
+    """Of somebody who is to get one; the last only if their key is of the hybrid kind."""
+
+    public_key: bytes
+    model: str
+    reference: str
+    natural: bool
+    encapsulation_key: bytes | None = None
+
+
+def add_entries(entries: Sequence[NewEntry], *, using: str) -> list[Entry]:
+    """Add them, and return them in this order.
 
     Raises:
         PrincipalAlreadyRegistered: one of them, or its key, has an entry already.
@@ -143,7 +157,7 @@ def add_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) 
     return new
 
 
-def add_free_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: str) -> list[Entry | None]:
+def add_free_entries(entries: Sequence[NewEntry], *, using: str) -> list[Entry | None]:
     """As `add_entries`, but None stands for what is left out because an entry has its public key already. The transaction goes on.
 
     Raises:
@@ -165,10 +179,19 @@ def add_free_entries(entries: Sequence[tuple[bytes, str, str, bool]], *, using: 
     return [entry if there.get(entry.public_key, entry.id) == entry.id else None for entry in new]
 
 
-def _new_entries(entries: Sequence[tuple[bytes, str, str, bool]]) -> list[Entry]:
+def _new_entries(entries: Sequence[NewEntry]) -> list[Entry]:
     return [
-        Entry(pk, key, model, reference, natural, b"", None)
-        for pk, (key, model, reference, natural) in zip(random_primary_keys(len(entries)), entries, strict=True)
+        Entry(
+            pk,
+            new.public_key,
+            new.model,
+            new.reference,
+            new.natural,
+            b"",
+            None,
+            encapsulation_key=new.encapsulation_key,
+        )
+        for pk, new in zip(random_primary_keys(len(entries)), entries, strict=True)
     ]
 
 
@@ -176,7 +199,18 @@ def _by_key(new: Iterable[Entry], *, using: str) -> list[Row]:
     """By the random key: neighbours in the file must not be pseudoprincipals of one person."""
     made = entry_tags().maker(using=using)
     return [
-        (e.id, e.public_key, e.model, e.reference, e.natural, e.locators, None, None, _tag(e, made))
+        (
+            e.id,
+            e.public_key,
+            e.model,
+            e.reference,
+            e.natural,
+            e.locators,
+            None,
+            None,
+            _tag(e, made),
+            e.encapsulation_key,
+        )
         for e in sorted(new, key=lambda entry: entry.id)
     ]
 
@@ -224,7 +258,7 @@ def save_entries(entries: Sequence[Entry], *, using: str) -> None:
     # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
     for part in ([row for row in changed if row[4]], [row for row in changed if not row[4]]):
         if part:
-            rows.update(_ENTRIES, ENTRY_COLUMNS[2:], part, using=using)
+            rows.update(_ENTRIES, _CHANGING, part, using=using)
 
 
 def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
@@ -236,9 +270,9 @@ def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
     """
     require_sound(entries)
     made = entry_tags().maker(using=using)
-    changed = [(entry.id, entry.public_key, entry.locators, _tag(entry, made)) for entry in entries]
+    changed = [(e.id, e.public_key, e.locators, _tag(e, made), e.encapsulation_key) for e in entries]
     try:
-        rows.update(_ENTRIES, ("public_key", "locators", "tag"), changed, using=using)
+        rows.update(_ENTRIES, ("public_key", "locators", "tag", "encapsulation_key"), changed, using=using)
     except IntegrityError as error:
         raise PrincipalAlreadyRegistered("This public key is registered already; take one of your own.") from error
 

@@ -46,6 +46,7 @@ class SeenEntry:
     expires_on: datetime.date | None
     has_tag: bool
     sound: bool
+    encapsulation_key: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +68,30 @@ def _pages(query: QuerySet[Any], *, most: int = _AT_ONCE) -> Iterator[list[tuple
 
 def entries(*, using: str) -> Iterator[list[SeenEntry]]:
     found = PrincipalEntry.objects.using(using).annotate(a=Length("locators"))
-    names = ("id", "public_key", "model", "reference", "natural", "a", "last_seen_on", "expires_on", "tag")
+    names = (
+        "id",
+        "public_key",
+        "model",
+        "reference",
+        "natural",
+        "a",
+        "last_seen_on",
+        "expires_on",
+        "tag",
+        "encapsulation_key",
+    )
     tags = entry_tags()
     for page in _pages(found.values_list(*names)):
         seen = []
         for row in page:
-            pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag = row
-            sound = reference is None or tags.is_right(tag, entry_data(pk, bytes(key), model, reference, natural))
-            has_tag = tag is not None
-            seen.append(SeenEntry(pk, key, model, reference, natural, listed, last_seen_on, expires_on, has_tag, sound))
+            pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag, half = row
+            data = entry_data(pk, bytes(key), model, reference, natural, half)
+            sound = reference is None or tags.is_right(tag, data)
+            seen.append(
+                SeenEntry(
+                    pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag is not None, sound, half
+                )
+            )
         yield seen
 
 

@@ -36,10 +36,11 @@ def attached(model: str, *, after: int, most: int, using: str) -> list[Named]:
 
 def _named(found: QuerySet[PrincipalEntry], *, most: int) -> list[Named]:
     tags = entry_tags()
-    page = found.order_by("id").values_list("id", "public_key", "model", "reference", "natural", "tag")[:most]
+    columns = ("id", "public_key", "model", "reference", "natural", "tag", "encapsulation_key")
+    page = found.order_by("id").values_list(*columns)[:most]
     return [
-        (pk, str(reference), tags.is_right(tag, entry_data(pk, bytes(key), model, reference, natural)))
-        for pk, key, model, reference, natural, tag in page
+        (pk, str(reference), tags.is_right(tag, entry_data(pk, bytes(key), model, reference, natural, half)))
+        for pk, key, model, reference, natural, tag, half in page
     ]
 
 

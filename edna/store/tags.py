@@ -19,6 +19,7 @@ from edna.store import serverkeys
 
 TAG_BYTES: Final = 16
 _KEY: Final = b"edna.tags.key.1"
+_HYBRID: Final = 2
 
 
 class Tags:
@@ -64,9 +65,17 @@ def entry_tags() -> Tags:
     return Tags(b"edna.entry.tag.1")
 
 
-def entry_data(pk: int, public_key: bytes, model: Any, reference: Any, natural: Any) -> bytes | None:
+def entry_data(
+    pk: int, public_key: bytes, model: Any, reference: Any, natural: Any, encapsulation_key: bytes | None
+) -> bytes | None:
     """Of an entry of somebody who is there: whose key it is. None of one that names nobody: nothing is sealed to it by others."""
     if len(public_key) != 32 or not isinstance(model, str) or not isinstance(reference, str):
         return None
     names = f"{model}\0{reference}".encode("utf-8", "surrogatepass")
-    return b"".join((pk.to_bytes(8, "big", signed=True), public_key, b"\1" if natural else b"\0", names))
+    kind = int(bool(natural))
+    half = b""
+    if encapsulation_key is not None:
+        # A byte of its own, so that no entry of X25519 has the data of one of the hybrid kind.
+        kind += _HYBRID
+        half = fingerprint(bytes(encapsulation_key), purpose=b"edna.entry.half1")
+    return b"".join((pk.to_bytes(8, "big", signed=True), public_key, bytes((kind,)), half, names))

@@ -42,7 +42,7 @@ class Tagged:
 
 def entries(*, entry: int | None = None) -> Tagged:
     """All, or one of them."""
-    columns = ("id", "public_key", "model", "reference", "natural")
+    columns = ("id", "public_key", "model", "reference", "natural", "encapsulation_key")
     among: tuple[tuple[str, Any], ...] = (("reference__isnull", False),)
     if entry is not None:
         among += (("id", entry),)

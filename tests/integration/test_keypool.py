@@ -385,7 +385,8 @@ def taken(monkeypatch: Any) -> Iterator[Callable[[int], set[bytes]]]:
     def put(count: int) -> set[bytes]:
         keys = generate_key_pairs(count)
         entries = [
-            (bytes(key.public_key), "websubmit.user", f"somebody {number}", False) for number, key in enumerate(keys)
+            store.NewEntry(bytes(key.public_key), "websubmit.user", f"somebody {number}", False)
+            for number, key in enumerate(keys)
         ]
         store.add_entries(entries, using="default")
         keypool.pool.wipe()

@@ -21,7 +21,7 @@ USING = "default"
 
 
 def add(key: bytes, reference: str, *, model: str = "shop.user", natural: bool = True) -> store.Entry:
-    store.add_entries([(key, model, reference, natural)], using=USING)
+    store.add_entries([store.NewEntry(key, model, reference, natural)], using=USING)
     [entry] = store.entries_by_public_key([key], using=USING)
     return entry
 
@@ -213,7 +213,9 @@ def test_statements_do_not_depend_on_the_number_of_rows() -> None:
         return [
             len(statements(work))
             for work in (
-                lambda: store.add_entries([(key, "shop.user", key.hex(), True) for key in keys], using=USING),
+                lambda: store.add_entries(
+                    [store.NewEntry(key, "shop.user", key.hex(), True) for key in keys], using=USING
+                ),
                 lambda: found.extend(store.entries_by_public_key(keys, using=USING)),
                 lambda: store.entries_by_reference("shop.user", [key.hex() for key in keys], using=USING),
                 lambda: store.save_entries([replace(entry, locators=b"x" * 80) for entry in found], using=USING),

@@ -121,8 +121,8 @@ def test_there_and_back(path: str, tmp_path: Path) -> None:
     there = transfer.export(path)
     assert min(there.tables.values()) > 0
     again, database = str(tmp_path / "again.export"), tmp_path / "other.sqlite3"
-    elsewhere(database, "migrate", "edna_operations", "--verbosity=0", "--skip-checks")
-    elsewhere(database, "migrate", "edna_guardians", "--verbosity=0", "--skip-checks")
+    for label in ("edna_operations", "edna_guardians", "edna"):
+        elsewhere(database, "migrate", label, "--verbosity=0", "--skip-checks")
     elsewhere(database, "edna_import", path)
     elsewhere(database, "edna_export", again)
     empty()

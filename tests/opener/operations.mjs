@@ -7,15 +7,19 @@ import { openBag } from "../../edna/static/edna/js/bag.js";
 import { accountOf } from "../../edna/static/edna/js/account.js";
 import { paddedLength } from "../../edna/static/edna/js/container.js";
 import { keyOf, openFile, readFile } from "../../edna/static/edna/js/file.js";
-import { parseSecretKey, publicKey } from "../../edna/static/edna/js/keys.js";
+import { pairOf, parsePair, publicKey } from "../../edna/static/edna/js/keys.js";
 import { chunk, index, makeItem, openItem, parseReceipt, sharedKey } from "../../edna/static/edna/js/locator.js";
 import * as slots from "../../edna/static/edna/js/slots.js";
 import { decode } from "../../edna/static/edna/js/values/decode.js";
 import { tagged } from "../../edna/static/edna/js/values/tagged.js";
 import { GUARDIANS } from "./guardians.mjs";
 
-function pairOf(sodium, secretKey) {
-  return { secretKey, publicKey: sodium.publicKey(secretKey) };
+function keysOf(sodium, given) {
+  return given.seed ? pairOf(sodium, fromHex(given.seed), { hybrid: true }) : pairOf(sodium, fromHex(given.secret_key));
+}
+
+function rawOf({ secretKey, seed }) {
+  return seed ?? secretKey;
 }
 
 function padded(bytes, length = 0) {
@@ -29,10 +33,10 @@ function repeated({ repeat: [byte, count], then }) {
 function throughSlot(sodium, given, secret, kind) {
   const peppers = given.peppers.map(fromHex);
   const slot = { id: fromHex(given.slot_id), wrapped: fromHex(given.wrapped) };
-  const secretKey = slots.openSlot(sodium, slot, secret, peppers);
+  const { secretKey, hybrid } = slots.openSlot(sodium, slot, secret, peppers);
   const ids = peppers.flatMap((each) => slots.slotIds(sodium, secret, each));
   if (!ids.some((id) => equal(id, slot.id))) throw new Error("the slot is not where its secret says");
-  const publicKey = sodium.publicKey(secretKey);
+  const { publicKey } = pairOf(sodium, secretKey, { hybrid });
   const tags = [
     slots.formerTag(sodium, secretKey, kind),
     ...peppers.map((pepper) => slots.storedTag(sodium, publicKey, { kind, pepper })),
@@ -49,7 +53,7 @@ const OPERATIONS = {
         locator: fromHex(given.locator),
         kind: given.kind,
         sequence: given.sequence,
-        pair: pairOf(sodium, fromHex(given.secret_key)),
+        pair: keysOf(sodium, given),
         ...(given.public_key ? { owner: fromHex(given.public_key) } : {}),
         macKeys: given.mac_keys?.map(fromHex) ?? null,
       }),
@@ -75,10 +79,11 @@ const OPERATIONS = {
     return { disguise, locator: toHex(locator) };
   },
   parse_recovery_code: (sodium, given) => toHex(slots.parseRecoveryCode(sodium, given)),
-  parse_secret_key: (sodium, given) => toHex(parseSecretKey(sodium, given)),
+  parse_secret_key: (sodium, given) => toHex(rawOf(parsePair(sodium, given))),
+  hybrid_key: (sodium, given) => toHex(sodium.encapsulationKey(fromHex(given))),
   public_key: (_, given) => toHex(publicKey(fromHex(given))),
   open_locator: (sodium, given) =>
-    toHex(openItem(sodium, fromHex(given.sealed), pairOf(sodium, fromHex(given.secret_key)))),
+    toHex(openItem(sodium, fromHex(given.sealed), keysOf(sodium, given))),
   make_item: (sodium, given) => toHex(makeItem(sodium, fromHex(given.locator), fromHex(given.public_key))),
   index: (sodium, given) =>
     given.kinds_and_sequences.map(([kind, sequence]) => toHex(index(sodium, fromHex(given.locator), kind, sequence))),

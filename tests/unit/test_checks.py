@@ -1133,6 +1133,15 @@ def test_celery_that_is_not_installed(settings: Any, monkeypatch: pytest.MonkeyP
     assert "E004" not in with_setting(settings, JOB_RUNNER="command")
 
 
+def test_keys_of_the_hybrid_kind(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {"E063", "E064"}.isdisjoint(with_setting(settings, RECIPIENT="x-wing"))
+    assert "E064" in with_setting(settings, RECIPIENT="x-wing", CUSTODY="both")
+    assert "E002" in with_setting(settings, RECIPIENT="x448")
+    monkeypatch.setattr("edna.inner_door.missing_for_hybrid_keys", lambda: "It is not installed.")
+    assert "E063" in with_setting(settings, RECIPIENT="x-wing")
+    assert {"E063", "E064"}.isdisjoint(with_setting(settings, RECIPIENT="x25519"))
+
+
 def test_middleware(settings: Any) -> None:
     ours, login = "edna.middleware.EdnaMiddleware", "django.contrib.auth.middleware.AuthenticationMiddleware"
     others = [name for name in settings.MIDDLEWARE if name not in (ours, login)]

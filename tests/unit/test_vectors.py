@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from edna import errors
-from edna.crypto.keys import PublicKey, SecretKey
+from edna.crypto.keys import HybridSecretKey, PublicKey, SecretKey
 from edna.crypto.sealing import open_sealed, padded_length
 from edna.custody import password, recovery
 from edna.custody.base import Slot, SlotSecret, candidate_ids, slot_tags, unlock_slot
@@ -51,7 +51,25 @@ def untag(value: dict[str, Any]) -> Any:
 
 
 def raw_key(secret: SecretKey | SealedKey) -> bytes:
+    if isinstance(secret, HybridSecretKey):
+        return b"\2" + secret.expose()
     return secret.box if isinstance(secret, SealedKey) else secret.expose()
+
+
+def key_in(given: dict[str, Any]) -> SecretKey:
+    """A seed is a key of the hybrid kind."""
+    return (
+        HybridSecretKey(bytes.fromhex(given["seed"]))
+        if "seed" in given
+        else SecretKey(bytes.fromhex(given["secret_key"]))
+    )
+
+
+def run_hybrid_key(given: str) -> Any:
+    public_key = HybridSecretKey(bytes.fromhex(given)).public_key
+    assert public_key.encapsulation_key is not None
+    assert PublicKey.of(public_key.encapsulation_key + bytes(public_key)) == public_key
+    return (public_key.encapsulation_key + bytes(public_key)).hex()
 
 
 def bag_as_list(bag: Bag) -> list[Any]:
@@ -82,7 +100,7 @@ def run_open_bag(given: dict[str, Any]) -> Any:
             locator=Locator(bytes.fromhex(given["locator"])),
             kind=BagKind(given["kind"]),
             sequence=given["sequence"],
-            secret_key=SecretKey(bytes.fromhex(given["secret_key"])),
+            secret_key=key_in(given),
             mac_keys=[bytes.fromhex(key) for key in given["mac_keys"]],
             public_key=PublicKey(bytes.fromhex(given["public_key"])) if "public_key" in given else None,
         )
@@ -141,8 +159,7 @@ def run_shared_key(given: str) -> Any:
 
 
 def run_open_locator(given: dict[str, str]) -> Any:
-    secret_key = SecretKey(bytes.fromhex(given["secret_key"]))
-    return open_locator(bytes.fromhex(given["sealed"]), secret_key=secret_key).expose().hex()
+    return open_locator(bytes.fromhex(given["sealed"]), secret_key=key_in(given)).expose().hex()
 
 
 def run_make_item(given: dict[str, str]) -> Any:
@@ -158,6 +175,7 @@ OPERATIONS = {
     "parse_receipt": run_parse_receipt,
     "parse_recovery_code": lambda given: recovery.RecoveryCode.parse(given).expose().hex(),
     "parse_secret_key": lambda given: SecretKey.parse(given).expose().hex(),
+    "hybrid_key": run_hybrid_key,
     "public_key": lambda given: bytes(PublicKey(bytes.fromhex(given))).hex(),
     "open_locator": run_open_locator,
     "make_item": run_make_item,

@@ -1,4 +1,5 @@
-"""Write the test vectors: an independent second implementation of docs/format.md, on libsodium's primitives alone.
+"""Write the test vectors: an independent second implementation of docs/format.md, on libsodium's primitives, and on
+OpenSSL's ML-KEM (the package cryptography) for keys of the hybrid kind. HPKE and X-Wing's combiner are written out here.
 
 It imports nothing of edna, so that a vector is right because the specification says so and not because the library does. Its
 keys, nonces and ephemeral keys are fixed, which is why it lives here: the library has no way to fix its randomness.
@@ -15,6 +16,8 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import hashlib
+import hmac
 import json
 import math
 import struct
@@ -24,6 +27,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from nacl import bindings as sodium
 
 HERE = Path(__file__).resolve().parent
@@ -59,6 +63,52 @@ def sealed_box(message: bytes, recipient: bytes, label: str, secret: bytes | Non
     ephemeral = Pair(f"ephemeral {label}", secret)
     nonce = sodium.crypto_generichash_blake2b_salt_personal(ephemeral.public + recipient, digest_size=24)
     return ephemeral.public + sodium.crypto_box(message, nonce, recipient, ephemeral.secret)
+
+
+# --- the hybrid of X25519 and ML-KEM-768 -------------------------------------------------------------------------------
+
+
+class HybridPair(Pair):
+    """X-Wing's: everything out of a seed. It is known by its X25519 half, `public`."""
+
+    def __init__(self, label: str) -> None:
+        self.seed = fixed(f"seed of {label}")
+        expanded = hashlib.shake_256(self.seed).digest(96)
+        super().__init__(label, expanded[64:])
+        self.ml_kem = MLKEM768PrivateKey.from_seed_bytes(expanded[:64])
+        self.whole = self.ml_kem.public_key().public_bytes_raw() + self.public
+
+
+#: One ML-KEM ciphertext for each of these, made once: OpenSSL takes no randomness for one from its caller. Opening one is deterministic.
+ENCAPSULATED = dict(line.split() for line in (HERE / "encapsulated.txt").read_text().splitlines())
+HYBRID_BEA, HYBRID_EVE = HybridPair("hybrid bea"), HybridPair("hybrid eve")
+
+
+def shared_secret(pair: HybridPair, encapsulated: bytes, ephemeral: bytes, exchanged: bytes) -> bytes:
+    """X-Wing's combiner."""
+    secret = pair.ml_kem.decapsulate(encapsulated)
+    return hashlib.sha3_256(secret + exchanged + ephemeral + pair.public + b"\\.//^\\").digest()
+
+
+def hpke(message: bytes, pair: HybridPair, name: str, purpose: bytes) -> bytes:
+    """RFC 9180, base mode: KEM 0x647a, HKDF-SHA256, ChaCha20-Poly1305."""
+    encapsulated, ephemeral = bytes.fromhex(ENCAPSULATED[name]), Pair(f"ephemeral {purpose!r}")
+    exchanged = sodium.crypto_scalarmult(ephemeral.secret, pair.public)
+    shared = shared_secret(pair, encapsulated, ephemeral.public, exchanged)
+    suite = b"HPKE" + struct.pack(">HHH", 0x647A, 1, 3)
+
+    def extract(salt: bytes, label: bytes, given: bytes) -> bytes:
+        return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + given, "sha256")
+
+    def expand(secret: bytes, label: bytes, context: bytes, size: int) -> bytes:
+        said = struct.pack(">H", size) + b"HPKE-v1" + suite + label + context
+        return hmac.digest(secret, said + b"\1", "sha256")[:size]
+
+    context = b"\0" + extract(b"", b"psk_id_hash", b"") + extract(b"", b"info_hash", purpose)
+    secret = extract(shared, b"secret", b"")
+    key, nonce = expand(secret, b"key", context, 32), expand(secret, b"base_nonce", context, 12)
+    box = sodium.crypto_aead_chacha20poly1305_ietf_encrypt(message, b"", nonce, key)
+    return encapsulated + ephemeral.public + box
 
 
 # --- values: a msgpack writer of its own ------------------------------------------------------------------------------
@@ -373,6 +423,15 @@ def container(
     return struct.pack(">BBBI", version, suite, count, len(body)) + stanzas + body
 
 
+def hybrid_stanza(pair: HybridPair = HYBRID_BEA, name: str = "bea") -> bytes:
+    return b"\x03" + struct.pack(">H", 1168) + hpke(fixed("file key"), pair, name, b"edna file key 1")
+
+
+def hybrid_item(pair: HybridPair = HYBRID_BEA, name: str = "bea") -> bytes:
+    tag = blake2b(pair.public, purpose=b"edna.item.tag.1", key=LOCATOR)
+    return tag + hpke(LOCATOR, pair, name, b"edna locator item 1")
+
+
 def succession(
     *voices: bytes,
     at: bytes,
@@ -488,6 +547,17 @@ def bag_cases() -> dict[str, Case]:
     def made_over(*beside: bytes, plain: bytes = formerly) -> bytes:
         return container(plain, beside=beside)
 
+    def hybrid(*stanzas: bytes, plain: bytes = diff, at: bytes = here, recipients: tuple[bytes, ...] = ()) -> bytes:
+        """Made for Bea's key of the hybrid kind."""
+        made = container(content(plain, at=at, owner=HYBRID_BEA.public), recipients=recipients)
+        count = made[2] + len(stanzas)
+        return made[:2] + bytes((count,)) + made[3:7] + b"".join(stanzas) + made[7:]
+
+    by_seed = {"seed": HYBRID_BEA.seed.hex()}
+    hybrid_good = hybrid(hybrid_stanza())
+    hybrid_rows = [[-12345, HYBRID_EVE.public, b"\2" + HYBRID_EVE.seed, 7], [-12346, CARL.public, CARL.secret, 7]]
+    hybrid_voices = bag(2, [["websubmit.student", hybrid_rows]])
+    other_kind = [["websubmit.student", [[-12345, HYBRID_EVE.public, b"\3" + HYBRID_EVE.seed, 7]]]]
     both = (BEA.public, CARL.public)
     return {
         "bag-diff-plain": valid(good, plain, "removed, modified and decorrelated rows; not compressed"),
@@ -618,7 +688,61 @@ def bag_cases() -> dict[str, Case]:
             "one pseudoprincipal has another key; one that is noted is not in the records",
             kind=2,
         ),
+        "bag-hybrid": valid(hybrid_good, plain, "sealed to a key of the hybrid kind", **by_seed),
+        "bag-hybrid-second-stanza": valid(
+            hybrid(hybrid_stanza(HYBRID_EVE, "eve"), hybrid_stanza(), recipients=(CARL.public,)),
+            plain,
+            "two recipients of the hybrid kind and one of X25519",
+            **by_seed,
+        ),
+        "bag-hybrid-voices": valid(
+            hybrid(hybrid_stanza(), plain=pack(hybrid_voices), at=voices_at),
+            hybrid_voices,
+            "speaks-for records with a key of each kind",
+            kind=2,
+            **by_seed,
+        ),
         # one per defect
+        "bag-hybrid-wrong-key": defect(
+            hybrid_good, "WrongKey", "opened with somebody else's key of the hybrid kind", seed=HYBRID_EVE.seed.hex()
+        ),
+        "bag-hybrid-by-its-x25519-half": defect(
+            hybrid_good, "WrongKey", "opened with the X25519 half alone", secret_key=HYBRID_BEA.secret.hex()
+        ),
+        "bag-hybrid-sealed-to-its-x25519-half": defect(
+            hybrid(recipients=(HYBRID_BEA.public,)),
+            "WrongKey",
+            "a stanza of X25519 for the half of a key of the hybrid kind: whoever breaks X25519 could have made it",
+            **by_seed,
+        ),
+        "bag-hybrid-flipped-bit-ml-kem": defect(
+            flipped(hybrid_good, stanza + 500), "WrongKey", "a bit of the ML-KEM ciphertext flipped", **by_seed
+        ),
+        "bag-hybrid-flipped-bit-ephemeral-key": defect(
+            flipped(hybrid_good, stanza + 1100), "WrongKey", "a bit of the ephemeral X25519 key flipped", **by_seed
+        ),
+        "bag-hybrid-flipped-bit-box": defect(
+            flipped(hybrid_good, stanza + 1167), "WrongKey", "the last bit of the sealed file key flipped", **by_seed
+        ),
+        "bag-hybrid-ephemeral-key-of-small-order": defect(
+            hybrid_good[: stanza + 1088] + bytes(32) + hybrid_good[stanza + 1120 :],
+            "WrongKey",
+            "the ephemeral X25519 key is a point of small order",
+            **by_seed,
+        ),
+        "bag-hybrid-stanza-too-long": defect(
+            hybrid(b"\x03" + struct.pack(">H", 1169) + hybrid_stanza()[3:] + b"x"),
+            "BagCorrupt",
+            "a stanza of the hybrid kind with a byte too many",
+            **by_seed,
+        ),
+        "bag-hybrid-voice-of-another-kind": defect(
+            hybrid(hybrid_stanza(), plain=pack(bag(2, other_kind)), at=voices_at),
+            "BagCorrupt",
+            "a speaks-for record with a key of a kind that there is not",
+            kind=2,
+            **by_seed,
+        ),
         "bag-made-over-by-nobody": defect(container(formerly), "BagForged", "nothing is noted"),
         "bag-made-over-wrong-mac": defect(
             made_over(succession(at=here, mac_key=b"not one of the server's keys")),
@@ -925,16 +1049,22 @@ def slot(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str
     return {"slot_id": slot_id.hex(), "tag": tag.hex(), "wrapped": (b"\x01" + nonce + box).hex()}
 
 
-def slot_2(slot_secret: bytes, kind: str, pepper: bytes = PEPPER) -> dict[str, str]:
+def slot_2(slot_secret: bytes, kind: str, pepper: bytes = PEPPER, *, hybrid: bool = False) -> dict[str, str]:
     """As it is made today."""
+    key, owner = (HYBRID_BEA.seed, HYBRID_BEA.public) if hybrid else (BEA.secret, BEA.public)
+    held = b"\2" if hybrid else b""
+    return _slot_2(key, owner, held, slot_secret, kind, pepper)
+
+
+def _slot_2(secret: bytes, public: bytes, held: bytes, slot_secret: bytes, kind: str, pepper: bytes) -> dict[str, str]:
     key = blake2b(pepper, purpose=b"edna.pepper.1")
     lookup = blake2b(b"", purpose=b"edna.slot.find.2", key=slot_secret)
     slot_id = blake2b(lookup, purpose=b"edna.slot.id.2", key=key)
     share = blake2b(lookup, purpose=b"edna.slot.part.2", key=key)
     wrapping_key = blake2b(share, purpose=b"edna.slot.wrap.2", key=slot_secret)
     nonce = fixed("slot nonce", 24)
-    box = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(BEA.secret, b"\x02" + slot_id, nonce, wrapping_key)
-    tag = blake2b(BEA.public + kind.encode(), purpose=b"edna.slot.mark.2", key=key)
+    box = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(secret, b"\x02" + slot_id + held, nonce, wrapping_key)
+    tag = blake2b(public + kind.encode(), purpose=b"edna.slot.mark.2", key=key)
     return {"slot_id": slot_id.hex(), "tag": tag.hex(), "wrapped": (b"\x02" + nonce + box).hex()}
 
 
@@ -956,6 +1086,8 @@ def small_cases() -> dict[str, Case]:
 
     from_code = blake2b(code, purpose=b"edna.recovery.1")
     key_text = "edna-secret-key-1:" + base32(BEA.secret + blake2b(BEA.secret, purpose=b"edna.secretkey.1", size=4))
+    checksum = blake2b(HYBRID_BEA.seed, purpose=b"edna.secretkey.2", size=4)
+    hybrid_text = "edna-secret-key-2:" + base32(HYBRID_BEA.seed + checksum)
     peppers = {"peppers": [PEPPER.hex(), OLD_PEPPER.hex()]}
     good_slot = slot(password, "password")
 
@@ -1018,6 +1150,36 @@ def small_cases() -> dict[str, Case]:
             {"locator": LOCATOR.hex(), "public_key": BEA.public.hex()},
             sealed_box(LOCATOR, BEA.public, "", blake2b(BEA.public, purpose=b"edna.item.1", key=LOCATOR)).hex(),
         ),
+        "locator-item-hybrid": case(
+            "open_locator",
+            "an entry of the list of somebody whose key is of the hybrid kind",
+            {"sealed": hybrid_item().hex(), "seed": HYBRID_BEA.seed.hex()},
+            LOCATOR.hex(),
+        ),
+        "locator-item-hybrid-wrong-key": case(
+            "open_locator",
+            "somebody else's entry",
+            {"sealed": hybrid_item(HYBRID_EVE, "eve").hex(), "seed": HYBRID_BEA.seed.hex()},
+            error="WrongKey",
+        ),
+        "locator-item-hybrid-wrong-tag": case(
+            "open_locator",
+            "a bit of the tag flipped",
+            {"sealed": flipped(hybrid_item(), 0).hex(), "seed": HYBRID_BEA.seed.hex()},
+            error="WrongKey",
+        ),
+        "locator-item-hybrid-wrong-size": case(
+            "open_locator",
+            "an entry of a list of X25519, sealed to the half of a key of the hybrid kind",
+            {"sealed": sealed_box(LOCATOR, HYBRID_BEA.public, "locator").hex(), "seed": HYBRID_BEA.seed.hex()},
+            error="WrongKey",
+        ),
+        "hybrid-key": case(
+            "hybrid_key",
+            "the public key that follows from a seed: ML-KEM half, X25519 half",
+            HYBRID_BEA.seed.hex(),
+            HYBRID_BEA.whole.hex(),
+        ),
         "locator-item-wrong-key": case(
             "open_locator",
             "somebody else's entry",
@@ -1072,6 +1234,13 @@ def small_cases() -> dict[str, Case]:
             "parse_recovery_code", "U is no symbol", "U" + printed[1:], error="RecoveryCodeMalformed"
         ),
         "secret-key-text": case("parse_secret_key", "as printed", key_text, BEA.secret.hex()),
+        "secret-key-text-hybrid": case("parse_secret_key", "of the hybrid kind", hybrid_text, HYBRID_BEA.seed.hex()),
+        "secret-key-text-of-another-kind": case(
+            "parse_secret_key",
+            "the kind is covered by the checksum",
+            key_text.replace("key-1", "key-2"),
+            error="KeyMalformed",
+        ),
         "secret-key-text-mistyped": case(
             "parse_secret_key", "two characters changed places", _swapped(key_text, 30), error="KeyMalformed"
         ),
@@ -1167,6 +1336,12 @@ def small_cases() -> dict[str, Case]:
             "recovery code to slot",
             {"code": printed, **slot(from_code, "recovery"), **peppers},
             {"slot_secret": from_code.hex(), "secret_key": BEA.secret.hex()},
+        ),
+        "slot-recovery-hybrid": case(
+            "recovery_slot",
+            "recovery code to slot, with a key of the hybrid kind",
+            {"code": printed, **slot_2(from_code, "recovery", hybrid=True), **peppers},
+            {"slot_secret": from_code.hex(), "secret_key": HYBRID_BEA.seed.hex()},
         ),
         "slot-tampered": case(
             "recovery_slot",

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from edna import conf
-from edna.crypto.keys import ContentKey, PublicKey, SecretKey
-from edna.errors import BagCorrupt, HandoverRefused, SecretKeyNeeded, WrongKey
+from edna.crypto.keys import ContentKey, HybridPublicKey, PublicKey, SecretKey
+from edna.errors import BagCorrupt, HandoverRefused, KeyMalformed, SecretKeyNeeded, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
-from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, open_locator, seal_locator
+from edna.records.locator import Locator, is_item_of, open_locator, split_items
 from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch
 from edna.store import Entry
 
@@ -193,8 +193,8 @@ class HandedOpener:
             )
         found = {locator: item for item in listed if (locator := handed[item]) is not None}
         # Who reveals would take the wrong item out of the list: what tells of another owner, say.
-        recipient = PublicKey(entry.public_key)
-        if any(seal_locator(locator, recipient=recipient) != item for locator, item in found.items()):
+        recipient = recipient_of(entry)
+        if not all(is_item_of(item, locator, recipient=recipient) for locator, item in found.items()):
             raise refused(f"A locator was handed over that is not the one in its item in the list of entry {entry.id}.")
         return found
 
@@ -261,9 +261,26 @@ def refused(why: str) -> HandoverRefused:
     return HandoverRefused(f"{why} Nothing was changed; look anew, and try again.")
 
 
+def recipient_of(entry: Entry) -> PublicKey:
+    """To whom is sealed what belongs to this entry.
+
+    Raises:
+        KeyMalformed: what is sealed to its public key opens for nobody. Earlier releases took such keys.
+    """
+    try:
+        if entry.encapsulation_key is not None:
+            return HybridPublicKey(entry.public_key, entry.encapsulation_key)
+        return PublicKey(entry.public_key)
+    except KeyMalformed as error:
+        whose = f"{entry.model} {entry.reference}" if entry.attached else "somebody who was removed"
+        raise KeyMalformed(
+            f"Entry {entry.id} of {whose} has a key that nothing can be sealed to. {error} Nothing was changed. Delete that row of "
+            "edna_principalentry and register them again, with another key."
+        ) from error
+
+
 def items_of(entry: Entry) -> list[bytes]:
-    size = SEALED_LOCATOR_BYTES
-    return [entry.locators[start : start + size] for start in range(0, len(entry.locators), size)]
+    return split_items(entry.locators, hybrid=entry.encapsulation_key is not None)
 
 
 def listed_items(entry: Entry, secret_key: SecretKey) -> dict[Locator, bytes]:

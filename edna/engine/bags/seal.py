@@ -14,31 +14,14 @@ from edna import conf
 from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
 from edna.engine.bags.openers import Handover
-from edna.errors import KeyMalformed
 from edna.records.bag import Bag, BagKind, seal_bag
 from edna.records.diff import Changed, RowBatch
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
-from edna.store import Entry, serverkeys
+from edna.store import serverkeys
 
 #: Index and sealed bytes of one segment.
 Sealed = tuple[bytes, bytes]
-
-
-def recipient_of(entry: Entry) -> PublicKey:
-    """To whom is sealed what belongs to this entry.
-
-    Raises:
-        KeyMalformed: what is sealed to its public key opens for nobody. Earlier releases took such keys.
-    """
-    try:
-        return PublicKey(entry.public_key)
-    except KeyMalformed as error:
-        whose = f"{entry.model} {entry.reference}" if entry.attached else "somebody who was removed"
-        raise KeyMalformed(
-            f"Entry {entry.id} of {whose} has a key that nothing can be sealed to. {error} Nothing was changed. Delete that row of "
-            "edna_principalentry and register them again, with another key."
-        ) from error
 
 
 def seal_records(

@@ -18,7 +18,8 @@ from edna import conf, registry, store
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags import unlisted_bags
-from edna.engine.bags.seal import recipient_of, seal_records, seal_shared
+from edna.engine.bags.openers import recipient_of
+from edna.engine.bags.seal import seal_records, seal_shared
 from edna.engine.books import announcements, beside, departure, measurements
 from edna.engine.books.expiry_dates import bucket_of, entry_bucket
 from edna.engine.disguising import row_changes

@@ -20,8 +20,8 @@ from edna.engine import history, key_slots
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
+from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.reader import Journal
-from edna.engine.bags.seal import recipient_of
 from edna.engine.books import beside, measurements
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.erasing.erasure import Counting, Erasure

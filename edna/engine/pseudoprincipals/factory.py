@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Model
 
+from edna import conf
 from edna.crypto.keys import SecretKey, generate_key_pairs
 from edna.db import rows as raw
 from edna.db.rows import table_of
@@ -20,7 +21,7 @@ from edna.engine.pseudoprincipals import companions, new_rows
 from edna.engine.pseudoprincipals.new_rows import Kind, insert_new
 from edna.keypool import pool
 from edna.spec import Pseudoprincipal
-from edna.store import Entry, add_entries, add_free_entries
+from edna.store import Entry, NewEntry, add_entries, add_free_entries
 
 
 class Made(NamedTuple):
@@ -71,19 +72,23 @@ def give_keys(model: type[Model], keys: Sequence[Any], *, using: str) -> list[tu
     """
     label = model._meta.label_lower
     pairs = pool.take(len(keys))
-    new = [
-        (bytes(pair.public_key), label, reference_of(model, key), False) for key, pair in zip(keys, pairs, strict=True)
-    ]
+    references = [reference_of(model, key) for key in keys]
+    new = [_new_entry(pair, label, reference) for pair, reference in zip(pairs, references, strict=True)]
     entries = add_free_entries(new, using=using)
     taken = [position for position, entry in enumerate(entries) if entry is None]
     if taken:
         pool.wipe()
-        for position, pair in zip(taken, generate_key_pairs(len(taken)), strict=True):
+        for position, pair in zip(taken, generate_key_pairs(len(taken), hybrid=conf.is_hybrid()), strict=True):
             pairs[position] = pair
-        again = [(bytes(pairs[position].public_key), *new[position][1:]) for position in taken]
+        again = [_new_entry(pairs[position], label, references[position]) for position in taken]
         for position, entry in zip(taken, add_entries(again, using=using), strict=True):
             entries[position] = entry
     return [(pair, entry) for pair, entry in zip(pairs, entries, strict=True) if entry is not None]
+
+
+def _new_entry(pair: SecretKey, label: str, reference: str) -> NewEntry:
+    public_key = pair.public_key
+    return NewEntry(bytes(public_key), label, reference, False, public_key.encapsulation_key)
 
 
 def insert_again(

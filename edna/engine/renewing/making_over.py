@@ -17,8 +17,8 @@ from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey
 from edna.crypto.sealing import open_small_with, rewrap
 from edna.engine.bags.key_graph import KeyGraph, stored_segments
 from edna.engine.bags.memory import Memory
-from edna.engine.bags.openers import HandedOpener, Handover, items_of, refused
-from edna.engine.bags.seal import Sealed, recipient_of
+from edna.engine.bags.openers import HandedOpener, Handover, items_of, recipient_of, refused
+from edna.engine.bags.seal import Sealed
 from edna.engine.planning.owners import several_may_own
 from edna.errors import BagError, PrincipalAlreadyRegistered, PrincipalNotRegistered
 from edna.records.bag import BagKind
@@ -79,6 +79,8 @@ def make_over(new_keys: NewKeys, *, using: str) -> None:
     if own is None or (own.attached and not own.natural):
         raise PrincipalNotRegistered("Nobody is registered with this key. Nothing was changed; unlock again.")
     store.require_sound(entries.values())
+    if any(entry.encapsulation_key is not None for entry in entries.values()):
+        raise refused("One of the keys is of the hybrid kind, and is replaced on the server.")
     new = {bytes(key) for key in new_keys.keys.values()}
     if len(new) < len(new_keys.keys) or store.entries_by_public_key(new, using=using):
         raise PrincipalAlreadyRegistered("One of the new public keys is in use. Nothing was changed; make others.")

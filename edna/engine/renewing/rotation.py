@@ -76,7 +76,12 @@ def _without_entry(everything: Everything) -> list[bytes]:
 
 def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
     items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
-    return replace(holder.entry, public_key=bytes(public_key), locators=b"".join(items))
+    return replace(
+        holder.entry,
+        public_key=bytes(public_key),
+        encapsulation_key=public_key.encapsulation_key,
+        locators=b"".join(items),
+    )
 
 
 def _resealed(

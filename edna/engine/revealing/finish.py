@@ -19,9 +19,9 @@ from edna import store
 from edna.engine.bags.chain import followed
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened_bag import Opened
-from edna.engine.bags.openers import Handover
+from edna.engine.bags.openers import Handover, items_of, recipient_of
 from edna.engine.bags.reader import Journal
-from edna.engine.bags.seal import Sealed, recipient_of, seal_records, seal_shared
+from edna.engine.bags.seal import Sealed, seal_records, seal_shared
 from edna.engine.bags.unlisted_bags import indexes_of
 from edna.engine.books import announcements, beside, measurements, sessions
 from edna.engine.books.expiry_dates import entry_bucket, today
@@ -34,7 +34,7 @@ from edna.engine.surroundings.recreate import add_voiceless, is_voiceless
 from edna.errors import SpecError
 from edna.records.diff import TRIED, Blobs, Changed, Files, Listed, Removed, RowBatch, Shares
 from edna.records.ledgernote import what
-from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
+from edna.records.locator import Locator, seal_locator
 from edna.store import Entry
 
 
@@ -229,9 +229,7 @@ def _unlist(holder: Holder, locators: Sequence[Locator], entries: dict[bytes, En
 
 
 def _without_items(entry: Entry, items: Collection[bytes]) -> Entry:
-    size = SEALED_LOCATOR_BYTES
-    listed = [entry.locators[start : start + size] for start in range(0, len(entry.locators), size)]
-    return replace(entry, locators=b"".join(item for item in listed if item not in items))
+    return replace(entry, locators=b"".join(item for item in items_of(entry) if item not in items))
 
 
 def attach(reveal: Reveal) -> None:

@@ -22,8 +22,8 @@ from edna import registry, store
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
+from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.reader import Journal
-from edna.engine.bags.seal import recipient_of
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
 from edna.engine.graph.owner_expressions import named_by

@@ -27,7 +27,7 @@ from edna.engine.graph.references import recognisable, reference_of
 from edna.engine.planning.mentions import principal_columns
 from edna.engine.pseudoprincipals import factory
 from edna.records.diff import Changed, Mentions, Removed, RowBatch
-from edna.records.speaksfor import SpeaksFor
+from edna.records.speaksfor import SealedKey, SpeaksFor
 from edna.spec import Disguise
 
 
@@ -67,10 +67,16 @@ def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksF
     without = _sealed_companions(journal, model)
     made = factory.insert_again(generator, model, list(found), without=without, using=using)
     voices = {now: found[key][1] for key, now in made.items()}
-    new = [(bytes(voice.public_key), label, reference_of(model, now), False) for now, voice in voices.items()]
+    new = [_entry(voice, label, reference_of(model, now)) for now, voice in voices.items()]
     for entry, voice in zip(store.add_entries(new, using=using), voices.values(), strict=True):
         journal.holders[entry.public_key] = Holder(entry, journal.own.opener.voice(voice), {})
     _rename(journal, label, {key: now for key, now in made.items() if now != key})
+
+
+def _entry(voice: SpeaksFor, label: str, reference: str) -> store.NewEntry:
+    # The key that was swept with the entry: of a voice that is sealed for a browser, only its X25519 half is here.
+    public_key = voice.public_key if isinstance(voice.secret_key, SealedKey) else voice.secret_key.public_key
+    return store.NewEntry(bytes(public_key), label, reference, False, public_key.encapsulation_key)
 
 
 def forget_swept(journal: Journal, coming: Sequence[Opened], *, using: str) -> None:

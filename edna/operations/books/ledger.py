@@ -15,7 +15,7 @@ from edna.engine.planning.steps import Plan
 from edna.errors import BagError
 from edna.operations.store import ledger as store
 from edna.records.ledgernote import LedgerNote, ledger_index, open_note, seal_note, what
-from edna.records.locator import SEALED_LOCATOR_BYTES
+from edna.records.locator import split_items
 from edna.registry import ByHand
 from edna.store import serverkeys
 
@@ -31,7 +31,7 @@ def note(plan: Plan, *, now: datetime.datetime, for_good: bool, using: str) -> N
         index = ledger_index(
             serverkeys.signing_key(using=using), model=label, reference=str(entry.reference), what=subject
         )
-        position = len(entry.locators) // SEALED_LOCATOR_BYTES
+        position = len(split_items(entry.locators, hybrid=entry.encapsulation_key is not None))
         written = LedgerNote(plan.disguise.name, dict(plan.params), f"{now:%Y-%m}", position, for_good)
         notes.append((index, seal_note(written, index=index, server_key=serverkeys.signing_key(using=using))))
     if notes:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.core.management.color import no_style
 from django.db import connections, transaction
 from django.db.models import BinaryField, Model, QuerySet, Value
-from django.db.models.functions import Length
+from django.db.models.functions import Coalesce, Length
 
 from edna import conf
 from edna.db.rows import Row, Table, table_of
@@ -67,7 +67,8 @@ def pages(table: Table, *, using: str) -> Iterator[list[Row]]:
         for field in table.fields
         if isinstance(field, BinaryField) and not isinstance(field, FixedBinaryField)
     ]
-    size: Any = functools.reduce(operator.add, map(Length, wide)) if wide else Value(0)
+    lengths = [Coalesce(Length(name), 0) for name in wide]
+    size: Any = functools.reduce(operator.add, lengths) if lengths else Value(0)
     rows, last = _rows(table, using).order_by("pk"), None
     while True:
         left = rows if last is None else rows.filter(pk__gt=last)

@@ -45,7 +45,11 @@ KINDS: Final[dict[str, Kind]] = {
         "nobody can open what is sealed to an entry's public key: an earlier release took it",
         "delete the entry and register them again, with another key; find out who wrote to the table, if nobody's code registers keys",
     ),
-    "entry_list": Kind(_DAMAGE, "an entry's list of locators is cut: not a multiple of 80 bytes", _BACKUP),
+    "entry_list": Kind(
+        _DAMAGE,
+        "an entry's list of locators is cut: not a multiple of 80 bytes, or of 1200 where its key is of the hybrid kind",
+        _BACKUP,
+    ),
     "entry_detached": Kind(_DAMAGE, "an entry of a removed principal says more than its key and its list", _BACKUP),
     "entry_dated": Kind(_DAMAGE, "an entry of somebody who is there has a day on which it expires", _BACKUP),
     "entry_tag": Kind(

@@ -34,7 +34,7 @@ from edna.operations.store import retention
 from edna.operations.store.runs import last_runs, note_run
 from edna.operations.upkeep import residue
 from edna.operations.upkeep.findings import MOST_NAMED, Severity, Verified
-from edna.records.locator import SEALED_LOCATOR_BYTES, BagKind
+from edna.records.locator import HYBRID_LOCATOR_BYTES, SEALED_LOCATOR_BYTES, BagKind
 from edna.store import inspection, vouching
 from edna.store.inspection import SeenBag, SeenEntry
 
@@ -223,7 +223,9 @@ def _is_no_key(raw: Any) -> bool:
 _ENTRY_RULES: Final[dict[str, Callable[[SeenEntry], bool]]] = {
     "entry_key": lambda entry: len(entry.public_key) != KEY_BYTES,
     "entry_key_useless": lambda entry: len(entry.public_key) == KEY_BYTES and _is_no_key(entry.public_key),
-    "entry_list": lambda entry: entry.locators_bytes % SEALED_LOCATOR_BYTES != 0,
+    "entry_list": lambda entry: (
+        entry.locators_bytes % (SEALED_LOCATOR_BYTES if entry.encapsulation_key is None else HYBRID_LOCATOR_BYTES) != 0
+    ),
     "entry_detached": _says_too_much,
     "entry_tag": lambda entry: not entry.sound and not _is_no_key(entry.public_key),
     "entry_dated": lambda entry: entry.reference is not None and entry.expires_on is not None,

@@ -7,7 +7,7 @@ import { concat, equal, toHex } from "./base/bytes.js";
 import { BagCorrupt, BagForged, BagMisplaced, BagTooLarge, KeyMalformed } from "./base/errors.js";
 import { NotZlib, TooLong, inflate } from "./base/inflate.js";
 import { openContainer, successionPieces } from "./container.js";
-import { KEY_BYTES, ofServerKey, publicKey } from "./keys.js";
+import { KEY_BYTES, ofServerKey, pairOf, pairWith, publicKey } from "./keys.js";
 import { SHARED, SPEAKS_FOR, index } from "./locator.js";
 import { readSuccession } from "./succession.js";
 import { decode } from "./values/decode.js";
@@ -16,6 +16,8 @@ import { offsetMicroseconds } from "./values/spellings.js";
 const HEAD_BYTES = 65;
 /** A secret key that is sealed once more. */
 export const SEALED_KEY_BYTES = 80;
+/** Before a secret key of the hybrid kind. */
+const HYBRID = 2;
 const MOST_PAYLOAD_BYTES = 256 * 2 ** 20;
 
 /** The operations of diff batches by their numbers. */
@@ -129,7 +131,7 @@ function isSpeaksForBatch(batch) {
     (row) =>
       isListOf(row, [null, "bytes", "bytes", null]) &&
       isPublicKey(row.value[1]) &&
-      [KEY_BYTES, SEALED_KEY_BYTES].includes(row.value[2].value.length),
+      isSecretKey(row.value[2].value),
   );
 }
 
@@ -139,10 +141,19 @@ function isSpeaksForBatch(batch) {
  */
 export function voiceOf(sodium, { value: row }, pairs) {
   const [publicKeyOf, stored] = [row[1].value, row[2].value];
-  let secretKey = stored.length === KEY_BYTES ? stored : null;
+  if (stored.length === KEY_BYTES + 1) return onlyOf(pairOf(sodium, stored.slice(1), { hybrid: true }), publicKeyOf);
+  if (stored.length === KEY_BYTES) return onlyOf(pairOf(sodium, stored), publicKeyOf);
+  let secretKey = null;
   for (const pair of pairs) secretKey ??= sodium.openSealedBox(stored, pair.publicKey, pair.secretKey);
-  if (secretKey === null || !equal(sodium.publicKey(secretKey), publicKeyOf)) return null;
-  return { secretKey, publicKey: publicKeyOf };
+  return secretKey === null ? null : pairWith(sodium, secretKey, publicKeyOf);
+}
+
+function onlyOf(pair, publicKeyOf) {
+  return equal(pair.publicKey, publicKeyOf) ? pair : null;
+}
+
+function isSecretKey(bytes) {
+  return [KEY_BYTES, SEALED_KEY_BYTES].includes(bytes.length) || (bytes.length === KEY_BYTES + 1 && bytes[0] === HYBRID);
 }
 
 function isKeySized({ type, value }) {

@@ -1,6 +1,7 @@
 /** Sealed containers: docs/format.md, "Container". Trusts no length in them; checks in the order of that page. */
 
 import { readUint32 } from "./base/bytes.js";
+import { openHpke } from "./base/hpke.js";
 import {
   BagCorrupt,
   BagSuiteUnknown,
@@ -18,7 +19,10 @@ const HEADER_BYTES = 7;
 const MOST_STANZAS = 16;
 const X25519 = 1;
 const SUCCESSION = 2;
-const STANZA_BYTES = 80;
+const HYBRID = 3;
+/** Of the kinds that hold the file key. */
+const STANZA_BYTES = { [X25519]: 80, [HYBRID]: 1168 };
+const STANZA_PURPOSE = "edna file key 1";
 const NONCE_BYTES = 24;
 const TAG_BYTES = 16;
 const LEAST_PADDED_BYTES = 1024;
@@ -72,9 +76,15 @@ export function contentKey(sodium, sealed, pair) {
   return fileKeyOf(sodium, layout(sealed).stanzas, pair);
 }
 
-function fileKeyOf(sodium, stanzas, { secretKey, publicKey }) {
+/** A pair of the hybrid kind opens its own kind alone: of the other, whoever breaks X25519 could have made it. */
+function fileKeyOf(sodium, stanzas, { secretKey, publicKey, seed }) {
   let fileKey = null;
-  for (const stanza of stanzas) fileKey ??= sodium.openSealedBox(stanza, publicKey, secretKey);
+  for (const { kind, stanza } of stanzas) {
+    if ((kind === HYBRID) !== Boolean(seed)) continue;
+    fileKey ??= seed
+      ? openHpke(sodium, stanza, { seed, purpose: STANZA_PURPOSE })
+      : sodium.openSealedBox(stanza, publicKey, secretKey);
+  }
   if (fileKey === null) throw new WrongKey("The bag is not sealed to this key.");
   return fileKey;
 }
@@ -95,11 +105,11 @@ function layout(sealed) {
   let at = HEADER_BYTES;
   for (let number = 0; number < count; number++) {
     if (at + 3 > size) throw new BagTruncated("The bag ends inside its stanzas.");
-    const length = (sealed[at + 1] << 8) | sealed[at + 2];
-    if (sealed[at] === X25519) {
-      if (length !== STANZA_BYTES) throw new BagCorrupt("A stanza of the bag is malformed.");
-      stanzas.push(sealed.subarray(at + 3, at + 3 + length));
-    } else if (sealed[at] === SUCCESSION) succession.push(sealed.subarray(at + 3, at + 3 + length));
+    const [kind, length] = [sealed[at], (sealed[at + 1] << 8) | sealed[at + 2]];
+    if (STANZA_BYTES[kind]) {
+      if (length !== STANZA_BYTES[kind]) throw new BagCorrupt("A stanza of the bag is malformed.");
+      stanzas.push({ kind, stanza: sealed.subarray(at + 3, at + 3 + length) });
+    } else if (kind === SUCCESSION) succession.push(sealed.subarray(at + 3, at + 3 + length));
     at += 3 + length;
   }
   if (size < at + bodyLength) throw new BagTruncated("The bag is shorter than its header announces.");

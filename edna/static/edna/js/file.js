@@ -7,8 +7,8 @@
 import { concat, equal, fromBase64, fromHex, toHex } from "./base/bytes.js";
 import { BagCorrupt, BagError, BagMissing, FileRefused, WrongCredentials, WrongKey } from "./base/errors.js";
 import { OPERATIONS, openBag, voiceOf } from "./bag.js";
-import { KEY_BYTES, parseSecretKey } from "./keys.js";
-import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, index, openItem, sharedKey } from "./locator.js";
+import { KEY_BYTES, pairWith, parsePair } from "./keys.js";
+import { DIFF, SHARED, SPEAKS_FOR, index, itemBytes, openItem, sharedKey } from "./locator.js";
 import { parseRecoveryCode } from "./slots.js";
 
 const FORMAT = "edna sealed bags 1";
@@ -50,9 +50,8 @@ function byName(rows, name, content) {
  * Throws KeyMalformed, RecoveryCodeMalformed, or WrongCredentials where it is somebody else's.
  */
 export function keyOf(sodium, file, typed) {
-  const secretKey = /^\s*edna-/i.test(typed) ? parseSecretKey(sodium, typed) : fromCode(sodium, file, typed);
-  const pair = { secretKey, publicKey: sodium.publicKey(secretKey) };
-  if (!equal(pair.publicKey, file.publicKey)) throw new WrongCredentials("This key is right, but this is not its file.");
+  const pair = /^\s*edna-/i.test(typed) ? parsePair(sodium, typed) : fromCode(sodium, file, typed);
+  if (pair === null || !equal(pair.publicKey, file.publicKey)) throw new WrongCredentials("This key is right, but this is not its file.");
   return pair;
 }
 
@@ -66,7 +65,7 @@ function fromCode(sodium, { wrapped, publicKey }, typed) {
       ? sodium.decrypt(wrapped.subarray(25), { key, nonce: wrapped.subarray(1, 25), associated })
       : null;
   if (secretKey === null) throw new WrongCredentials("This recovery code does not open this file.");
-  return secretKey;
+  return pairWith(sodium, secretKey, publicKey);
 }
 
 /** Everything in the file that the key leads to: `bags`, `contents` (of files), `refused`, and how many were `unreached`. */
@@ -122,9 +121,10 @@ class Walk {
   #listed(holder) {
     const items = this.#file.lists.get(toHex(holder.publicKey)) ?? new Uint8Array(0);
     const locators = [];
-    for (let at = 0; at + ITEM_BYTES <= items.length; at += ITEM_BYTES) {
+    const size = itemBytes(holder);
+    for (let at = 0; at + size <= items.length; at += size) {
       try {
-        locators.push(openItem(this.#sodium, items.subarray(at, at + ITEM_BYTES), holder));
+        locators.push(openItem(this.#sodium, items.subarray(at, at + size), holder));
       } catch (error) {
         // Anybody may have put it there.
         if (!(error instanceof WrongKey)) throw error;

@@ -4,7 +4,8 @@ import { concat, equal, fromBase32, toBase32 } from "./base/bytes.js";
 import { KeyMalformed } from "./base/errors.js";
 
 export const KEY_BYTES = 32;
-const PREFIX = "edna-secret-key-1:";
+const X25519 = { prefix: "edna-secret-key-1:", person: "edna.secretkey.1" };
+const HYBRID = { prefix: "edna-secret-key-2:", person: "edna.secretkey.2" };
 
 /** White space, as texts are read: Unicode's, and the separators 1C to 1F. */
 export const WHITE_SPACE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
@@ -32,19 +33,41 @@ export function publicKey(bytes) {
   return bytes;
 }
 
-/** The bytes of a secret key from its text. Throws KeyMalformed. */
-export function parseSecretKey(sodium, text) {
+/**
+ * The key pair of a secret key of 32 bytes. One of the hybrid kind is a seed: it has the X25519 pair that is made of it, by which it is known,
+ * and the seed itself.
+ */
+export function pairOf(sodium, bytes, { hybrid = false } = {}) {
+  const secretKey = hybrid ? sodium.shake256(bytes, 96).slice(64) : bytes;
+  const publicKey = sodium.publicKey(secretKey);
+  return hybrid ? { secretKey, publicKey, seed: bytes } : { secretKey, publicKey };
+}
+
+/** The key pair of that public half, of either kind; null if the secret key is another one's. */
+export function pairWith(sodium, bytes, publicKeyOf) {
+  const both = [false, true].map((hybrid) => pairOf(sodium, bytes, { hybrid }));
+  return both.find((pair) => equal(pair.publicKey, publicKeyOf)) ?? null;
+}
+
+/** The key pair, of either kind, from the text of a secret key. Throws KeyMalformed. */
+export function parsePair(sodium, text) {
+  const hybrid = withoutWhiteSpace(text).toLowerCase().startsWith(HYBRID.prefix);
+  return pairOf(sodium, parseSecretKey(sodium, text, hybrid ? HYBRID : X25519), { hybrid });
+}
+
+/** The bytes of an X25519 secret key from its text. Throws KeyMalformed. */
+export function parseSecretKey(sodium, text, { prefix, person } = X25519) {
   const compact = withoutWhiteSpace(text).toLowerCase();
-  const bytes = compact.startsWith(PREFIX) ? fromBase32(compact.slice(PREFIX.length)) : null;
+  const bytes = compact.startsWith(prefix) ? fromBase32(compact.slice(prefix.length)) : null;
   if (bytes !== null && bytes.length === KEY_BYTES + 4) {
     const key = bytes.slice(0, KEY_BYTES);
-    if (equal(sodium.blake2b(key, { person: "edna.secretkey.1", size: 4 }), bytes.subarray(KEY_BYTES))) return key;
+    if (equal(sodium.blake2b(key, { person, size: 4 }), bytes.subarray(KEY_BYTES))) return key;
   }
   throw new KeyMalformed("This is not a secret key; copy it again, from edna-secret-key-1: to its last character.");
 }
 
 export function secretKeyText(sodium, key) {
-  return PREFIX + toBase32(concat(key, sodium.blake2b(key, { person: "edna.secretkey.1", size: 4 })));
+  return X25519.prefix + toBase32(concat(key, sodium.blake2b(key, { person: X25519.person, size: 4 })));
 }
 
 /** What of a server's key is used for the purpose `person`. */

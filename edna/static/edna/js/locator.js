@@ -2,12 +2,16 @@
 
 import { ascii, concat, equal, fromBase32, toBase32, toUtf8, uint32 } from "./base/bytes.js";
 import { ReceiptMalformed, WrongKey } from "./base/errors.js";
+import { openHpke } from "./base/hpke.js";
 import { KEY_BYTES, withoutWhiteSpace } from "./keys.js";
 
 export const DIFF = 1;
 export const SPEAKS_FOR = 2;
 export const SHARED = 3;
 export const ITEM_BYTES = 80;
+/** In lists of those whose key is of the hybrid kind. */
+const HYBRID_ITEM_BYTES = 1200;
+const ITEM_PURPOSE = "edna locator item 1";
 
 /** Where the bag of that kind and number is stored. */
 export function index(sodium, locator, kind, sequence) {
@@ -24,11 +28,23 @@ export function sharedKey(sodium, locator) {
   return sodium.blake2b(new Uint8Array(0), { person: "edna.shared.1", key: locator });
 }
 
+/** How many bytes each item has in the list of that key pair. */
+export function itemBytes({ seed }) {
+  return seed ? HYBRID_ITEM_BYTES : ITEM_BYTES;
+}
+
 /** The locator inside an item of a list. Anybody may have sealed it. Throws WrongKey. */
-export function openItem(sodium, item, { secretKey, publicKey }) {
-  const locator = item.length === ITEM_BYTES ? sodium.openSealedBox(item, publicKey, secretKey) : null;
+export function openItem(sodium, item, pair) {
+  const locator = item.length === itemBytes(pair) ? lockedIn(sodium, item, pair) : null;
   if (locator === null) throw new WrongKey("This item is not sealed to this key, or it was changed.");
   return locator;
+}
+
+function lockedIn(sodium, item, { secretKey, publicKey, seed }) {
+  if (!seed) return sodium.openSealedBox(item, publicKey, secretKey);
+  const locator = openHpke(sodium, item.subarray(KEY_BYTES), { seed, purpose: ITEM_PURPOSE });
+  const tag = locator && sodium.blake2b(publicKey, { person: "edna.item.tag.1", key: locator });
+  return tag && equal(tag, item.subarray(0, KEY_BYTES)) ? locator : null;
 }
 
 /** The item that the site makes of a locator: the same each time, so that both can see what is inside one. */

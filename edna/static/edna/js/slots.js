@@ -12,6 +12,8 @@ const MISREAD = { O: "0", I: "1", L: "1" };
 const DASHES = /[-\u2010-\u2015\u2212]/g;
 const WRAPPED_BYTES = 73;
 const VERSION = 2;
+/** What is authenticated of a key of the hybrid kind, so that slots of both look alike. */
+const HYBRID = Uint8Array.of(2);
 
 /** The text of a recovery code of 16 bytes. */
 export function recoveryCodeText(sodium, code) {
@@ -105,12 +107,13 @@ export function lockSlot(sodium, secretKey, { secret, id, share }) {
   return concat(version, nonce, box);
 }
 
-/** The secret key inside a slot of today. Throws WrongCredentials. */
+/** The X25519 secret key inside a slot of today. Throws WrongCredentials. */
 export function openWithShare(sodium, { id, wrapped }, secret, share) {
-  return wrapped[0] === VERSION ? opened(sodium, { id, wrapped }, [wrappingKey(sodium, secret, share)]) : refuse();
+  const found = wrapped[0] === VERSION && opened(sodium, { id, wrapped }, [wrappingKey(sodium, secret, share)]);
+  return found && !found.hybrid ? found.secretKey : refuse();
 }
 
-/** The secret key inside, for whoever has the server's keys. Throws WrongCredentials. */
+/** `{secretKey, hybrid}`: the key inside and its kind, for whoever has the server's keys. Throws WrongCredentials. */
 export function openSlot(sodium, { id, wrapped }, secret, peppers) {
   const lookedUp = lookup(sodium, secret);
   const keys = peppers.map((pepper) =>
@@ -128,9 +131,11 @@ function wrappingKey(sodium, secret, share) {
 function opened(sodium, { id, wrapped }, keys) {
   if (wrapped.length !== WRAPPED_BYTES) refuse();
   for (const key of keys) {
-    const [nonce, associated] = [wrapped.subarray(1, 25), concat(wrapped.subarray(0, 1), id)];
-    const secretKey = sodium.decrypt(wrapped.subarray(25), { key, nonce, associated });
-    if (secretKey !== null) return secretKey;
+    for (const hybrid of [false, true]) {
+      const associated = concat(wrapped.subarray(0, 1), id, hybrid ? HYBRID : new Uint8Array(0));
+      const secretKey = sodium.decrypt(wrapped.subarray(25), { key, nonce: wrapped.subarray(1, 25), associated });
+      if (secretKey !== null) return { secretKey, hybrid };
+    }
   }
   return refuse();
 }

@@ -163,6 +163,49 @@ class Sodium {
     return this.#call(32, [bytes], (out, at) => (this.#library._crypto_core_ed25519_scalar_reduce(out, ...at), 0));
   }
 
+  /** SHAKE256. */
+  shake256(data, size) {
+    return this.#call(size, [data], (out, [input]) => this.#library._crypto_xof_shake256(out, size, input, data.length, 0));
+  }
+
+  /** X-Wing: the public key of a seed, 1216 bytes. */
+  encapsulationKey(seed) {
+    const spare = new Uint8Array(32);
+    return this.#call(1216, [spare, seed], (out, [spareAt, seedAt]) =>
+      this.#library._crypto_kem_xwing_seed_keypair(out, spareAt, seedAt),
+    );
+  }
+
+  /** X-Wing: the secret that a ciphertext holds for the key of a seed; null if it is none. */
+  decapsulate(ciphertext, seed) {
+    return this.#call(32, [ciphertext, seed], (out, [input, seedAt]) =>
+      this.#library._crypto_kem_xwing_dec(out, input, seedAt),
+    );
+  }
+
+  hkdfExtract(salt, input) {
+    return this.#call(32, [salt, input], (out, [saltAt, inputAt]) =>
+      this.#library._crypto_kdf_hkdf_sha256_extract(out, saltAt, salt.length, inputAt, input.length),
+    );
+  }
+
+  hkdfExpand(key, said, size) {
+    return this.#call(size, [said, key], (out, [saidAt, keyAt]) =>
+      this.#library._crypto_kdf_hkdf_sha256_expand(out, size, saidAt, said.length, keyAt),
+    );
+  }
+
+  /** What ChaCha20-Poly1305-IETF encrypted, with nothing associated; null if it does not authenticate. */
+  decryptChaCha(ciphertext, { key, nonce }) {
+    const size = ciphertext.length - TAG_BYTES;
+    if (size < 0) return null;
+    return this.#call(size, [ciphertext, nonce, key], (out, [cipherAt, nonceAt, keyAt]) =>
+      this.#library._crypto_aead_chacha20poly1305_ietf_decrypt(
+        ...[out, 0, 0, cipherAt, ciphertext.length, 0, 0, 0, 0, nonceAt, keyAt],
+      ),
+    );
+  }
+
   random(size) {
     return globalThis.crypto.getRandomValues(new Uint8Array(size));
   }

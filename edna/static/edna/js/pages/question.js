@@ -189,5 +189,5 @@ export class Question {
 /** The key in a file, whatever else stands there. */
 async function textOf(file) {
   const text = await file.text();
-  return text.match(/edna-secret-key-1:(?:\s*[a-z2-7]){58}/i)?.[0] ?? text;
+  return text.match(/edna-secret-key-[12]:(?:\s*[a-z2-7]){58}/i)?.[0] ?? text;
 }
