@@ -10,7 +10,7 @@ import pytest
 
 import edna
 from edna import Decorrelate, Disguise, inner_door
-from edna.models import Bag
+from edna.models import Bag, PrincipalEntry
 from edna.testing import Person, application_dump, cheap_keys
 from tests.installed import installed, registered, registering
 from tests.office import models as office
@@ -250,3 +250,26 @@ def test_what_tells_of_another_owner_outlives_the_key_that_found_it(people: list
         ann.reveal(mine)
     assert office.Note.objects.get(pk=note.pk).text == note.text
     assert not Bag.objects.exists()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("disguise", specs.TWO[::6], ids=lambda each: each.name.removeprefix("office."))
+@pytest.mark.parametrize("who", [0, 1])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_new_key_leaves_nothing_in_anybodys_list(
+    people: list[Person], disguise: type[Disguise], who: int, late: bool
+) -> None:
+    """What waits for another owner says in whose list it is, and by which key they are found: also after one of them has a new one."""
+    before = application_dump()
+    people = people[:2]
+    receipts = [each.disguise(disguise.name) for each in people]
+    for number, receipt in enumerate(receipts):
+        if number == late:
+            with people[who].unlock() as unlocked:
+                people[who] = Person(people[who].user, edna.rotate(unlocked).secret_key)
+        people[number].reveal(receipt)
+    for each in people:
+        each.reveal_everything()
+    assert application_dump() == before
+    assert not Bag.objects.exists()
+    assert {bytes(each) for each in PrincipalEntry.objects.values_list("locators", flat=True)} == {b""}

@@ -4,12 +4,13 @@ Bags keep their locators, so receipts stay good. Works on bags as they are store
 and whichever database or release they come from; only the keys in speaks-for records are replaced. Invariants: everything
 that the old key opens the new one opens, or nothing is changed (nothing lost); the old keys open nothing afterwards. Bags that
 several people share, and the content of files, stay where they are, because their keys follow from their locators: the
-old keys no longer lead to those (docs/decisions/0010). The number of statements depends on the levels of speaking-for alone.
+old keys no longer lead to those (docs/decisions/0010). What says there by which key somebody is found, and in whose list a bag is, says
+the new ones. The number of statements depends on the levels of speaking-for alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -17,12 +18,12 @@ from edna import store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder
-from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Everything, read_all
 from edna.engine.bags.seal import Sealed, seal_segment
 from edna.errors import PrincipalAlreadyRegistered, ReceiptsIncomplete
 from edna.keypool import pool
 from edna.records.bag import Bag, BagKind
+from edna.records.diff import Listed, Owners, RowBatch
 from edna.records.locator import Locator, seal_locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.store import Entry
@@ -59,9 +60,15 @@ def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) ->
     recipients = {old: secret_key.public_key for old, secret_key in new_keys.items()} | {own: public_key}
     sealed: list[Sealed] = []
     for opened in everything.opened:
+        renamed = [_renamed(bag, recipients, opened.locator) for bag in opened.bags]
         if opened.holder is not None:
             recipient = recipients[opened.holder.public_key]
-            sealed += _resealed(opened, new_keys, recipient=recipient, given_up=everything.unopened, using=using)
+            renamed = [with_new_keys(bag, new_keys, given_up=everything.unopened) for bag in renamed]
+        elif all(one is other for one, other in zip(renamed, opened.bags, strict=True)):
+            continue
+        else:
+            recipient = opened.locator.shared_key().public_key
+        sealed += _resealed(renamed, locator=opened.locator, recipient=recipient, using=using)
     # What is left of an expired disguise is not sealed anew, and must not look damaged to the new key.
     gone = set(everything.refused) | everything.expired
     entries = [_entry(holder, recipients[old], gone=gone) for old, holder in everything.holders.items()]
@@ -84,13 +91,31 @@ def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entr
     )
 
 
-def _resealed(
-    opened: Opened, new_keys: Mapping[bytes, SecretKey], *, recipient: PublicKey, given_up: set[bytes], using: str
-) -> Iterator[Sealed]:
+def _resealed(bags: Sequence[Bag], *, locator: Locator, recipient: PublicKey, using: str) -> Iterator[Sealed]:
     numbers = {kind: count() for kind in BagKind}
-    for bag in opened.bags:
-        renewed = with_new_keys(bag, new_keys, given_up=given_up)
-        yield seal_segment(renewed, next(numbers[bag.kind]), locator=opened.locator, recipient=recipient, using=using)
+    for bag in bags:
+        yield seal_segment(bag, next(numbers[bag.kind]), locator=locator, recipient=recipient, using=using)
+
+
+def _renamed(bag: Bag, recipients: Mapping[bytes, PublicKey], locator: Locator) -> Bag:
+    """With the new keys where it says by which one an owner of its rows is found, or in whose list it is."""
+    if bag.kind is BagKind.SPEAKS_FOR:
+        return bag
+    batches: list[RowBatch] = []
+    for batch in bag.batches:
+        assert isinstance(batch, RowBatch)
+        place = batch.layout.index("public_key") if isinstance(batch, Listed | Owners) else None
+        if place is not None and any(bytes(row[place]) in recipients for row in batch.rows):
+            rows = [list(row) for row in batch.rows]
+            for row in rows:
+                if (new := recipients.get(bytes(row[place]))) is not None:
+                    row[place] = bytes(new)
+                    if isinstance(batch, Listed):
+                        row[batch.layout.index("item")] = seal_locator(locator, recipient=new)
+            batch = replace(batch, rows=rows)
+        batches.append(batch)
+    same = all(one is other for one, other in zip(batches, bag.batches, strict=True))
+    return bag if same else replace(bag, batches=tuple(batches))
 
 
 def with_new_keys(bag: Bag, new_keys: Mapping[bytes, SecretKey], *, given_up: set[bytes]) -> Bag:
