@@ -280,6 +280,21 @@ def test_what_an_erased_disguise_has_changed_is_held_for_an_earlier_one(communit
     assert [entry.receipt for entry in ann.history()] == [first]
 
 
+def test_of_two_that_put_the_very_same_there_the_one_that_is_left_brings_its_values_back(bea: Student) -> None:
+    """Nothing tells the two constants apart: who wants them gone for good erases both."""
+
+    class Withdraw(Disguise):
+        name = "tests.withdraw"
+        transformations = [Modify(Answer, owner="author", set={"text": "[withdrawn]"})]
+
+    before = application_dump()
+    with registering(Withdraw):
+        first, second = bea.disguise(Withdraw.name), bea.disguise(Withdraw.name)
+        erase(bea, second)
+        assert bea.reveal(first).complete
+    assert application_dump() == before
+
+
 def test_what_has_moved_into_a_disguise_goes_with_it(community: Community) -> None:
     """The earlier one was taken back first, so that its values lie in the later one: as the plan says."""
     ann = community.ann

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import edna
-from edna import Decorrelate, Disguise, inner_door
+from edna import Decorrelate, Disguise, Modify, Remove, inner_door
 from edna.models import Bag, PrincipalEntry
 from edna.testing import Person, application_dump, cheap_keys
 from tests.installed import installed, registered, registering
@@ -273,3 +273,39 @@ def test_a_new_key_leaves_nothing_in_anybodys_list(
     assert application_dump() == before
     assert not Bag.objects.exists()
     assert {bytes(each) for each in PrincipalEntry.objects.values_list("locators", flat=True)} == {b""}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("tried_before", [False, True])
+def test_a_row_of_several_that_was_deleted_can_be_given_up(people: list[Person], tried_before: bool) -> None:
+    """It is handed over, for whoever may bring it back. Where all owners are there, and none can have removed it, nobody does."""
+    ann, bob, _ = people
+    ticket = office.Ticket.objects.get(customer=ann.user, assignee=bob.user)
+    receipt = ann.disguise("office.tickets")
+    ticket.delete()
+    if tried_before:
+        assert {held.reason for held in ann.reveal(receipt).held} == {edna.Reason.ROW_MISSING}
+
+    outcome = ann.reveal(receipt, accept=edna.ALL)
+
+    assert (outcome.complete, outcome.accepted) == (True, {"office.ticket": 1})
+    assert ann.history() == []
+    assert not Bag.objects.exists()
+    assert {bytes(each) for each in PrincipalEntry.objects.values_list("locators", flat=True)} == {b""}
+
+
+@pytest.mark.once
+def test_what_waits_for_somebody_who_is_away_is_not_given_up(people: list[Person]) -> None:
+    """Bob has taken the row along: its text is his, too."""
+    steps = Modify(office.Ticket, owner="customer", set={"text": "[gone]"}), Remove(office.Ticket, owner="assignee")
+    before = application_dump()
+    ann, bob, _ = people
+    with registering(specs.leaving("tickets-of-either", *steps)):
+        receipts = [each.disguise("office.tickets-of-either") for each in (ann, bob)]
+
+        outcome = ann.reveal(receipts[0], accept=edna.ALL)
+
+        assert outcome.held
+        assert outcome.accepted == {}
+        bob.reveal(receipts[1])
+        assert application_dump() == before

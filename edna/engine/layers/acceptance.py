@@ -64,23 +64,24 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     )
 
 
-def give_up(current: Opened, rows: Rows, outcome: Outcome) -> None:
-    """Take the records of these rows out of the revealed bag; they are erased with the rest of what is revealed.
+def give_up(bags: Iterable[tuple[Opened, Rows]], outcome: Outcome) -> None:
+    """Take the records of these rows out of the bags; they are erased with the rest of what is revealed.
 
-    Rows of shared bags stay: they are others', too.
+    Rows of shared bags stay, but for what waits in them for nobody: they are others', too.
     """
-    if not rows:
-        return
     given_up: set[tuple[str, Any]] = set()
 
-    def left_of(batch: RowBatch) -> RowBatch:
+    def left_of(batch: RowBatch, rows: Rows) -> RowBatch:
         keys = [(batch.model, named(key)) for key in batch.primary_keys()]
         given_up.update(rows.intersection(keys))
         return replace(batch, rows=[row for row, key in zip(batch.rows, keys, strict=True) if key not in rows])
 
-    for batch in current.diffs:
-        if isinstance(batch, Removed | Changed):
-            current.exchange(batch, left_of(batch))
-    current.keep_stuck(replace(each, batch=left_of(each.batch)) for each in current.stuck)
+    for opened, rows in bags:
+        if not rows:
+            continue
+        for batch in opened.diffs:
+            if isinstance(batch, Removed | Changed):
+                opened.exchange(batch, left_of(batch, rows))
+        opened.keep_stuck(replace(each, batch=left_of(each.batch, rows)) for each in opened.stuck)
     for model, _ in sorted(given_up, key=str):
         outcome.accept(model)

@@ -114,7 +114,8 @@ def drop_rows(reveal: Reveal) -> None:
     again for it."""
     reveal.terms = terms.terms_of(reveal.current.head.disguise)
     terms_of_return.drop(reveal.bags, reveal.terms, reveal.outcome)
-    acceptance.give_up(reveal.current, reveal.given_up, reveal.outcome)
+    given_up = [(reveal.current, reveal.given_up), *shared_rows.given_up(reveal)]
+    acceptance.give_up(given_up, reveal.outcome)
 
 
 def make_again(reveal: Reveal) -> None:

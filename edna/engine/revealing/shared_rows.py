@@ -6,14 +6,15 @@ Knows opened records and one reveal's progress (`surroundings.owners` knows who 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
-from edna.engine.graph.outcome import Held, Reason
+from edna.engine.graph.outcome import Held, Reason, named
 from edna.engine.layers import mentions
+from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
@@ -65,6 +66,15 @@ def leave_out_removed(reveal: Reveal) -> None:
                 note_absent(replace(batch, rows=away), progress)
                 if opened not in others.passing:
                     _say(reveal, batch, away, others.why_away)
+
+
+def given_up(reveal: Reveal) -> Iterator[tuple[Opened, Rows]]:
+    """What the person gives up of what the receipt leads to and was handed over: unless somebody is away who could bring the row back."""
+    others = reveal.others
+    for opened in others.handed if reveal.given_up else ():
+        if opened not in others.passing:
+            awaited = {(model, named(key)) for model, key in others.awaited(opened)}
+            yield opened, reveal.given_up - awaited
 
 
 def try_handed_over(reveal: Reveal) -> None:

@@ -19,6 +19,7 @@ from django.apps import apps
 from django.db.models import FileField, Model
 
 from edna import registry, store
+from edna.coverage import same_table
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
@@ -33,6 +34,7 @@ from edna.engine.planning.owners import each_of, people, tables_in_common, takes
 from edna.records.bag import Bag
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
+from edna.spec import Remove
 from edna.store import Entry
 from edna.value_owners import element_of, is_by_value, own_columns
 
@@ -290,6 +292,30 @@ class Others:
             return {path: references[0] if references else None}
         nobody: dict[str, str | None] = {need.at: None for need in needs if need.path == path}
         return nobody | {f"{path} {reference}": reference for reference in references}
+
+    def awaited(self, opened: Opened) -> set[tuple[str, Row]]:
+        """Rows of a bag that was handed over and that somebody else may bring back: whose account is gone, or who may have removed the
+        row and kept the account."""
+        needs = {
+            row: [need for need in those if need.public_key not in self.mine] for row, those in needs_of(opened).items()
+        }
+        references = {need.reference for those in needs.values() for need in those}
+        nobody = people(references, model=self.model, using=self.using)[1] if references else set()
+        return {
+            (model, key)
+            for (model, key), those in needs.items()
+            if any(need.reference in nobody or self._may_have_removed(model, need.path) for need in those)
+        }
+
+    @staticmethod
+    def _may_have_removed(model: str, path: str) -> bool:
+        table = table_by_label(model)
+        return table is None or any(
+            isinstance(step, Remove) and same_table(step.model, table.model) and path in step.owners
+            for disguise in registry.disguises().values()
+            if not registry.removes_account(disguise)
+            for step in disguise.steps()
+        )
 
     # Handing over
 
