@@ -25,14 +25,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve; PYTEST='-k reveal', BENCH='--quick' and LOAD='--seconds 60' add arguments;"
+	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve, GUARDIANS=1 starts five guardians beside it; PYTEST='-k reveal', BENCH='--quick' and LOAD='--seconds 60' add arguments;"
 	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test, WORKERS=2 by how many processes; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
 
 demo: $(VENV)/.site ## Show in the terminal what edna does: APP=websubmit, lobsters or hotcrp, on embedded SQLite (needs only Python)
 	@$(BIN)/python manage.py demo $(APP)
 
 serve: $(VENV)/.site ## Serve the three sample applications and their admin on http://localhost:8000/, seeded if they have no data yet
-	@exec env PORT=$(PORT) BIN=$(BIN) .ci/serve
+	@exec env PORT=$(PORT) BIN=$(BIN) GUARDIANS=$(GUARDIANS) .ci/serve
 
 venv: $(VENV)/.mariadb ## Make or renew .venv with everything that developing takes
 

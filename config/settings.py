@@ -2,7 +2,7 @@
 under var/ that is made on first use and readable by its owner only.
 
 Environment: EDNA_DATABASE_URL, EDNA_DEBUG, EDNA_ALLOWED_HOSTS, EDNA_HTTPS, EDNA_SITE_URL, EDNA_SECRET_KEY, EDNA_MAC_KEYS,
-EDNA_METRICS_TOKEN, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR.
+EDNA_METRICS_TOKEN, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR, EDNA_GUARDIANS.
 """
 
 import os
@@ -147,6 +147,15 @@ EDNA: dict[str, Any] = {
     # With a token, metrics are counted, and Prometheus gets them at /edna/metrics (docs/operations.md).
     "METRICS_TOKEN": os.environ.get("EDNA_METRICS_TOKEN") or None,
 }
+
+# `make serve GUARDIANS=1` makes five of them, on this machine (docs/guardians.md).
+GUARDIANS_FOLDER = VAR / "guardians"
+if (GUARDIANS_FOLDER / "roster.json").exists() and _flag("EDNA_GUARDIANS"):
+    EDNA["GUARDIANS"] = {
+        "ROSTER": GUARDIANS_FOLDER / "roster.json",
+        "SITE_KEY": GUARDIANS_FOLDER / "site.key",
+        "NAMES": ["The library", "The students' union", "The bank", "Your aunt", "The notary"],
+    }
 
 if BROKER_URL:
     from edna.tasks import BEAT_SCHEDULE

@@ -1,0 +1,63 @@
+"""The way back by guardians in a real browser, with a picture of every page in ``build/screenshots``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+import edna
+from apps.showcase.tests.walker import Walker
+from apps.websubmit.models import User
+from tests.guardians.parties import parties
+from tests.support import PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+NAME, ANOTHER = "bea@example.org", "five yaks in a rowing boat"
+
+
+class Person(Walker):
+    namespace = "guardians"
+
+    def at(self, name: str, *, namespace: str = "websubmit-privacy") -> None:
+        self.page.goto(self.site + reverse(f"{namespace}:{name}"))
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).first.click()
+        self.page.wait_for_load_state()
+
+
+def test_enrolled_lost_and_back(page: Any, live_server: Any, tmp_path: Path) -> None:
+    """From the page of one's data to a new password, by what the pages show and the guardians say."""
+    user = User.objects.create_user(NAME, PASSWORD)
+    edna.register_principal(user, password=PASSWORD, identifier=NAME)
+    person = Person(page, live_server.url)
+    with parties(tmp_path) as five:
+        person.at("login", namespace="websubmit")
+        person.fill(username=NAME, password=PASSWORD)
+        person.press("Log in")
+        person.at("home")
+        page.get_by_role("link", name="Ways back: guardians").click()
+        person.picture("01-enroll")
+        person.fill(contact="bea@home.example", pin="4711", pin_again="4711", password=PASSWORD)
+        person.press("Have the guardians help me")
+        person.picture("02-enrolled")
+
+        page.context.clear_cookies()
+        person.at("forgotten")
+        page.get_by_role("link", name="The guardians can help").click()
+        person.fill(identifier=NAME)
+        person.press("Ask the guardians")
+        person.picture("03-asked")
+        page.locator("li", has_text="Your aunt").get_by_role("textbox").fill(five.code(4))
+        page.locator("li", has_text="Your aunt").get_by_role("button").click()
+        assert page.get_by_text("1 of the guardians have agreed").is_visible()
+        five.now += 7201
+        person.press("Look again")
+        person.picture("04-agreed")
+        person.fill(pin="4711", new_password=ANOTHER, again=ANOTHER)
+        person.press("Set the password")
+        person.picture("05-back")
+    edna.unlock(identifier=NAME, password=ANOTHER).close()
