@@ -205,7 +205,8 @@ class HandoverRefused(CustodyError):
     else's reveal), a bag was sealed anew, or one is needed whose key was not handed over; or, for a new key, it was not all, or a bag that
     is not theirs.
 
-    Remedy: walk again, and hand over what is there now. Nothing was changed.
+    Remedy: walk again, and hand over what is there now. Nothing was changed. What was sealed before keys stayed in browsers takes a new key
+    first: docs/howto-pages.md, "Move to keys in browsers".
     """
 
 

@@ -85,7 +85,7 @@ class ReplaceKeyForm(ReceiptsForm, NewPasswordForm):
         if conf.custody() == "browser":
             # The page has its own, which nobody sends; and where receipts are the only way, a browser makes no new key.
             self.fields.pop("receipts", None)
-        if conf.custody() == "browser" or not user.has_usable_password():
+        if conf.custody() == "browser" or (user.is_authenticated and not user.has_usable_password()):
             del self.fields["new_password"], self.fields["again"]
         elif conf.custody() == "both":
             for name in ("new_password", "again"):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -137,7 +138,7 @@ class RecoveryCode(ShowsCode, KeyPage):
 
 class ReplaceKey(ShowsCode, KeyPage):
     """A new key, password and code for whoever fears that somebody else has theirs. All that the old one opened is locked anew. Where a
-    browser can keep the key, it makes the new one: also for whoever had theirs made by the site.
+    browser can keep the key, it makes the new one: also for whoever had theirs made by the site, and has left before browsers kept keys.
     """
 
     template_name = "edna/replace_key.html"
@@ -145,6 +146,11 @@ class ReplaceKey(ShowsCode, KeyPage):
     button = gettext_lazy("Replace my key")
     form_class = ReplaceKeyForm
     hands = "renew"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        # The site makes one for an account alone, and answers a form; where a browser makes it, nothing is sent to this address.
+        self.login_required = conf.custody() == "server" or request.method == "POST"  # type: ignore[misc]
+        return super().dispatch(request, *args, **kwargs)
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         account: Any = self.request.user

@@ -132,7 +132,7 @@ export function handedFor(sodium, graph, locators, { kinds = null, everywhere = 
   const parts = bags.flatMap((bag) => bag.parts.filter(({ kind }) => kind !== SHARED && (kinds?.includes(kind) ?? true)));
   if (bags.some(({ keysAreSealed }) => !keysAreSealed)) {
     throw new HandoverRefused(
-      "Keys of placeholders were sealed before this site let browsers keep keys. Renew the key on the site once; then try again.",
+      "Keys of placeholders were sealed before this site let browsers keep keys. Make a new key once, here or on the site; then try again.",
     );
   }
   if (bags.some(({ locator }) => graph.holdersOf(locator).some(({ items }) => items.some((item) => isUnsound(item, locator))))) {

@@ -11,7 +11,7 @@ import { loadSodium } from "../base/sodium.js";
 import { mayHavePasskey, passkeySecret } from "../passkey.js";
 import { Server } from "../server.js";
 import { inWorker } from "../stretch.js";
-import { explained, said } from "./said.js";
+import { explained, isUnsealed, said } from "./said.js";
 
 /** Something that somebody has left out or mistyped; `name` is that of what the page says. */
 export class Mistake extends Error {
@@ -97,6 +97,7 @@ export class Question {
     const problem = this.form.querySelector("[data-edna-problem]");
     problem.textContent = error instanceof Mistake ? said(error.name) : explained(error);
     problem.hidden = false;
+    this.#offerNewKey(isUnsealed(error));
     problem.scrollIntoView({ block: "nearest" });
     if (error instanceof Mistake && error.name in FIELDS) this.#show(FIELDS[error.name]);
   }
@@ -173,6 +174,12 @@ export class Question {
     this.form.querySelectorAll("[role=alert]:not([data-edna-problem])").forEach((alert) => alert.remove());
     this.form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
     for (const name of ["problem", "result"]) this.form.querySelector(`[data-edna-${name}]`).hidden = true;
+    this.#offerNewKey(false);
+  }
+
+  #offerNewKey(isNeeded) {
+    const way = this.form.querySelector("[data-edna-renews]");
+    if (way) way.hidden = !isNeeded;
   }
 
   #rest() {

@@ -20,11 +20,16 @@ export function explained(error) {
   if (error instanceof TypeError && !("code" in error)) return said("unreachable"); // that is how `fetch` says it
   if (error.status >= 502) return said("unreachable");
   if (error.code === "RequestRefused" && error.status === 403) return said("outdated");
-  if (error.name === "HandoverRefused" && error.status === undefined) return said("unsealed");
+  if (isUnsealed(error)) return said("unsealed");
   const names = [error.code, error.name];
   for (let kind = error; kind instanceof EdnaError; kind = Object.getPrototypeOf(kind)) names.push(kind.constructor.name);
   const known = [...names, "EdnaError"].find((name) => name && said(name) !== null);
   return said(known, { name: error.code ?? error.name, seconds: Math.max(2, error.retryAfterSeconds ?? 2) });
+}
+
+/** Whether it is about what was sealed before browsers kept keys on this site: a new key mends that. */
+export function isUnsealed(error) {
+  return error.name === "HandoverRefused" && error.status === undefined;
 }
 
 /** The copy of a `<template>` in whose texts and attributes `{name}` are replaced. */
