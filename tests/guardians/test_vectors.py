@@ -16,7 +16,7 @@ from edna.crypto.sealing import open_small
 from edna.custody.guardians import envelope, evaluation, refresh, repair, sharing, tickets
 from edna.custody.guardians.evaluation import Blinded, Output, Partial, Place
 from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base, point_of, scalar_of
-from edna.custody.guardians.process import server
+from edna.custody.guardians.process import policies, server
 from edna.custody.guardians.quorum import first_to_ask, partials_of
 from edna.custody.guardians.roster import Identity, Member, Roster
 from edna.custody.guardians.schedule import GuardianSchedule
@@ -156,6 +156,11 @@ def run_check_order(given: Given) -> bool:
     return True
 
 
+def run_check_status(given: Given) -> Any:
+    member = roster_of(given).member(given["number"])
+    return server.checked_status(given["answer"], challenge=raw(given["challenge"]), member=member)
+
+
 def run_check_receiver(given: Given) -> int:
     receiver = refresh.Receiver.of_dict(given["receiver"])
     receiver.check(roster_of(given), round_=raw(given["round"]))
@@ -210,6 +215,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "check_point": lambda given: point_of(raw(given)).hex(),
     "check_scalar": lambda given: scalar_of(raw(given)).expose().hex(),
     "blind": lambda given: multiply(hash_to_point(raw(given["input"])), Scalar(raw(given["factor"]))).hex(),
+    "blind_request": lambda given: evaluation.blind(raw(given["input"]), secret=raw(given["secret"])).point.hex(),
     "deal": run_deal,
     "public_share": lambda given: sharing.public_share(points(given["commitments"]), given["number"]).hex(),
     "open_share": run_open_share,
@@ -228,6 +234,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "asked_first": run_asked_first,
     "make_order": run_make_order,
     "check_order": run_check_order,
+    "check_status": run_check_status,
+    "code": lambda given: policies.code_hash(policies.as_printed(given)),
     "check_receiver": run_check_receiver,
     "take": run_take,
     "check_receipt": run_check_receipt,

@@ -45,6 +45,10 @@ function openShare(sodium, given) {
 
 export const GUARDIANS = {
   blind: (sodium, given) => toHex(evaluation.blind(sodium, fromHex(given.input), fromHex(given.factor)).point),
+  blind_request: (sodium, given) => {
+    const [data, secret] = [fromHex(given.input), fromHex(given.secret)];
+    return toHex(evaluation.blind(sodium, data, evaluation.factorOf(sodium, secret, data)).point);
+  },
   check_parts: (sodium, given) => {
     const parts = evaluation.partsOf(sodium, given.answer, { enrolment: fromHex(given.enrolment), number: given.number });
     return parts.map((part) => (evaluation.checkPart(sodium, part, fromHex(given.point)), part.epoch));

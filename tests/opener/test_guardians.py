@@ -11,8 +11,8 @@ from tests.opener.conftest import Case
 
 pytestmark = pytest.mark.browser
 #: What guardians compute among themselves, and what the site orders, no browser does.
-OF_OTHERS = {"add_masks", "asked_first", "check_order", "check_receipt", "check_receiver"}
-OF_OTHERS |= {"make_order", "make_part", "read_roster", "repair", "take"}
+OF_OTHERS = {"add_masks", "asked_first", "check_order", "check_receipt", "check_receiver", "check_status"}
+OF_OTHERS |= {"code", "make_order", "make_part", "read_roster", "repair", "take"}
 OURS = {name: case for name, case in CASES.items() if case["operation"] not in OF_OTHERS}
 
 

@@ -70,8 +70,12 @@ def hash_to_point(data: bytes) -> bytes:
     return plus(*(sodium.crypto_core_ed25519_from_uniform(half) for half in (wide[:32], wide[32:])))
 
 
-def hash_to_scalar(data: bytes) -> int:
-    return int.from_bytes(blake2b(data, purpose=b"edna.guard.dleq1", size=64), "little") % ORDER
+def hash_to_scalar(data: bytes, *, purpose: bytes = b"edna.guard.dleq1") -> int:
+    return int.from_bytes(blake2b(data, purpose=purpose, size=64), "little") % ORDER
+
+
+def request_factor(data: bytes) -> int:
+    return hash_to_scalar(fixed("secret of a request") + data, purpose=b"edna.guard.bln.1")
 
 
 def at(coefficients: Sequence[int], number: int) -> int:
@@ -193,6 +197,12 @@ def group_cases() -> dict[str, Case]:
             "the point of an input, times a factor",
             {"input": INPUT.hex(), "factor": spelled(FACTOR).hex()},
             BLINDED.hex(),
+        ),
+        "blinded-for-a-request": case(
+            "blind_request",
+            "by the secret of a request: the same each time",
+            {"input": INPUT.hex(), "secret": fixed("secret of a request").hex()},
+            times(hash_to_point(INPUT), request_factor(INPUT)).hex(),
         ),
         "deal": case(
             "deal",
@@ -471,7 +481,10 @@ def request_cases() -> dict[str, Case]:
         given = {"secret": content.hex(), "enrolment": ENROLMENT.hex(), "count": COUNT}
         return case("vetoes", description, given, {"words": [word.hex() for word in words], "hashes": hashes.hex()})
 
+    hashed = blake2b(b"ABCDEFGHJKLM", purpose=b"edna.guard.code1").hex()
     return {
+        "code": case("code", "as a guardian prints it", "ABCD-EFGH-JKLM", hashed),
+        "code-as-typed": case("code", "in small letters, with spaces", " abcd efgh\tjklm ", hashed),
         "ticket": case("ticket", "for guardian 1", {"secret": secret.hex(), "number": 1}, token(1)),
         "ticket-of-another": case("ticket", "for guardian 255", {"secret": secret.hex(), "number": 255}, token(255)),
         "vetoes": vetoes(PRIVATE, "by a key of 32 bytes"),
@@ -606,6 +619,29 @@ def order_cases() -> dict[str, Case]:
         "order-of-somebody-else": refused(header(signer=SIGNERS[2]), "signed by a guardian"),
         "order-without-time": refused(header().partition(" ")[2], "no time in front"),
         "order-of-nothing": refused("", "no header"),
+    }
+
+
+def status_cases() -> dict[str, Case]:
+    challenge = fixed("challenge")
+
+    def checked(description: str, *, signer: int = 2, said: int = 2, over: bytes = challenge, **outcome: Any) -> Case:
+        text = json.dumps({"number": said, "enrolments": 7, "epochs": {"3": 7}})
+        signature = SIGNERS[signer].sign("edna guardians status 1", over + text.encode())
+        given = {
+            "answer": {"status": text, "signature": base64_of(signature)},
+            "challenge": challenge.hex(),
+            "number": 2,
+            "verify_keys": keys(),
+            "threshold": THRESHOLD,
+        }
+        return case("check_status", description, given, **outcome)
+
+    return {
+        "status": checked("what guardian 2 says of itself", expect={"number": 2, "enrolments": 7, "epochs": {"3": 7}}),
+        "status-of-another": checked("signed by guardian 1", signer=1, error="GuardianRefused"),
+        "status-of-another-number": checked("it says that it is guardian 1", said=1, error="GuardianRefused"),
+        "status-of-before": checked("for another challenge", over=fixed("other challenge"), error="GuardianRefused"),
     }
 
 
@@ -856,7 +892,7 @@ def case(
 def all_cases() -> dict[str, str]:
     """Return the text of every vector file by its name."""
     cases = group_cases() | share_cases() | part_cases() | combine_cases() | envelope_cases() | request_cases()
-    cases |= roster_cases() | schedule_cases() | order_cases() | refresh_cases() | repair_cases()
+    cases |= roster_cases() | schedule_cases() | order_cases() | status_cases() | refresh_cases() | repair_cases()
     return {f"{name}.json": json.dumps(each, indent=1, sort_keys=True) + "\n" for name, each in cases.items()}
 
 

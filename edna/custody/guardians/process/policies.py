@@ -85,7 +85,7 @@ class _Code(Policy):
         return not request.notes.get("confirmed")
 
     def confirmed(self, request: Request, code: str) -> Mapping[str, Any]:
-        if not hmac.compare_digest(code_hash("".join(code.split()).upper()), request.notes.get("code", "")):
+        if not hmac.compare_digest(code_hash(as_printed(code)), request.notes.get("code", "")):
             raise TicketRefused("This is not the code of this request.")
         return {"confirmed": True}
 
@@ -169,6 +169,11 @@ class Standing(CounterCode):
 
 def _many(request: Request) -> str:
     return f"There were so many requests for help to {request.whose} that this guardian tells you of no more today."
+
+
+def as_printed(code: str) -> str:
+    """A code that somebody has typed: white space and small letters do not matter."""
+    return "".join(code.split()).upper()
 
 
 def code_hash(code: str) -> str:
