@@ -6,7 +6,7 @@ report of an error has one, or says who has hidden what.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -40,11 +40,24 @@ class Row:
     """What could not come back, as a page lists it. ``name`` says to the server which one is ticked."""
 
     name: str
+    model: str
     what: str
     #: How its text begins.
     text: str
     why: str
     can_be_given_up: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Group:
+    """What could not come back of one kind and for one reason: in one line, with its rows behind it."""
+
+    #: "12 remarks".
+    what: str
+    why: str
+    rows: list[Row]
+    #: How many more there are.
+    left_out: int
 
 
 class Hidden(KeyPage):
@@ -59,7 +72,9 @@ class Hidden(KeyPage):
     hands = "list"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**{"blank": _BLANK, "zone": get_current_timezone_name(), **kwargs})
+        day_format, months = words.day_format()
+        more = {"zone": get_current_timezone_name(), "day_format": day_format, "months": months}
+        return super().get_context_data(**{"blank": _BLANK, **more, **kwargs})
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         waiting = self.waiting(unlocked)
@@ -114,6 +129,7 @@ def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
     rows = [
         Row(
             name_of(row),
+            row.model,
             words.noun(row.model),
             quoted(row.model, entry.sealed(row)),
             pages.why(row),
@@ -127,10 +143,22 @@ def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
         title=pages.title_of(entry),
         day=words.day(entry.applied_at),
         ready=words.counts(entry.ready),
-        rows=rows[:LISTED],
-        rows_left_out=max(0, len(rows) - LISTED),
+        groups=grouped(rows),
         can_give_up=any(row.can_be_given_up for row in rows),
     )
+
+
+def grouped(rows: Sequence[Row]) -> list[Group]:
+    """In their order; no more rows than a form takes."""
+    together: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        together.setdefault((row.model, row.why), []).append(row)
+    groups, room = [], LISTED
+    for (model, why), found in together.items():
+        listed = found[:room]
+        room -= len(listed)
+        groups.append(Group(words.own(len(found), model), why, listed, len(found) - len(listed)))
+    return groups
 
 
 def _is_account(row: api.Held) -> bool:

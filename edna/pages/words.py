@@ -6,6 +6,7 @@ Keeps: none of it names an id, a secret or the content of a row; none of it is a
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -13,7 +14,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.db.models import Model
 from django.utils import timezone
-from django.utils.formats import number_format
+from django.utils.formats import date_format, get_format, number_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -162,6 +163,16 @@ def counts(rows_by_model: Mapping[str, int]) -> list[str]:
 def day(moment: datetime.datetime) -> datetime.date:
     """The day of it, where the site is."""
     return (timezone.localtime(moment) if timezone.is_aware(moment) else moment).date()
+
+
+def day_format() -> tuple[str, list[str]]:
+    """How days are written here, and the names of the months as they stand in one: for a script. What tells more than day, month and
+    year, such as a weekday, is left to pages that the server writes."""
+    written = get_format("DATE_FORMAT")
+    name = next((letter for letter in "FNMbE" if letter in re.sub(r"\\.", "", written)), "F")
+    is_simple = not set(re.findall("[A-Za-z]", re.sub(r"\\.", "", written))) - set("djmnYy" + name)
+    months = [date_format(datetime.date(2000, month, 1), name) for month in range(1, 13)]
+    return written if is_simple else "j F Y", months
 
 
 def own(rows: int, label: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.utils import timezone
+from django.utils.formats import date_format
 
 import edna
 from edna import SecretKey, conf
@@ -156,7 +158,7 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
 
     walker.go("hidden")
     walker.opens("Show it", FIRST)
-    walker.sees("Disown remarks", "1 remark")
+    walker.sees("Disown remarks", "1 remark", f"Hidden on {date_format(timezone.localdate(), 'DATE_FORMAT')}")
     walker.picture("08-hidden-list")
     page.reload()
     walker.ready()
@@ -301,9 +303,14 @@ def test_with_both_a_script_keeps_what_is_typed_and_everything_is_deleted_for_go
     walker.press("Delete it for good: Disown remarks")
     walker.fill(phrase="no")
     walker.opens("Delete for good", PASSWORD)
+    walker.sees("would be deleted for good", "1 remark")
+    assert Bag.objects.exists()
+    walker.press("Delete for good")
     walker.sees("Type exactly “delete for good”.", "1 remark")
     walker.fill(phrase="delete for good")
     walker.opens("Delete for good", PASSWORD)
+    walker.sees("would be deleted for good")
+    walker.press("Delete for good")
     walker.sees("It is done. What was locked is destroyed")
     assert not Bag.objects.exists()
 

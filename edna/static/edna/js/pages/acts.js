@@ -4,6 +4,7 @@ import { handedFor, handedForReceipts, handedVoices } from "../reveal.js";
 import { parseReceipt } from "../locator.js";
 import { sent } from "../server.js";
 import { walk } from "../graph.js";
+import { counted } from "./said.js";
 
 const PROOF = { lists: [], bags: [], voices: [], damaged: false };
 
@@ -17,7 +18,10 @@ export function begin(question, name) {
       proof: () => ({ handed: PROOF }),
       voices: () => ({ handed: form.elements.also_earlier?.checked === false ? PROOF : handedVoices(sodium, graph) }),
       receipt: () => revealing(sodium, key, graph, receipts[0]),
-      erase: () => erasing(sodium, key, graph, form.elements.what.value),
+      erase: async () => {
+        await agreed(question, graph, await question.words(key));
+        return erasing(sodium, key, graph, form.elements.what.value);
+      },
       return: () => revealing(sodium, key, graph, receipts[0] ?? departure(graph, form.dataset.ednaAccount)),
     };
     const { handed, ...more } = await acts[name]();
@@ -41,6 +45,21 @@ export function receiptsIn(form) {
 async function revealing(sodium, key, graph, receipt) {
   if (!receipt) return { handed: handedFor(sodium, graph, []) };
   return { receipt, handed: await handedForReceipts(sodium, key, [receipt], { graph }) };
+}
+
+/** Shows what of the hidden would go: of one receipt, or of all. Only the key tells. */
+async function agreed(question, graph, words) {
+  const what = question.form.elements.what.value;
+  const entries = graph.history().filter(({ receipt }) => !what.startsWith("edna1:") || receipt === what);
+  const counts = {};
+  for (const entry of entries) for (const [model, rows] of Object.entries(entry.counts)) counts[model] = (counts[model] ?? 0) + rows;
+  const lines = Object.entries(counts).map(([model, rows]) => counted(rows, model, words));
+  if (!lines.length) return;
+  const box = question.form.querySelector("[data-edna-goes]");
+  box.querySelector("ul").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+  box.hidden = false;
+  box.querySelector("p").focus();
+  await question.pressedAgain();
 }
 
 /** What one receipt leads to; or, for everything, all that there is. */

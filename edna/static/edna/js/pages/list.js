@@ -2,7 +2,7 @@
 
 import { parseReceipt } from "../locator.js";
 import { walk } from "../graph.js";
-import { filled } from "./said.js";
+import { counted, filled } from "./said.js";
 
 export function begin(question) {
   const { form } = question;
@@ -19,13 +19,13 @@ export function begin(question) {
 function show(form, graph, words) {
   const page = document.querySelector("[data-edna-hidden]");
   const templates = Object.fromEntries([...page.querySelectorAll("template")].map((each) => [each.dataset.ednaTemplate, each]));
-  const day = new Intl.DateTimeFormat(document.documentElement.lang || undefined, { dateStyle: "long", timeZone: page.dataset.ednaZone });
+  const day = (moment) => dayOf(new Date(moment), page.dataset);
   const lines = (counts) => Object.entries(counts).map(([model, rows]) => counted(rows, model, words));
   const shown = graph.history().map((entry) => {
     const template = templates[entry.tried ? "tried" : "hidden"];
     const copy = filled(template, {
       title: words.titles[entry.disguise] ?? called(entry.disguise),
-      day: day.format(new Date(entry.appliedAt)),
+      day: day(entry.appliedAt),
       receipt: entry.receipt,
     });
     const list = copy.querySelector("[data-edna-lines]");
@@ -40,12 +40,13 @@ function show(form, graph, words) {
   page.querySelector("h2")?.focus();
 }
 
-/** "2 notes", in the site's own nouns. */
-function counted(rows, model, { nouns, accounts, account, of }) {
-  if (rows === 1 && accounts.includes(model)) return account;
-  const [one, many] = nouns[model] ?? nouns[""];
-  const number = new Intl.NumberFormat(document.documentElement.lang || undefined).format(rows);
-  return of.replace("%(number)s", number).replace("%(noun)s", rows === 1 ? one : many);
+/** A day as the site writes days: Django's format, and its names of the months in it. */
+function dayOf(moment, { ednaZone: timeZone, ednaDay: format, ednaMonths: months }) {
+  const parts = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, day: "numeric", month: "numeric", year: "numeric" }).formatToParts(moment);
+  const [d, m, y] = ["day", "month", "year"].map((type) => parts.find((part) => part.type === type).value);
+  const letters = { j: d, d: d.padStart(2, "0"), n: m, m: m.padStart(2, "0"), Y: y, y: y.slice(-2) };
+  const month = months.split("|")[Number(m) - 1];
+  return format.replace(/\\(.)|([A-Za-z])/g, (_, escaped, letter) => escaped ?? letters[letter] ?? month);
 }
 
 /** The name of something whose code is gone, as people read it. */

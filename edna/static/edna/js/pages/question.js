@@ -26,6 +26,7 @@ const FIELDS = { code: "recovery_code", nobody: "identifier", short: "new_passwo
 
 export class Question {
   #busy = false;
+  #again = null;
   #work = null;
 
   constructor(form) {
@@ -63,6 +64,7 @@ export class Question {
 
   /** Open the key as `opens` says, and do the work. Nothing is done twice by a second click. */
   async run(opens, check = () => {}) {
+    if (this.#again) return this.#goOn();
     if (this.#busy) return;
     this.#busy = true;
     this.#forgetWhatWasSaid();
@@ -91,6 +93,20 @@ export class Question {
     const result = this.form.querySelector("[data-edna-result]");
     result.textContent = said(name);
     result.hidden = false;
+  }
+
+  /** Until the button is pressed once more, by somebody who has seen what the page shows now. */
+  pressedAgain() {
+    this.#enable(true);
+    this.form.querySelector("[data-edna-progress]").hidden = true;
+    return new Promise((resolve) => (this.#again = resolve));
+  }
+
+  #goOn() {
+    const go = this.#again;
+    this.#again = null;
+    this.#enable(false);
+    go();
   }
 
   tell(error) {
@@ -173,7 +189,7 @@ export class Question {
   #forgetWhatWasSaid() {
     this.form.querySelectorAll("[role=alert]:not([data-edna-problem])").forEach((alert) => alert.remove());
     this.form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
-    for (const name of ["problem", "result"]) this.form.querySelector(`[data-edna-${name}]`).hidden = true;
+    for (const said of this.form.querySelectorAll("[data-edna-problem], [data-edna-result], [data-edna-goes]")) said.hidden = true;
     this.#offerNewKey(false);
   }
 

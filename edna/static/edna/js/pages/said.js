@@ -32,6 +32,14 @@ export function isUnsealed(error) {
   return error.name === "HandoverRefused" && error.status === undefined;
 }
 
+/** "2 notes", in the site's own nouns. */
+export function counted(rows, model, { nouns, accounts, account, of }) {
+  if (rows === 1 && accounts.includes(model)) return account;
+  const [one, many] = nouns[model] ?? nouns[""];
+  const number = new Intl.NumberFormat(document.documentElement.lang || undefined).format(rows);
+  return of.replace("%(number)s", number).replace("%(noun)s", rows === 1 ? one : many);
+}
+
 /** The copy of a `<template>` in whose texts and attributes `{name}` are replaced. */
 export function filled(template, values) {
   const copy = template.content.cloneNode(true);
