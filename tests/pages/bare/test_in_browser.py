@@ -139,7 +139,7 @@ def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: py
     page.context.set_offline(False)
     walker.opens("Disown remarks", FIRST)
     walker.sees("It is done")
-    assert page.reload().request.method == "GET"
+    assert walker.reloads_by() == "GET"
     assert Comment.objects.filter(author=bea).count() == 0
 
     with edna.unlock(identifier="bea", password=FIRST) as unlocked:
