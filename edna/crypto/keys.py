@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 _CHECKSUM_BYTES = 4
+_HYBRID = b"\2"
 
 
 def derive(key: bytes, *, purpose: bytes, data: bytes, size: int = KEY_BYTES) -> bytes:
@@ -259,6 +260,20 @@ class SecretKey(Secret):
         """The bytes that X25519 computes with."""
         return self.expose()
 
+    def expose_with_kind(self) -> bytes:
+        """Return what tells the kind as well: the bytes alone, or with a byte in front of those of the hybrid kind."""
+        return self.expose()
+
+    @classmethod
+    def of_kind(cls, raw: bytes) -> SecretKey:
+        """Read what `expose_with_kind` wrote.
+
+        Raises: KeyMalformed if it is neither kind.
+        """
+        if len(raw) == len(_HYBRID) + KEY_BYTES and raw.startswith(_HYBRID):
+            return HybridSecretKey(raw[len(_HYBRID) :])
+        return SecretKey(raw)
+
     def expose_text(self) -> str:
         """Return the key as printable text with a checksum, for its owner to keep."""
         checksum = fingerprint(self.expose(), purpose=self._TEXT_PURPOSE, size=_CHECKSUM_BYTES)
@@ -316,6 +331,9 @@ class HybridSecretKey(SecretKey):
 
     def scalar(self) -> bytes:
         return hybrid.scalar(self.expose())
+
+    def expose_with_kind(self) -> bytes:
+        return _HYBRID + self.expose()
 
     def opener(self) -> MLKEM768X25519PrivateKey:
         """What `hybrid.unseal` takes; made at the first use, then kept."""

@@ -66,6 +66,7 @@ _LENGTH = struct.Struct(">I")
 #: Of the kinds that hold the file key.
 _STANZA_BYTES = {STANZA_X25519: 80, STANZA_HYBRID: KEY_BYTES + hybrid.OVERHEAD_BYTES}
 _STANZA_PURPOSE = b"edna file key 1"
+_SUCCESSION_PURPOSE = b"edna succession 1"
 _NONCE_BYTES = 24
 _TAG_BYTES = 16
 _BOX_OVERHEAD_BYTES = 48
@@ -128,6 +129,11 @@ def _stanza(file_key: bytes, recipient: PublicKey) -> tuple[int, bytes]:
     return STANZA_X25519, crypto_box_seal(file_key, bytes(recipient))
 
 
+def wrap(content_key: ContentKey, *, recipient: PublicKey) -> bytes:
+    """Return what `rewrap` takes for this recipient: the file key, sealed to them."""
+    return _stanza(content_key.expose(), recipient)[1]
+
+
 def rewrap(
     sealed: bytes, *, box: bytes, recipient: PublicKey, succession: Sequence[bytes], nonce: bytes | None = None
 ) -> bytes | None:
@@ -142,8 +148,8 @@ def rewrap(
     body = bytes(sealed[start:])
     if nonce is not None and body[:_NONCE_BYTES] != nonce:
         return None
-    stanzas = [(STANZA_X25519, box)]
-    stanzas += [(STANZA_SUCCESSION, crypto_box_seal(_padded(piece), bytes(recipient))) for piece in succession]
+    stanzas = [(STANZA_HYBRID if isinstance(recipient, HybridPublicKey) else STANZA_X25519, box)]
+    stanzas += [(STANZA_SUCCESSION, _sealed_piece(_padded(piece), recipient)) for piece in succession]
     if len(stanzas) > MAX_STANZAS or any(len(stanza) > _MOST_STANZA_BYTES for _, stanza in stanzas):
         raise ValueError("what came after whom does not fit beside one bag")
     parts = [_HEADER.pack(VERSION, SUITE, len(stanzas), len(body))]
@@ -155,13 +161,25 @@ def rewrap(
     return made
 
 
+def _sealed_piece(padded: bytes, recipient: PublicKey) -> bytes:
+    if isinstance(recipient, HybridPublicKey):
+        return hybrid.seal(padded, key=recipient.sealer(), purpose=_SUCCESSION_PURPOSE)
+    return crypto_box_seal(padded, bytes(recipient))
+
+
+def _opened_piece(stanza: bytes, secret_key: SecretKey) -> bytes | None:
+    if isinstance(secret_key, HybridSecretKey):
+        return hybrid.unseal(stanza, key=secret_key.opener(), purpose=_SUCCESSION_PURPOSE)
+    return _unwrap(stanza, secret_key)
+
+
 def open_succession(sealed: bytes, *, secret_key: SecretKey) -> list[bytes] | BagError:
     """Return what was sealed to this key beside the body, or the error that the caller shall raise. Others' is passed over.
 
     Raises: as `open_sealed`, what it finds wrong before it uses the key.
     """
     _, stanzas, _ = _layout(sealed, len(sealed))
-    opened = [padded for stanza in stanzas if (padded := _unwrap(stanza, secret_key)) is not None]
+    opened = [padded for stanza in stanzas if (padded := _opened_piece(stanza, secret_key)) is not None]
     pieces = [_unpadded(padded) for padded in opened]
     if any(piece is None for piece in pieces):
         return BagCorrupt(_BAD_PADDING)

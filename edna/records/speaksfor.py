@@ -130,17 +130,11 @@ def _read(payload: Value) -> SpeaksForBatch | None:
 
 
 def _raw(secret: SecretKey | SealedKey) -> bytes:
-    if isinstance(secret, SealedKey):
-        return secret.box
-    return _HYBRID + secret.expose() if isinstance(secret, HybridSecretKey) else secret.expose()
+    return secret.box if isinstance(secret, SealedKey) else secret.expose_with_kind()
 
 
 def _key(secret: bytes, public_key: PublicKey) -> SecretKey | SealedKey:
-    if len(secret) == SEALED_KEY_BYTES:
-        return SealedKey(secret)
-    if len(secret) == KEY_BYTES:
-        return SecretKey(secret).paired(public_key)
-    return HybridSecretKey(secret[len(_HYBRID) :]).paired(public_key)
+    return SealedKey(secret) if len(secret) == SEALED_KEY_BYTES else SecretKey.of_kind(secret).paired(public_key)
 
 
 def _is_secret(secret: bytes) -> bool:

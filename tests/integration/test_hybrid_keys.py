@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import edna
 from apps.websubmit.models import Lecture
-from edna import errors, keypool
+from edna import devices, errors, keypool
 from edna.crypto.keys import HybridSecretKey, SecretKey
 from edna.crypto.sealing import STANZA_HYBRID, STANZA_X25519
 from edna.models import PrincipalEntry
 from edna.testing import application_dump
+from tests.installed import registering
+from tests.integration.test_rotation import EachAlone
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -25,6 +28,12 @@ from tests.support import (
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+
+@pytest.fixture(autouse=True)
+def each_alone() -> Iterator[None]:
+    with registering(EachAlone):
+        yield
 
 
 @pytest.fixture
@@ -130,6 +139,25 @@ def test_pseudoprincipals_are_of_the_kind_that_is_configured_when_they_are_made(
         edna.reveal(receipt, unlocked)
     settings.EDNA = {**settings.EDNA, "RECIPIENT": "x25519"}
     assert type(keypool.pool.take(1)[0]) is SecretKey
+
+
+def test_several_devices_open_what_is_sealed_to_keys_of_the_hybrid_kind(bea: Student) -> None:
+    """The group's own key is of X25519; the keys of those whom its members speak for are new, and of the kind that is configured."""
+    before = bea.texts()
+    bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
+    edna.disguise_all(EachAlone.name)
+
+    key = devices.create(bea.unlock(), name="laptop")
+
+    assert STANZA_HYBRID in stanzas()
+    assert not PrincipalEntry.objects.filter(natural=False, encapsulation_key=None).exists()
+    with devices.unlock(key) as unlocked:
+        receipts = [entry.receipt for entry in edna.history(unlocked)]
+    assert len(receipts) >= 2
+    for receipt in receipts:
+        with devices.unlock(key) as unlocked:
+            edna.reveal(receipt, unlocked)
+    assert bea.texts() == before
 
 
 @pytest.mark.parametrize("half", [b"\1" * 1184, None])

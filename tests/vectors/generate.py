@@ -442,6 +442,7 @@ def succession(
     count: int = 1,
     mac_key: bytes = MAC_KEY,
     padding: bytes | None = None,
+    hybrid: bool = False,
 ) -> bytes:
     """One stanza of type 2: a piece of what the server has noted when a bag was made over to its owner's new key."""
     place, said = bytes((number, count)), former + b"".join(voices)
@@ -449,6 +450,8 @@ def succession(
     piece = place + blake2b(at + owner + place + said, purpose=b"edna.owner.mac.1", key=key) + said
     used = struct.pack(">I", len(piece)) + piece
     padded = used + (bytes(padme(len(used)) - len(used)) if padding is None else padding)
+    if hybrid:
+        return hpke(padded, HYBRID_BEA, "bea", b"edna succession 1")
     return sealed_box(padded, recipient, f"succession {number}")
 
 
@@ -553,6 +556,8 @@ def bag_cases() -> dict[str, Case]:
         count = made[2] + len(stanzas)
         return made[:2] + bytes((count,)) + made[3:7] + b"".join(stanzas) + made[7:]
 
+    noted_hybrid = succession(at=here, owner=HYBRID_BEA.public, hybrid=True)
+    made_over_hybrid = container(formerly, recipients=(), extra_stanza=hybrid_stanza(), beside=(noted_hybrid,))
     by_seed = {"seed": HYBRID_BEA.seed.hex()}
     hybrid_good = hybrid(hybrid_stanza())
     hybrid_rows = [[-12345, HYBRID_EVE.public, b"\2" + HYBRID_EVE.seed, 7], [-12346, CARL.public, CARL.secret, 7]]
@@ -693,6 +698,12 @@ def bag_cases() -> dict[str, Case]:
             hybrid(hybrid_stanza(HYBRID_EVE, "eve"), hybrid_stanza(), recipients=(CARL.public,)),
             plain,
             "two recipients of the hybrid kind and one of X25519",
+            **by_seed,
+        ),
+        "bag-hybrid-made-over": valid(
+            made_over_hybrid,
+            plain,
+            "made for another public key, and made over to one of the hybrid kind since",
             **by_seed,
         ),
         "bag-hybrid-voices": valid(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from edna import conf, store
 from edna.crypto.keys import ContentKey, PublicKey, SecretKey
-from edna.crypto.sealing import content_key_of, open_succession, rewrap, seal_small
+from edna.crypto.sealing import content_key_of, open_succession, rewrap, wrap
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder, KeyGraph, stored_segments
 from edna.engine.bags.seal import Sealed, seal_segment
@@ -74,7 +74,8 @@ def _new_keys(graph: KeyGraph, public_key: PublicKey) -> _NewKeys:
 
 def _entry(holder: Holder, public_key: PublicKey) -> Entry:
     items = [seal_locator(locator, recipient=public_key) for locator in holder.items]
-    return replace(holder.entry, public_key=bytes(public_key), locators=b"".join(items))
+    half = public_key.encapsulation_key
+    return replace(holder.entry, public_key=bytes(public_key), encapsulation_key=half, locators=b"".join(items))
 
 
 def _rewrapped(graph: KeyGraph, keys: _NewKeys, *, using: str) -> Iterator[Sealed]:
@@ -88,7 +89,7 @@ def _rewrapped(graph: KeyGraph, keys: _NewKeys, *, using: str) -> Iterator[Seale
             made = Succession(before.former if before else holder.opener.public_key)
             sealed = rewrap(
                 stored.sealed,
-                box=seal_small(content_key.expose(), recipient=recipient),
+                box=wrap(content_key, recipient=recipient),
                 recipient=recipient,
                 succession=made.pieces(index=index, owner=recipient, mac_key=mac_key),
             )

@@ -161,7 +161,7 @@ class Command(EdnaCommand):
         pin = _new_pin() if options["pin"] else ""
         with api.unlock(**credentials(options)) as unlocked, new_private_file(options["output"]) as file:
             enrolled = quorum.enrol(
-                inner_door.secret_key_of(unlocked).expose(),
+                inner_door.secret_key_of(unlocked).expose_with_kind(),
                 roster=roster,
                 transport=transport,
                 contact=options["contact"],
@@ -196,7 +196,7 @@ class Command(EdnaCommand):
         pin = read_stdin().rstrip("\r\n") if options["pin_stdin"] else ""
         if options["pin"]:
             pin = asked("PIN: ", getpass.getpass, instead="--pin-stdin")
-        key = api.SecretKey(recovery.finish(pin=pin))
+        key = api.SecretKey.of_kind(recovery.finish(pin=pin))
         with new_private_file(options["output"]) as file:
             file.write(key.expose_text() + "\n")
         kept.unlink()
@@ -209,7 +209,7 @@ class Command(EdnaCommand):
         roster = self._signed_roster(options)
         envelope = files.read_envelope(Path(options["envelope"]))
         with api.unlock(**credentials(options)) as unlocked:
-            secret = inner_door.secret_key_of(unlocked).expose()
+            secret = inner_door.secret_key_of(unlocked).expose_with_kind()
             deaf = quorum.veto(secret, envelope, roster=roster, transport=HttpTransport(roster))
         for number, why in deaf.items():
             self.say(f"{QuorumUnavailable.said_by(number, why)} It has not heard it.")

@@ -23,6 +23,7 @@ const HYBRID = 3;
 /** Of the kinds that hold the file key. */
 const STANZA_BYTES = { [X25519]: 80, [HYBRID]: 1168 };
 const STANZA_PURPOSE = "edna file key 1";
+const SUCCESSION_PURPOSE = "edna succession 1";
 const NONCE_BYTES = 24;
 const TAG_BYTES = 16;
 const LEAST_PADDED_BYTES = 1024;
@@ -61,8 +62,12 @@ function unpadded(padded) {
 }
 
 /** What was sealed to this key beside the body, when the bag was made over to it: pieces of a succession. Throws a BagError. */
-export function successionPieces(sodium, sealed, { secretKey, publicKey }) {
-  const opened = layout(sealed).succession.map((stanza) => sodium.openSealedBox(stanza, publicKey, secretKey));
+export function successionPieces(sodium, sealed, { secretKey, publicKey, seed }) {
+  const opened = layout(sealed).succession.map((stanza) =>
+    seed
+      ? openHpke(sodium, stanza, { seed, purpose: SUCCESSION_PURPOSE })
+      : sodium.openSealedBox(stanza, publicKey, secretKey),
+  );
   return opened.filter((padded) => padded !== null).map(unpadded);
 }
 
