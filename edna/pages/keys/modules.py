@@ -20,7 +20,7 @@ _ALWAYS: Final = (
     *("pages/question.js", "pages/said.js", "passkey.js", "server.js", "slots.js", "stretch.js"),
 )
 _GRAPH: Final = (
-    *("bag.js", "base/inflate.js", "container.js", "graph.js", "locator.js", "succession.js"),
+    *("bag.js", "base/hpke.js", "base/inflate.js", "container.js", "graph.js", "locator.js", "succession.js"),
     *("values/decode.js", "values/plain.js", "values/sameness.js", "values/spellings.js"),
 )
 _ACTS: Final = (*_GRAPH, "pages/acts.js", "reveal.js", "values/tagged.js")
