@@ -84,6 +84,8 @@ def readers(one: Any, number: int, new: Numbers) -> None:
     shelves = bulk(lending.Shelf, [lending.Shelf(label=f"shelf {new()}", reader=one) for _ in range(number)])
     bulk(lending.Copy, [lending.Copy(shelf=shelf, text="x") for shelf in shelves])
     bulk(lending.Card, [lending.Card(reader=one, text="x")])
+    slip = {"note": "x", "desk": "x"}
+    bulk(lending.Call, [lending.Call(reader_code=one.code, text="x", slip=slip) for _ in range(number)])
 
 
 def artists(one: Any, number: int, new: Numbers) -> None:

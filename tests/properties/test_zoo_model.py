@@ -104,6 +104,10 @@ class Lending(Habitat):
         (lending.Reader, "code"): lambda self, draw: f"needle-{next(self.numbers)}",
         (lending.Shelf, "label"): lambda self, draw: f"needle-shelf-{next(self.numbers)}",
         (lending.Loan, "number"): lambda self, draw: next(self.numbers),
+        (lending.Call, "reader_code"): lambda self, draw: draw(
+            ["", *self.options(lending.Shelf._meta.get_field("reader"))]
+        ),
+        (lending.Call, "slip"): lambda self, draw: {"note": draw(["needle note", "-"]), "desk": "needle desk"},
     }
 
 

@@ -26,7 +26,7 @@ from django.db.models import SET_NULL, ForeignKey, GeneratedField, Model, Q, Que
 
 from edna.placeholders import Placeholder, as_placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove
-from edna.value_owners import ByElement, element_of
+from edna.value_owners import ByElement, element_of, is_by_value, parsed
 
 UNKNOWN: Final = object()
 
@@ -452,6 +452,9 @@ class Oracle:
         self, step: Any, params: Mapping[str, Any], who: Mapping[Any, int]
     ) -> Iterator[tuple[Row, int, list[Any]]]:
         """Rows that the step means, the first owner that is meant, and all owners in the order of the paths."""
+        if any(map(is_by_value, step.owners)):
+            yield from self._matched_by_value(step, who)
+            return
         paths = [f"{path}__pk" for path in step.owners] or ["pk"]
         query = QuerySet(step.model)
         if step.where is not None:
@@ -468,6 +471,16 @@ class Oracle:
                 target = next(who[holder] for holder in holders if holder in who)
                 self._groups = found[len(paths) + 1 :]
                 yield row, target, holders
+
+    def _matched_by_value(self, step: Any, who: Mapping[Any, int]) -> Iterator[tuple[Row, int, list[Any]]]:
+        """Whoever has now what the row says."""
+        ((_, match),) = map(parsed, step.owners)
+        theirs = {tuple(row.value(name) for _, name in match.pairs): row.key for row in self.present(self.principal)}
+        for row in sorted(self.present(step.model), key=lambda row: row.key):
+            holder = theirs.get(tuple(row.value(name) for name, _ in match.pairs))
+            if holder in who:
+                self._groups = ()
+                yield row, who[holder], [holder]
 
     def removal(self, step: Remove, row: Row, target: int, holders: list[Any], who: Mapping[Any, int]) -> list[Effect]:
         if len(step.owners) < 2:

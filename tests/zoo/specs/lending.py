@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
-from tests.zoo.models.lending import Card, Copy, Loan, Reader, Review, Shelf, Wish
+from tests.zoo.models.lending import Call, Card, Copy, Loan, Reader, Review, Shelf, Wish
+
+#: Whoever has the code in their account.
+BY_CODE = edna.by_value("reader_code", "code", principal=Reader)
 
 
 class AnonymousReader(edna.Pseudoprincipal):
@@ -22,6 +25,7 @@ class Quit(Disguise):
         Remove(Shelf, owner="reader"),
         Remove(Copy, owner="shelf__reader"),
         Remove(Card, owner="reader"),
+        Remove(Call, owner=BY_CODE),
     ]
 
 
@@ -63,7 +67,16 @@ class Redact(Disguise):
         Modify(Card, owner="reader", set={"text": ""}),
         Modify(Copy, owner="shelf__reader", set={"text": "[redacted]"}),
         Modify(Review, owner="reader", set={"text": "[redacted]"}),
+        Modify(Call, owner=BY_CODE, set={"text": "[redacted]", "slip__note": "-"}),
     ]
 
 
-ALL = (AnonymousReader, Quit, Return, Mask, MaskReviews, MaskLoans, Redact)
+class Uncall(Disguise):
+    """Takes out what names the reader: no later disguise finds the row."""
+
+    name = "zoo.lending-uncall"
+    applies_to = "staff"
+    transformations = [Modify(Call, owner=BY_CODE, set={"reader_code": "", "slip__desk": placeholders.random_string()})]
+
+
+ALL = (AnonymousReader, Quit, Return, Mask, MaskReviews, MaskLoans, Redact, Uncall)
