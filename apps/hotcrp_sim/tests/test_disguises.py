@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 import edna
 from apps.hotcrp_sim import models as m
 from apps.showcase.tests.tables import thief
+from edna import devices
 
 from .conftest import (
     ANONYMIZE,
@@ -335,6 +336,46 @@ def test_the_list_of_authors_without_those_who_left(conference: Conference) -> N
     ]
     conference.bea.remove()
     assert [author.name for author in paper.author_list()] == ["Carl-first carl-personal-last", "Guest Outside"]
+
+
+def test_two_authors_of_a_paper_leave_and_return_alone_and_together_each_by_a_device(conference: Conference) -> None:
+    """Bea has a laptop and a phone, which she loses while she is away; Carl has a laptop. Neither needs the other, nor brings them back."""
+    before, paper = dump(), m.Paper.objects.get(title="Reversible Logs")
+    bea, carl = "Bea-first bea-personal-last", "Carl-first carl-personal-last"
+    with conference.bea.unlock() as unlocked:
+        laptop = devices.create(unlocked)
+    with conference.carl.unlock() as unlocked:
+        others = devices.create(unlocked)
+    phone = devices.begin()
+    lost = devices.add(laptop, phone.code)
+
+    def authors() -> list[str]:
+        return [author.name for author in m.Paper.objects.get(pk=paper.pk).author_list() if author.name in (bea, carl)]
+
+    def leave(key: Any) -> edna.Receipt:
+        with devices.unlock(key) as unlocked:
+            return edna.disguise(REMOVE, edna.principal(unlocked), unlocked=unlocked)
+
+    def come_back(key: Any, receipt: edna.Receipt) -> None:
+        with devices.unlock(key) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+
+    hers = leave(phone.secret_key)
+    assert authors() == [carl]
+    his = leave(others)
+    assert authors() == []
+    devices.remove(laptop, lost)
+    come_back(laptop, hers)
+    assert authors() == [bea]
+    come_back(others, his)
+    assert authors() == [bea, carl]
+    his, hers = leave(others), leave(laptop)
+    come_back(others, his)
+    assert authors() == [carl]
+    come_back(laptop, hers)
+    assert dump() == before
+    with pytest.raises(edna.errors.DeviceRemoved):
+        devices.unlock(phone.secret_key)
 
 
 def test_a_review_written_about_by_others_meanwhile_comes_back_with_what_they_added(conference: Conference) -> None:
