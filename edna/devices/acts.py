@@ -140,11 +140,15 @@ def catch_up(secret_key: SecretKey | str) -> None:
         DeviceUnknown, DeviceRemoved
     """
     key, using = _key(secret_key), inner_door.database()
+    former = _sealed_state(key)
     device = _read(key)
     if not device.is_member:
         raise _removed()
     with transaction.atomic(using=using):
-        _store(device, key=key)
+        # In another tab the device may have done something meanwhile: its own operations are in no message to it.
+        sealed = keeping.seal_state(device, key=key)
+        store.replace(keeping.state_place(key), sealed, former=former, using=using)
+        _note(device)
 
 
 def unlock(secret_key: SecretKey | str) -> Unlocked:
@@ -208,14 +212,18 @@ def _key(secret_key: SecretKey | str) -> SecretKey:
     return SecretKey.parse(secret_key) if isinstance(secret_key, str) else secret_key
 
 
-def _stored(key: SecretKey) -> Device:
+def _sealed_state(key: SecretKey) -> bytes:
     place = keeping.state_place(key)
     found = store.find([place], using=inner_door.database())
     if not found:
         raise DeviceUnknown(
             "This is not the key of a device of this site. Check that it is the right key, and the right site."
         )
-    return keeping.open_state(found[place], key=key)
+    return found[place]
+
+
+def _stored(key: SecretKey) -> Device:
+    return keeping.open_state(_sealed_state(key), key=key)
 
 
 def _read(key: SecretKey) -> Device:
@@ -287,12 +295,13 @@ def _append(ready: Device, *, key: SecretKey, names: Mapping[bytes, str]) -> Non
     group = done.membership.group
     place = keeping.entry_place(group, done.membership.sequence)
     store.add(place, keeping.seal_for_group(ready.pending.operation, group), using=using)
-    _store(done, key=key, names=names)
+    store.put(keeping.state_place(key), keeping.seal_state(done, key=key), using=using)
+    _note(done, names=names)
 
 
-def _store(device: Device, *, key: SecretKey, names: Mapping[bytes, str] | None = None) -> None:
+def _note(device: Device, *, names: Mapping[bytes, str] | None = None) -> None:
+    """In the caller's transaction: that the device was here, and what others are called from now on."""
     group, using = device.membership.group, inner_door.database()
-    store.put(keeping.state_place(key), keeping.seal_state(device, key=key), using=using)
     place = keeping.note_place(group, device.id)
     found = store.find([place], using=using)
     called = {device.id: keeping.open_note(found[place], group=group)[0] if place in found else ""} | dict(names or {})

@@ -37,5 +37,10 @@ def put(place: bytes, sealed: bytes, *, using: str) -> None:
     DeviceRecord._default_manager.using(using).update_or_create(place=place, defaults={"sealed": sealed})
 
 
+def replace(place: bytes, sealed: bytes, *, former: bytes, using: str) -> None:
+    """If ``former`` lies there still; otherwise somebody has put something newer there, which stays."""
+    DeviceRecord._default_manager.using(using).filter(place=place, sealed=former).update(sealed=sealed)
+
+
 def remove(places: Iterable[bytes], *, using: str) -> None:
     DeviceRecord._default_manager.using(using).filter(place__in=list(places)).delete()

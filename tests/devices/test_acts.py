@@ -10,7 +10,9 @@ import edna
 from apps.websubmit.models import Lecture
 from edna import devices, errors
 from edna.crypto.keys import SecretKey
+from edna.custody.devices.device import Device
 from edna.custody.devices.keeping import card_place, state_place
+from edna.devices import acts
 from edna.devices.models import DeviceRecord
 from edna.testing import application_dump
 from tests.installed import registering
@@ -126,6 +128,21 @@ def test_members_are_called_and_seen_and_what_is_pending_is_told(bea: Student) -
     hers.laptop = devices.update(hers.laptop)
     assert devices.pending(hers.phone).operations == 1
     assert len({member.last_seen for member in devices.members(hers.phone)}) == 1
+
+
+def test_catching_up_never_takes_a_device_back(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody adds a device in one tab while another one has read the state and is about to store it."""
+    hers, new, read = Devices(bea), devices.begin(), acts._read
+
+    def interrupted(key: SecretKey) -> Device:
+        device = read(key)
+        monkeypatch.setattr(acts, "_read", read)
+        devices.add(hers.laptop, new.code)
+        return device
+
+    monkeypatch.setattr(acts, "_read", interrupted)
+    devices.catch_up(hers.laptop)
+    assert opened_by(hers.laptop).user == opened_by(new.secret_key).user == bea.user
 
 
 def test_a_code_leads_to_the_device_that_shows_it_and_to_no_other(bea: Student) -> None:
