@@ -31,7 +31,6 @@ from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import each_of, people, tables_in_common, takes_out, values_along, values_of
-from edna.records.bag import Bag
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, seal_locator
 from edna.spec import Remove
@@ -364,8 +363,7 @@ class Others:
 
     def _bag(self, batches: Sequence[RowBatch]) -> Opened:
         current = self.journal.current
-        head: Bag = replace(current.head, disguise="", principal=None, params={}, listed=True, batches=())
-        opened = Opened(Locator.new(), [head], holder=None, expires_on=current.expires_on)
+        opened = Opened(Locator.new(), [replace(current.head, batches=())], holder=None, expires_on=current.expires_on)
         opened.add(*batches)
         keys = {(batch.model, key) for batch in batches for key in batch.primary_keys()}
         for owners in current.owners:
@@ -398,7 +396,6 @@ class Others:
             label = self.model._meta.label_lower
             for entry in store.entries_by_reference(label, missing | named, using=self.using, lock=True):
                 found[str(entry.reference)] = entry
-        store.require_sound(found.values())
         return found
 
     def _recipients(self, row: tuple[str, Row], found: Mapping[str | bytes, Entry]) -> Iterator[Entry]:
