@@ -429,3 +429,19 @@ def test_who_has_a_bag_that_does_not_open_is_not_forgotten(bea: Student) -> None
         assert not erase(bea, second).forgets
         Bag.objects.filter(pk=bag.pk).update(sealed=bag.sealed)
         assert erase(bea, first).forgets
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_who_has_receipts_that_are_still_out_is_not_forgotten(bea: Student, settings: Any, told: bool) -> None:
+    """Where receipts are the only way: whether one is out, nobody knows, or the person says so by giving it."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    before = application_dump()
+    out, gone = bea.disguise(ANONYMISE_ALL), bea.disguise()
+    anonymous = application_dump()
+    with bea.unlock(receipts=[out, gone] if told else [gone]) as unlocked:
+        assert not edna.plan_erasure(gone, unlocked, receipts_complete=told).forgets
+        assert not edna.erase(gone, unlocked, receipts_complete=told).forgets
+    assert application_dump() == anonymous
+    with bea.unlock(receipts=[out]) as unlocked:
+        assert edna.reveal(out, unlocked).held
+    assert application_dump() != before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Any
@@ -10,11 +11,16 @@ import pytest
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, inner_door
+from edna.errors import EntryForged
 from edna.models import Bag, PrincipalEntry
+from edna.records.bag import BagKind
+from edna.records.diff import Listed
 from edna.testing import Person, application_dump, cheap_keys
+from tests.handing import Browser
 from tests.installed import installed, registered, registering
 from tests.office import models as office
 from tests.office import specs
+from tests.support import edna_dump
 
 DESK = "tests.office"
 pytestmark = pytest.mark.django_db
@@ -309,3 +315,62 @@ def test_what_waits_for_somebody_who_is_away_is_not_given_up(people: list[Person
         assert outcome.accepted == {}
         bob.reveal(receipts[1])
         assert application_dump() == before
+
+
+# What waits is handed to the others
+
+
+@pytest.fixture
+def waiting(people: list[Person]) -> tuple[Person, Person, edna.Receipt, edna.Receipt]:
+    """Two people whose notes are out of sight, the first one's older; nothing was handed over yet."""
+    ann, bob, _ = people
+    return ann, bob, ann.disguise("office.notes-alone"), bob.disguise("office.notes-alone")
+
+
+@pytest.mark.once
+def test_what_waits_is_handed_to_nobody_whose_entry_is_forged(waiting: Any) -> None:
+    """It would be sealed to whoever wrote the table."""
+    ann, bob, mine, theirs = waiting
+    entries = PrincipalEntry.objects.filter(reference=str(bob.user.pk))
+    [tag] = entries.values_list("tag", flat=True)
+    entries.update(tag=bytes(len(tag)))
+    before = edna_dump()
+    with pytest.raises(EntryForged):
+        ann.reveal(mine)
+    assert edna_dump() == before
+    entries.update(tag=tag)
+    ann.reveal(mine)
+    bob.reveal(theirs)
+    ann.reveal(mine)
+    assert not Bag.objects.exists()
+
+
+@pytest.mark.once
+def test_what_was_handed_over_does_not_say_whose_disguise_it_was(waiting: Any) -> None:
+    """Only what is common: neither name nor parameters of what another person has done, nor their key."""
+    ann, bob, mine, _ = waiting
+    ann.reveal(mine)
+    heads = [
+        segment.bag for segments in Browser(bob.secret_key).bags.values() for segment in segments if segment.bag.batches
+    ]
+    handed = [bag for bag in heads if any(isinstance(batch, Listed) for batch in bag.batches)]
+    assert {(bag.disguise, bag.principal, tuple(bag.params)) for bag in handed} == {("", None, ())}
+
+
+@pytest.mark.once
+def test_who_is_removed_finds_what_was_handed_to_them_as_long_as_it_is_kept(
+    people: list[Person], settings: Any
+) -> None:
+    """The rows name nobody in their place, and their entry was to go earlier; without it nobody finds the bag."""
+    ann, bob, _ = people
+    settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": 30}
+    mine = ann.disguise("office.tickets")
+    bob.disguise("office.tickets")
+    entries = PrincipalEntry.objects.filter(public_key=bytes(bob.secret_key.public_key))
+    later = datetime.date(2400, 1, 1)
+    Bag.objects.filter(index=mine.locator.index(BagKind.DIFF, 0)).update(expires_on=later)
+    assert entries.get().expires_on < later
+
+    ann.reveal(mine)
+
+    assert entries.get().expires_on == later

@@ -15,9 +15,10 @@ from django.test import Client
 from django.urls import resolve
 
 from edna import SecretKey, inner_door
+from edna.api_http.fields import Key
 from edna.crypto.sealing import open_small, seal_small
 from edna.engine import key_proofs
-from edna.errors import KeyNotProved
+from edna.errors import KeyNotProved, RequestRefused
 from edna.testing.search import finds
 from tests.custody.browser import Browser, decoded, encoded, refused_as
 
@@ -232,3 +233,11 @@ def test_a_challenge_is_not_taken_for_a_box_of_a_bag() -> None:
     assert opened.startswith(b"edna key proof 1")
     assert len(opened) == 72
     assert len(seal_small(b"k" * 32, recipient=KEY.public_key)) < len(inner_door.challenge_key(PUBLIC, bound_to=b""))
+
+
+@pytest.mark.parametrize("key", [True, None, 1.5, [], [7, False], {}])
+def test_a_primary_key_is_a_text_a_number_or_several(key: Any) -> None:
+    """JSON's `true` is no 1: it would name somebody's row."""
+    with pytest.raises(RequestRefused, match="accept"):
+        Key().read(key, "accept[].pk")
+    assert [Key().read(each, "") for each in (1, "a", [1, "a"])] == [1, "a", (1, "a")]

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Model
 
 import edna
-from edna import Disguise, Modify
+from edna import Disguise, Modify, Remove
 from edna.engine.pseudoprincipals import factory
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
@@ -386,3 +386,31 @@ def test_the_number_of_statements_of_a_reveal_does_not_depend_on_them() -> None:
 @pytest.mark.once
 def test_the_checks_have_nothing_to_say_of_the_forum() -> None:
     assert [each for each in run_checks(tags=["edna"]) if "forum" in f"{each.obj} {each.msg}".lower()] == []
+
+
+class Strip(Disguise):
+    """Settings alone, whoever's they are now."""
+
+    name = "test.strip"
+    transformations = [Remove(Settings, owner="member")]
+
+
+class Clear(Disguise):
+    """Posts alone."""
+
+    name = "test.clear"
+    transformations = [Remove(Post, owner="author")]
+
+
+@pytest.mark.once
+def test_a_companion_that_lies_in_another_bag_is_not_made_again(bea: Person, carl: Person) -> None:
+    """It comes back by itself, when that one is revealed."""
+    with registering(Strip, Clear):
+        before = application_dump()
+        anonymous = bea.disguise("forum.anonymise")
+        stripped = bea.disguise("test.strip", with_key=True)
+        cleared = bea.disguise("test.clear", with_key=True)
+        assert residue.sweep(made_by_hand=True).pseudoprincipals
+        for receipt in (cleared, stripped, anonymous):
+            assert bea.reveal(receipt).complete
+        assert application_dump() == before

@@ -10,6 +10,7 @@ import logging
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,18 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 import edna
-from edna import signals
+from edna import Disguise, Modify, placeholders, signals
 from edna.engine.files import stored_files
+from edna.engine.forwarding.walk import Stuck, bring_forward
+from edna.engine.layers import journal_forwarding
 from edna.models import Bag, FileTask
 from edna.operations.retention import expiry
+from edna.records.diff import Removed
 from edna.testing import Person, application_dump
 from edna.testing.search import finds
 from tests.faults.steps import killed_at
 from tests.handing import keys_in_browsers
+from tests.installed import registering
 from tests.support import edna_dump, loot, statements
 from tests.waiting import at_once
 
@@ -870,3 +875,57 @@ def test_who_takes_their_data_along_takes_the_content_too(world: Any, files: Any
     assert all(name.startswith("files/") and ".." not in name for name in found)
     assert "1 file could not be read" in said.getvalue()
     assert files() == before
+
+
+@pytest.mark.once
+def test_the_file_of_two_people_stays_in_the_bag_of_whoever_hid_it(world: Any, files: Any) -> None:
+    """What waits for the other one moves into a bag that both find; its file would not be found from there."""
+    people = [person(world), person(world, "bea")]
+    two = {name: who.user for name, who in zip(("first", "second"), people, strict=True)}
+    row = world.Contract.objects.create(**two, scan=ContentFile(SECRET, "contract.pdf"))
+    step = Modify(world.Contract, owner=["first", "second"], set={"scan": placeholders.constant("")})
+    hide = type("HideScan", (Disguise,), {"name": "test.hide-scan", "transformations": [step]})
+    before = state(files)
+    with registering(hide):
+        receipts = [who.disguise("test.hide-scan") for who in people]
+        assert people[0].reveal(receipts[0]).held == [
+            edna.Held("world.contract", row.pk, edna.Reason.OWNER_AWAY, "scan")
+        ]
+        assert finds(loot(), {"content": SECRET[:40]}) == []
+        for number in (1, 0):
+            people[number].reveal(receipts[number])
+    assert state(files) == before
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("revealed", ["world.leave", "world.anonymise"])
+def test_the_content_stays_that_a_record_names_which_nothing_brings_forward(
+    world: Any, files: Any, monkeypatch: pytest.MonkeyPatch, revealed: str
+) -> None:
+    """Of a table that is not there for now. The rest of its bag comes back, or takes in what another disguise has changed."""
+    ada = person(world)
+    document(world, ada)
+    world.Note.objects.create(author=ada.user, text="dear diary")
+    before = state(files)
+    receipts = {name: ada.disguise(name, with_key=True) for name in ("world.anonymise", "world.leave")}
+
+    def without_the_table(batches: Any, **options: Any) -> Any:
+        forwarded = bring_forward(batches, **options)
+        stuck = [each for each in forwarded.batches if isinstance(each, Removed) and each.model == "world.document"]
+        kept = [batch for batch in forwarded.batches if batch not in stuck]
+        gone = [Stuck(replace(batch, model="world.gone"), None) for batch in stuck]
+        return replace(forwarded, batches=kept, stuck=gone)
+
+    def with_it(batches: Any, **options: Any) -> Any:
+        there = [replace(batch, model="world.document") if batch.model == "world.gone" else batch for batch in batches]
+        return bring_forward(there, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal_forwarding, "bring_forward", without_the_table)
+        ada.reveal(receipts[revealed])
+    assert files() == {}
+    with monkeypatch.context() as patched:
+        patched.setattr(journal_forwarding, "bring_forward", with_it)
+        for entry in ada.history():
+            assert ada.reveal(entry.receipt).complete
+    assert state(files) == before
