@@ -6,6 +6,7 @@ says `pytestmark = pytest.mark.thorough`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,11 +16,11 @@ Hook = Callable[[list[pytest.Item]], None]
 
 
 def thorough(conftest: str) -> Hook:
-    folder = Path(conftest).parent
+    folder = str(Path(conftest).parent) + os.sep
 
     def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
-            if item.path.is_relative_to(folder):
+            if str(item.path).startswith(folder):
                 item.add_marker(pytest.mark.thorough)
 
     return pytest_collection_modifyitems

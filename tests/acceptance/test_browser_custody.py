@@ -44,6 +44,7 @@ def browsers(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("promise", IN_ANY_ORDER, ids=lambda promise: promise.__name__[5:7])
 def test_what_is_promised_of_two_disguises_holds_with_the_key_in_the_browser(
     promise: Callable[[Community, bool], None], community: Community, browsers: None
@@ -52,6 +53,7 @@ def test_what_is_promised_of_two_disguises_holds_with_the_key_in_the_browser(
     promise(community, True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 def test_three_disguises_come_back_in_any_order(order: tuple[int, ...], small_community: Community) -> None:
     """Shared rows among them: the messages that two people have."""
@@ -201,6 +203,7 @@ def test_a_sealed_key_of_another_pair_is_no_voice() -> None:
 # Erasing
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 @pytest.mark.parametrize("chunk_rows", [None, 2], ids=["whole", "chunks"])
 def test_three_disguises_are_erased_in_any_order_as_with_the_key(

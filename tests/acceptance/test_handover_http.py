@@ -232,6 +232,7 @@ def with_junk(content: Any, place: tuple[Any, ...], junk: Any) -> Any:
     return changed
 
 
+@pytest.mark.thorough
 def test_rubbish_in_any_field_is_refused_with_a_code_and_changes_nothing(small_community: Community) -> None:
     """Of another type or size, empty, nothing; not what an error of the server's own would be."""
     ann = small_community.ann

@@ -95,6 +95,7 @@ def goes_and_comes(disguise: type[Disguise], people: Sequence[Person], out: Sequ
 ORDERS = [(out, back) for out in permutations(range(2)) for back in permutations(range(2))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("out", "back"), ORDERS)
 @pytest.mark.parametrize("disguise", specs.TWO, ids=lambda each: each.name.removeprefix("office."))
 def test_two_people_go_and_come_back(
@@ -104,6 +105,7 @@ def test_two_people_go_and_come_back(
     goes_and_comes(disguise, people, out, back)
 
 
+@pytest.mark.thorough
 @pytest.mark.once  # of two, on each database
 @pytest.mark.parametrize("back", list(permutations(range(3))))
 @pytest.mark.parametrize("disguise", specs.OF_THREE, ids=lambda each: each.name.removeprefix("office."))
@@ -111,6 +113,7 @@ def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disg
     goes_and_comes(disguise, people, range(3), back)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("out", "back"), ORDERS)
 @pytest.mark.parametrize("disguise", specs.SHARED, ids=lambda each: each.name.removeprefix("office.shared-"))
 def test_a_shared_row_comes_back_without_what_is_anothers(
@@ -120,6 +123,7 @@ def test_a_shared_row_comes_back_without_what_is_anothers(
     goes_and_comes(disguise, people, out, back)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("back", list(permutations(range(3))))
 @pytest.mark.parametrize("disguise", specs.SHARED_BY_THREE, ids=lambda each: each.name.removeprefix("office.shared-"))
 def test_a_row_of_three_comes_back_without_what_is_anothers(
