@@ -180,6 +180,11 @@ def remove_slot(unlocked: Unlocked, *, kind: str, beside: Callable[[str], object
     transactions.run(work, using=unlocked.using)
 
 
+def remove_slot_of(public_key: PublicKey, *, kind: str) -> None:
+    """Delete that key's slot of a kind, in the caller's transaction; the caller knows that whoever asks has the key."""
+    key_slots.remove_kind(public_key, kind=kind, using=registry.database())
+
+
 def unlock_slot(secret: SlotSecret, *, kind: str) -> Unlocked:
     """Open the slot of that kind that ``secret`` opens.
 

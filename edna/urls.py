@@ -31,6 +31,7 @@ class Pages(People):
         return [
             path("metrics", views.metrics, name="metrics"),
             path("api/1/", include("edna.api_http.urls")),
+            *(path("api/1/", include(module)) for module in urls.http_beside),
             *filter(None, urls.patterns(self._path)),
         ]
 

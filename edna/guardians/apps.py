@@ -14,3 +14,4 @@ class GuardiansConfig(AppConfig):
 
         # By its name: pages are imported with the addresses, and guardians by a site that has some.
         urls.beside.append("edna.guardians.pages")
+        urls.http_beside.append("edna.guardians.http")

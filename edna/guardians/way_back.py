@@ -9,7 +9,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
@@ -22,6 +24,7 @@ from edna.errors import CustodyError, EnvelopeRefused, QuorumUnavailable, Ticket
 from edna.guardians import store
 from edna.guardians.site import Site, configured
 
+KIND: Final = by_guardians.KIND
 _NOBODY = "There is nothing here that guardians could help with: check the name. Nobody was asked."
 
 
@@ -72,7 +75,7 @@ def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = 
     secret = by_guardians.secret_for(inner_door.secret_key_of(unlocked), salt=salt)
     (place,) = by_guardians.places(identifier, peppers=[inner_door.sealing_key()])
     (tag,) = by_guardians.tags(unlocked.public_key, peppers=[inner_door.sealing_key()])
-    tags, former = _tags(unlocked.public_key), _envelopes_of(unlocked.public_key)
+    tags, former = _tags(unlocked.public_key), kept_for(unlocked.public_key)
     enrolled = quorum.enrol(
         secret.expose(), roster=site.roster, transport=site.transport, contact=contact, account=identifier, pin=pin
     )
@@ -83,7 +86,7 @@ def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = 
         store.add(place, tag, sealed, using=using)
 
     try:
-        inner_door.replace_slot(unlocked, secret, kind=by_guardians.KIND, beside=keep)
+        inner_door.replace_slot(unlocked, secret, kind=KIND, beside=keep)
     except BaseException:
         _forget(site, [enrolled.envelope])
         raise
@@ -98,9 +101,9 @@ def withdraw(unlocked: api.Unlocked) -> Mapping[int, str]:
     Raises:
         CapabilityClosed, ServerKeyUnknown, ConfigurationError
     """
-    site, former = configured(), _envelopes_of(unlocked.public_key)
+    site, former = configured(), kept_for(unlocked.public_key)
     tags = _tags(unlocked.public_key)
-    inner_door.remove_slot(unlocked, kind=by_guardians.KIND, beside=lambda using: store.remove(tags, using=using))
+    inner_door.remove_slot(unlocked, kind=KIND, beside=lambda using: store.remove(tags, using=using))
     return _forget(site, [envelope for _, envelope in former])
 
 
@@ -113,10 +116,81 @@ def veto(unlocked: api.Unlocked) -> Mapping[int, str]:
     """
     site, deaf = configured(), dict[int, str]()
     key = inner_door.secret_key_of(unlocked)
-    for salt, envelope in _envelopes_of(unlocked.public_key):
+    for salt, envelope in kept_for(unlocked.public_key):
         secret = by_guardians.secret_for(key, salt=salt)
         deaf |= quorum.veto(secret.expose(), envelope, roster=site.roster, transport=site.transport)
     return deaf
+
+
+def withdraw_key(site: Site, public_key: api.PublicKey) -> Mapping[int, str]:
+    """As `withdraw`, for whoever has proved this key."""
+    former = kept_for(public_key)
+    with transaction.atomic(using=registry.database()):
+        inner_door.remove_slot_of(public_key, kind=KIND)
+        store.remove(_tags(public_key), using=registry.database())
+    return _forget(site, [envelope for _, envelope in former])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An enrolment that was made in a browser: the envelope, what vetoes are checked by, and a share sealed to each guardian."""
+
+    envelope: bytes
+    salt: bytes
+    commitments: bytes
+    vetoes: bytes
+    shares: Sequence[bytes]
+
+
+def enroll_elsewhere(
+    site: Site,
+    public_key: api.PublicKey,
+    made: Made,
+    slots: Sequence[inner_door.BrowserSlot],
+    *,
+    identifier: str,
+    contact: str,
+) -> Mapping[int, str]:
+    """As `enroll`, for whoever has proved this key: the server passes on what it cannot open.
+
+    Raises:
+        EnvelopeRefused: it is none, or for other guardians.
+        QuorumUnavailable, SlotRefused, PrincipalNotRegistered, ServerKeyUnknown
+    """
+    envelope = Envelope.parse(made.envelope)
+    if (envelope.head.count, envelope.head.threshold) != (site.roster.count, site.roster.threshold) or len(
+        made.shares
+    ) != site.roster.count:
+        raise EnvelopeRefused("This envelope was made for other guardians than the site's. Nothing was changed.")
+    (place,) = by_guardians.places(identifier, peppers=[inner_door.sealing_key()])
+    (tag,) = by_guardians.tags(public_key, peppers=[inner_door.sealing_key()])
+    sealed = by_guardians.seal(made.salt, made.envelope, place=place, pepper=inner_door.sealing_key())
+    said = {
+        "enrolment": to_base64(envelope.head.enrolment),
+        "contact": contact,
+        "account": identifier,
+        "vetoes": to_base64(made.vetoes),
+        "commitments": to_base64(made.commitments),
+    }
+    missing: dict[int, str] = {}
+    for member, share in zip(site.roster.members, made.shares, strict=True):
+        try:
+            site.transport.ask(member.number, "/enrol", {**said, "share": to_base64(share)}, ordered=True)
+        except CustodyError as error:
+            missing[member.number] = str(error)
+    former = kept_for(public_key)
+    try:
+        if site.roster.count - len(missing) < site.roster.threshold:
+            raise QuorumUnavailable(have=site.roster.count - len(missing), need=site.roster.threshold, wrong=missing)
+        with transaction.atomic(using=registry.database()):
+            inner_door.replace_slots(public_key, slots)
+            store.remove(_tags(public_key), using=registry.database())
+            store.add(place, tag, sealed, using=registry.database())
+    except BaseException:
+        _forget(site, [envelope])
+        raise
+    _forget(site, [each for _, each in former])
+    return missing
 
 
 def is_enrolled(principal: Model) -> bool:
@@ -186,7 +260,7 @@ def recover(identifier: str, code: api.RecoveryCode | str, *, pin: str = "") -> 
     refusals: list[CustodyError] = []
     for recovery in _recoveries(configured(), identifier, code):
         try:
-            return inner_door.unlock_slot(inner_door.SlotSecret(recovery.finish(pin=pin)), kind=by_guardians.KIND)
+            return inner_door.unlock_slot(inner_door.SlotSecret(recovery.finish(pin=pin)), kind=KIND)
         except (QuorumUnavailable, EnvelopeRefused, WrongCredentials) as refusal:
             refusals.append(refusal)
     # Who has a name that somebody else had before is told about their own: that for which guardians have done most.
@@ -200,8 +274,15 @@ def _tags(public_key: api.PublicKey) -> list[bytes]:
     return by_guardians.tags(public_key, peppers=conf.mac_keys())
 
 
-def _envelopes_of(public_key: api.PublicKey) -> list[tuple[bytes, Envelope]]:
+def kept_for(public_key: api.PublicKey) -> list[tuple[bytes, Envelope]]:
+    """Salt and envelope of a key."""
     return _opened(store.find_by_tag(_tags(public_key), using=registry.database()))
+
+
+def envelopes_at(identifier: str) -> list[Envelope]:
+    """Of whoever uses that identifier, or did."""
+    places = by_guardians.places(identifier, peppers=conf.mac_keys())
+    return [envelope for _, envelope in _opened(store.find(places, using=registry.database()))]
 
 
 def _opened(rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, Envelope]]:
@@ -212,8 +293,7 @@ def _opened(rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, Envelope]]
 
 def _recoveries(site: Site, identifier: str, code: api.RecoveryCode | str) -> list[quorum.Recovery]:
     request = api.RecoveryCode.of(code)
-    places = by_guardians.places(identifier, peppers=conf.mac_keys())
-    envelopes = [envelope for _, envelope in _opened(store.find(places, using=registry.database()))]
+    envelopes = envelopes_at(identifier)
     if not envelopes:
         raise WrongCredentials(_NOBODY)
     return [

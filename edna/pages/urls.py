@@ -13,6 +13,8 @@ from edna.pages.keys import urls as keys
 
 #: Modules with ``patterns`` of their own, of optional applications.
 beside: Final[list[str]] = []
+#: Modules with addresses below ``api/1/``, of the same.
+http_beside: Final[list[str]] = []
 
 
 def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:

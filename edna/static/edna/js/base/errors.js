@@ -23,6 +23,8 @@ export class FileRefused extends EdnaError {}
 
 /** What a guardian has sent is not as it has to be. */
 export class GuardianRefused extends EdnaError {}
+/** A guardian does not help with this ticket; `retryAfterSeconds` says when it may, if time alone changes that. */
+export class TicketRefused extends EdnaError {}
 /** Another PIN, or somebody has changed the envelope. */
 export class EnvelopeRefused extends EdnaError {}
 /** Fewer guardians than needed gave right answers: `have` of `need`; `wrong` are the numbers of those that were not. */
