@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api
 from edna.errors import RecoveryCodeMalformed
-from edna.pages.forms import KeyForm, name_of_identifier, password_field
+from edna.pages.forms import KeyForm, SecretInput, name_of_identifier, password_field
 from edna.pages.keys.forms import NewPasswordForm
 from edna.pages.people import People
 
@@ -37,6 +37,11 @@ class EnrollForm(KeyForm):
     )
     pin_again = password_field(label=gettext_lazy("The PIN again"), autocomplete="off", required=False)
     field_order = ("contact", "pin", "pin_again", "identifier", "password", "recovery_code", "secret_key")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in ("pin", "pin_again"):
+            self.fields[name].widget = SecretInput(attrs=self.fields[name].widget.attrs)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean()

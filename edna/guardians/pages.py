@@ -1,7 +1,8 @@
 """The pages of guardians: who they are, having them keep a way back, and the way back itself for whoever has nothing left.
 
 Keeps: what is asked of guardians is known by a code that only the page has which made it, and those that follow from it; nothing that the
-server writes has it. Not there on a site without ``EDNA["GUARDIANS"]``, nor where keys stay in browsers.
+server writes has it. Not there on a site without ``EDNA["GUARDIANS"]``, and where keys stay in browsers, a script does
+it all, and the guardians are asked from there.
 """
 
 from __future__ import annotations
@@ -31,15 +32,31 @@ from edna.pages.keys.base import require_own, set_password, together
 class GuardiansPage(Page):
     """What all of them know: the guardians of this site."""
 
+    #: What the script does with the form where the key stays in the browser; elsewhere the site uses the key.
+    browser_hands: ClassVar[str] = ""
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not conf.has_guardians() or conf.custody() == "browser":
+        if not conf.has_guardians():
             raise Http404
         return super().dispatch(request, *args, **kwargs)
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
+        if conf.custody() == "browser":
+            # Only the script could do it.
+            return self.render_to_response(self.get_context_data())
+        return super().post(request, *args, **kwargs)  # type: ignore[misc,no-any-return]  # of the page with a form
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         site = configured()
         names = [site.names.get(member.number, "") for member in site.roster.members]
-        more = {"names": names, "count": site.roster.count, "needed": site.roster.threshold, "waits": ()}
+        hands = self.browser_hands if conf.custody() == "browser" else ""
+        more = {
+            "names": names,
+            "count": site.roster.count,
+            "needed": site.roster.threshold,
+            "waits": (),
+            "hands": hands,
+        }
         return super().get_context_data(**{**more, **kwargs})
 
 
@@ -48,6 +65,7 @@ class Enroll(GuardiansPage, KeyPage):
 
     template_name = "edna/guardians.html"
     title: ClassVar[str | Promise] = gettext_lazy("Ways back: guardians")
+    browser_hands = "guardians"
     button = gettext_lazy("Have the guardians help me")
     form_class = EnrollForm
 
@@ -79,6 +97,7 @@ class Withdraw(GuardiansPage, KeyPage):
 
     template_name = "edna/guardians_withdraw.html"
     title: ClassVar[str | Promise] = gettext_lazy("Without guardians")
+    browser_hands = "guardians-withdraw"
     button = gettext_lazy("Have the guardians forget me")
     is_grave = True
 
@@ -97,6 +116,7 @@ class Veto(GuardiansPage, KeyPage):
 
     template_name = "edna/guardians_veto.html"
     title: ClassVar[str | Promise] = gettext_lazy("It was not me")
+    browser_hands = "guardians-veto"
     button = gettext_lazy("Refuse it")
     login_required = False
 
@@ -147,6 +167,7 @@ class Ask(_Request):
 
     template_name = "edna/guardians_ask.html"
     title: ClassVar[str | Promise] = gettext_lazy("You have lost everything?")
+    browser_hands = "guardians-ask"
     button = gettext_lazy("Ask the guardians")
     form_class = AskForm
 
@@ -162,6 +183,7 @@ class Request(_Request):
 
     template_name = "edna/guardians_look.html"
     title: ClassVar[str | Promise] = gettext_lazy("Your request to the guardians")
+    browser_hands = "guardians-request"
     button = gettext_lazy("Look")
     form_class = RequestForm
 

@@ -133,7 +133,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "title": self.title,
                 "problem": "",
                 "custody": conf.custody(),
-                "has_guardians": conf.has_guardians() and conf.custody() != "browser",
+                "has_guardians": conf.has_guardians(),
                 "in_browser": conf.custody() != "server",
                 "hands": self.hands,
                 "account_model": self.pages.model._meta.label_lower,

@@ -24,6 +24,9 @@ class Person(Walker):
     def at(self, name: str, *, namespace: str = "websubmit-privacy") -> None:
         self.page.goto(self.site + reverse(f"{namespace}:{name}"))
 
+    def sees(self, text: str) -> None:
+        self.page.get_by_text(text).locator("visible=true").first.wait_for()
+
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name).first.click()
         self.page.wait_for_load_state()
@@ -60,4 +63,56 @@ def test_enrolled_lost_and_back(page: Any, live_server: Any, tmp_path: Path) -> 
         person.fill(pin="4711", new_password=ANOTHER, again=ANOTHER)
         person.press("Set the password")
         person.picture("05-back")
+    edna.unlock(identifier=NAME, password=ANOTHER).close()
+
+
+def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
+    page: Any, live_server: Any, tmp_path: Path
+) -> None:
+    """The same pages; the script does it all, and nobody but the page has the key."""
+    User.objects.create_user(NAME, PASSWORD)
+    person = Person(page, live_server.url)
+    with parties(tmp_path, CUSTODY="browser") as five:
+        person.at("login", namespace="websubmit")
+        person.fill(username=NAME, password=PASSWORD)
+        person.press("Log in")
+        person.at("make-key")
+        for secret in ("new_password", "again"):
+            page.locator(f"[data-edna-secret={secret}]").fill(PASSWORD)
+        person.press("Make my key")
+        page.locator("[data-edna-part=code]").wait_for()
+
+        person.at("guardians")
+        person.fill(contact="bea@home.example")
+        for secret, text in (("pin", "4711"), ("pin_again", "4712"), ("password", PASSWORD)):
+            page.locator(f"[data-edna-secret={secret}]").fill(text)
+        person.press("Have the guardians help me")
+        person.sees("The two PINs differ.")
+        page.locator("[data-edna-secret=pin_again]").fill("4711")
+        person.press("Have the guardians help me")
+        person.sees("The guardians keep a way back for you.")
+        person.picture("11-enrolled-in-browser")
+
+        page.context.clear_cookies()
+        person.at("guardians-ask")
+        person.fill(identifier=NAME)
+        person.press("Ask the guardians")
+        person.sees("0 of the guardians have agreed")
+        person.picture("12-asked-in-browser")
+        page.locator("li", has_text="Your aunt").get_by_role("textbox").fill(five.code(4))
+        page.locator("li", has_text="Your aunt").get_by_role("button").click()
+        person.sees("1 of the guardians have agreed")
+        code = page.locator("[data-edna-code]").first.text_content()
+        five.now += 7201
+
+        person.at("guardians-request")
+        person.fill(identifier=NAME, request_code=code)
+        person.press("Look")
+        person.sees("4 of the guardians have agreed")
+        for secret, text in (("pin", "4711"), ("new_password", ANOTHER), ("again", ANOTHER)):
+            page.locator(f"form[data-edna-finish] [data-edna-secret={secret}]").fill(text)
+        person.picture("13-agreed-in-browser")
+        person.press("Set the password")
+        person.sees("your new password opens your key")
+        person.picture("14-back-in-browser")
     edna.unlock(identifier=NAME, password=ANOTHER).close()

@@ -112,13 +112,10 @@ def test_refused_and_withdrawn(client: Client, five: Parties, bea: User) -> None
     assert "does not open your key" in client.post(at("guardians-ask"), {"identifier": NAME}).content.decode()
 
 
-@pytest.mark.parametrize("said", [{"GUARDIANS": None}, {"CUSTODY": "browser"}])
-def test_not_there_where_there_are_no_guardians(
-    client: Client, five: Parties, bea: User, said: dict[str, Any], settings: Any
-) -> None:
+def test_not_there_where_there_are_no_guardians(client: Client, five: Parties, bea: User, settings: Any) -> None:
     """No page, and no link to one."""
     client.login(username=NAME, password=PASSWORD)
-    with override_settings(EDNA={**settings.EDNA, **said}):
+    with override_settings(EDNA={**settings.EDNA, "GUARDIANS": None}):
         names = ("guardians", "guardians-ask", "guardians-request", "guardians-veto", "guardians-withdraw")
         assert {client.get(at(name)).status_code for name in names} == {404}
         assert at("guardians") not in client.get(at("home")).content.decode()

@@ -15,6 +15,11 @@ const ACTS = {
   take: () => import("./take.js"),
   password: () => import("./ways.js"),
   passkey: () => import("./ways.js"),
+  guardians: () => import("./guardians.js"),
+  "guardians-withdraw": () => import("./guardians.js"),
+  "guardians-veto": () => import("./guardians.js"),
+  "guardians-ask": () => import("./guardians.js"),
+  "guardians-request": () => import("./guardians.js"),
 };
 
 for (const form of document.querySelectorAll("form[data-edna-hands]")) {
