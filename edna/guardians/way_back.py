@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import api, conf, inner_door, registry
+from edna import api, conf, inner_door, registry, throttle
 from edna.custody import by_guardians
 from edna.custody.guardians import quorum
 from edna.custody.guardians.envelope import Envelope
@@ -276,11 +276,13 @@ def _tags(public_key: api.PublicKey) -> list[bytes]:
 
 def kept_for(public_key: api.PublicKey) -> list[tuple[bytes, Envelope]]:
     """Salt and envelope of a key."""
+    throttle.admit()
     return _opened(store.find_by_tag(_tags(public_key), using=registry.database()))
 
 
 def envelopes_at(identifier: str) -> list[Envelope]:
     """Of whoever uses that identifier, or did."""
+    throttle.admit()
     places = by_guardians.places(identifier, peppers=conf.mac_keys())
     return [envelope for _, envelope in _opened(store.find(places, using=registry.database()))]
 

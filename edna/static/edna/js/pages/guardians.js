@@ -31,6 +31,7 @@ function withKey(question, name) {
     const missing = await acts[name](opened);
     question.forget();
     form.hidden = true;
+    document.querySelectorAll("[data-edna-before-done]").forEach((part) => (part.hidden = true));
     show("done", { missing: missing.length });
   };
   question.ask(work, { check });
