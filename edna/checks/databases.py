@@ -45,7 +45,7 @@ def _apart(model: type[Model], using: str, principal: type[Model], home: str, ch
     return Error(
         f"{model._meta.label} is written to the database {using!r} and the principal model {principal._meta.label} to "
         f"{home!r}: no transaction spans both, so a crash between them would lose what was being disguised.",
-        hint="Route principal models, the models of their disguises and the apps `edna` and `edna_operations` to one database.",
+        hint="Route principal models, the models of their disguises and all apps of edna (`edna`, `edna_operations` ...) to one database.",
         obj=model,
         id=check_id,
     )

@@ -1206,8 +1206,8 @@ class Route:
     ("check_id", "wrong", "right"),
     [
         ("E050", Route("checks_app.Guest"), Route("checks_app")),
-        ("E051", Route("edna", "checks_app"), Route("edna", "edna_operations", "checks_app")),
-        ("E051", Route("checks_app"), Route("edna", "edna_operations", "checks_app")),
+        ("E051", Route("edna", "checks_app"), Route(*conf.OWN_LABELS, "checks_app")),
+        ("E051", Route("checks_app"), Route(*conf.OWN_LABELS, "checks_app")),
         ("E052", Route("checks_app.Comment"), Route("checks_app.Post")),
         ("W053", Route("checks_app.Comment", reading=True), Route("checks_app.Post", reading=True)),
         ("W053", Route("checks_app.Person", reading=True), Route("edna", reading=True)),
