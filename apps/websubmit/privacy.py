@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import edna
 from edna.urls import Pages
 
@@ -17,6 +19,10 @@ _OF_ANSWERS = {
 }
 
 
+def _nameless(lecture: Lecture) -> str:
+    return f"The staff took the names off “{lecture}”"
+
+
 class Privacy(Pages):
     name = "websubmit-privacy"
     user_model = "websubmit.User"
@@ -25,7 +31,11 @@ class Privacy(Pages):
 
     def title_of(self, entry: edna.HistoryEntry | edna.Waiting) -> str:
         lecture = Lecture.objects.filter(pk=entry.params.get("lecture")).first()
-        return f"The staff took the names off “{lecture}”" if lecture else super().title_of(entry)
+        return _nameless(lecture) if lecture else super().title_of(entry)
+
+    def titles_of(self, name: str) -> Iterator[tuple[dict[str, int], str]]:
+        if name == "websubmit.anonymize-lecture":
+            yield from (({"lecture": lecture.pk}, _nameless(lecture)) for lecture in Lecture.objects.all())
 
     def why(self, row: edna.Held) -> str:
         ours = _OF_ANSWERS.get(row.reason) if row.model == "websubmit.answer" else None

@@ -31,6 +31,10 @@ class HistoryEntry:
     #: A reveal has tried it, and something of it is held.
     _tried: bool = dataclasses.field(default=False, repr=False, compare=False)
 
+    def disowned(self) -> dict[str, list[Any]]:
+        """By model, the keys of the rows that it gave to a placeholder: as a rule their owner may still change them (`edna.speak_as`)."""
+        return self._recorded.disowned()
+
     @staticmethod
     def counts_together(entries: Iterable[HistoryEntry]) -> dict[str, int]:
         """The rows of several entries of one history by model, each once: the same disguise may be there twice, say.

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from django.apps import apps
 from django.db.models import CharField, TextField
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.text import Truncator
@@ -21,7 +22,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
 
-from edna import api
+from edna import api, registry
 from edna.api_http.json_view import json_view
 from edna.pages import handed, words
 from edna.pages.base import KeyPage, ShownFields
@@ -98,27 +99,74 @@ class HiddenWords(View):
 
     @method_decorator(csrf_exempt)  # `json_view` protects
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        request.edna_pages = self.pages  # type: ignore[attr-defined]
         return _words(request)
 
 
 @json_view(takes={}, proved=True)
 def _words(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     handed.require_own(request)
-    return words.of_what_is_hidden()
+    pages: People = request.edna_pages  # type: ignore[attr-defined]
+    return {**words.of_what_is_hidden(), **titles(pages), "edits": pages.edit_addresses()}
+
+
+def titles(pages: People) -> dict[str, Any]:
+    """What the site calls each disguise; ``{name}`` stands for a parameter. By parameters, where it says so."""
+    found = registry.disguises()
+    return {
+        "titles": {name: _title_with_places(each, pages) for name, each in found.items()},
+        "titles_of": {name: [[dict(params), title] for params, title in pages.titles_of(name)] for name in found},
+    }
+
+
+def _title_with_places(disguise: Any, pages: People) -> str:
+    params = {name: f"{{{name}}}" for name in disguise.params}
+    nothing: Any = None
+    entry = api.HistoryEntry(nothing, disguise.name, timezone.now(), {}, params)
+    try:
+        return pages.title_of(entry)
+    except Exception:  # the site's own code: a name is no value that it could look up
+        return words.called(disguise.name)
 
 
 #: What a script fills in that has opened the list by itself.
-_BLANK = ShownFields(receipt="{receipt}", title="{title}", day="{day}", covers=[""])
+_BLANK = ShownFields(
+    receipt="{receipt}",
+    title="{title}",
+    day="{day}",
+    covers=[""],
+    edits=[ShownFields(address="{address}", what="", text="")],
+    edits_left_out=0,
+)
 
 
 def described(entry: api.HistoryEntry, pages: People) -> ShownFields:
     """What the list says of one."""
+    edits = [each for label, keys in entry.disowned().items() for each in _edits(label, keys, pages)]
     return ShownFields(
+        edits=edits[:LISTED],
+        edits_left_out=max(0, len(edits) - LISTED),
         receipt=entry.receipt,
         title=pages.title_of(entry),
         day=words.day(entry.applied_at),
         covers=words.counts(entry.counts),
     )
+
+
+def _edits(label: str, keys: Sequence[Any], pages: People) -> list[ShownFields]:
+    """Where the rows of a model are changed that somebody has disowned, of those that are there. One statement, if the site allows it."""
+    address, model = pages.edit_addresses().get(label), words.model_of(label)
+    if address is None or model is None:
+        return []
+    there = model._base_manager.filter(pk__in=[model._meta.pk.to_python(key) for key in keys]).order_by("pk")
+    return [
+        ShownFields(
+            address=address.replace("{key}", str(row.pk)).replace("{uuid}", str(row.pk)),
+            what=words.noun(label),
+            text=quoted(label, {field.name: field.value_from_object(row) for field in model._meta.concrete_fields}),
+        )
+        for row in there
+    ]
 
 
 def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:

@@ -5,7 +5,9 @@ Keeps: pages for some people show, open and bring back nothing of others. Does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +51,8 @@ class People:
     user_model: type[Model] | str | None = None
     #: An address, or the name of one; None: `LOGIN_URL`.
     login_url: str | None = None
+    #: Where who has disowned a row changes it: by the label of its model, the name of an address that takes its ``pk`` (`EditDisowned`).
+    edits: Mapping[str, str] = {}
     #: The frame, with the blocks ``title`` and ``edna``.
     base_template_name: str = "edna/base.html"
 
@@ -144,6 +148,26 @@ class People:
         """Why this row could not come back, in a sentence."""
         return words.why(row.reason)
 
+    def titles_of(self, name: str) -> Iterable[tuple[Mapping[str, Any], str]]:
+        """What a list calls a disguise of that name, by its parameters, where `title_of` looks them up. For a browser that keeps the key:
+        it gets all of them, and does not say which one it uses."""
+        return ()
+
+    def edit_addresses(self) -> dict[str, str]:
+        """Of each model in `edits`, the address with ``{key}`` or ``{uuid}`` in it."""
+        return {label.lower(): _with_place_for_key(name) for label, name in self.edits.items()}
+
     def title_of(self, entry: api.HistoryEntry | api.Waiting) -> str:
         """What a list calls something that was done."""
         return words.called(entry.name)
+
+
+def _with_place_for_key(name: str) -> str:
+    """
+    Raises:
+        NoReverseMatch: no address of that name takes a ``pk``.
+    """
+    for key, place in ((987_654_321, "{key}"), (uuid.UUID(int=987_654_321), "{uuid}")):
+        with suppress(NoReverseMatch):
+            return reverse(name, kwargs={"pk": key}).replace(str(key), place)
+    return reverse(name, kwargs={"pk": "edna-key"}).replace("edna-key", "{key}")

@@ -210,7 +210,7 @@ def called(name: str) -> str:
 
 
 def of_what_is_hidden() -> dict[str, Any]:
-    """For a script that counts by itself: what disguises are called, the nouns of what they touch, and how a number goes with a noun."""
+    """For a script that counts by itself: the nouns of what they touch, and how a number goes with a noun."""
     disguises = registry.disguises()
     models = {each.model for disguise in disguises.values() for each in disguise.transformations}
     things = [ngettext("thing", "things", rows) for rows in (1, 2)]
@@ -219,7 +219,6 @@ def of_what_is_hidden() -> dict[str, Any]:
         for model in models
     }
     return {
-        "titles": {name: called(name) for name in disguises},
         "nouns": {**nouns, "": things},
         "accounts": [model._meta.label_lower for model in registry.principal_models()],
         "account": gettext("your account"),

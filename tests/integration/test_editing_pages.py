@@ -12,8 +12,10 @@ from django.test import Client
 from django.urls import include, path
 
 from apps.websubmit.models import Answer, User
+from apps.websubmit.privacy import Privacy
 from edna.models import Bag
 from edna.pages.editing import EditDisowned
+from edna.pages.hidden_data import titles
 from tests.custody.browser import Browser as Asking
 from tests.handing import Browser, as_sent, without_keys
 from tests.support import ANONYMISE_ALL, PASSWORD, Student, enrol, enrol_in_course
@@ -113,3 +115,15 @@ def test_with_a_key_in_the_browser_it_takes_a_handover(bea: Student, settings: A
     assert done.status_code == 302
     assert Answer.objects.get(pk=answer.pk).text == "Corrected"
     assert Edit.saved_by == [User.objects.get(pk=answer.author_id)]
+
+
+def test_a_browser_learns_what_a_site_calls_everything(bea: Student) -> None:
+    """With places for parameters where a title tells them; by parameters where the site looks them up."""
+    lecture = Answer.objects.filter(author=bea.user)[0].question.lecture
+    told = titles(Privacy())
+    assert told["titles"]["websubmit.anonymize-lecture"] == "The staff took the names off a lecture"
+    assert [{"lecture": lecture.pk}, f"The staff took the names off “{lecture}”"] in told["titles_of"][
+        "websubmit.anonymize-lecture"
+    ]
+    topics = type("Topics", (Privacy,), {"title_of": lambda self, entry: f"Leave {sorted(entry.params.values())}"})
+    assert titles(topics())["titles"]["websubmit.anonymize-lecture"] == "Leave ['{lecture}']"

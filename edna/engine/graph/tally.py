@@ -83,6 +83,13 @@ class Recorded:
                 if isinstance(batch, Changed):
                     (self._changed if isinstance(batch, Decorrelated) else self._modified).add(batch.model, keys)
 
+    def disowned(self) -> dict[str, list[Any]]:
+        """The keys of rows that were given to a placeholder, by model; of rows with one column for a key."""
+        found = {
+            model: sorted({key[0] for key in keys if len(key) == 1}, key=str) for model, keys in self._changed.items()
+        }
+        return {model: keys for model, keys in found.items() if keys}
+
     @property
     def needs_shared(self) -> bool:
         """Whether a number alone does not tell which rows of shared bags the own records name, too: owners by value have no column that

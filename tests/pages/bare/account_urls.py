@@ -2,11 +2,13 @@
 
 from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
 from django.db.models import QuerySet
-from django.urls import include, path
+from django.urls import path
 from django.views.generic import TemplateView
 
+from edna import api
 from edna.pages.editing import EditDisowned
 from edna.pages.keys import GivesKeyAtLogin, KeepsKey, LeadsToKey
+from edna.urls import Pages
 from tests.pages.bare.club.models import Comment
 
 
@@ -36,11 +38,16 @@ class EditRemark(EditDisowned):
         return "/settings/"
 
 
+class Club(Pages):
+    def title_of(self, entry: api.HistoryEntry | api.Waiting) -> str:
+        return "Remarks by nobody" if entry.name == "club.disown-remarks" else super().title_of(entry)
+
+
 urlpatterns = [
     path("login/", Login.as_view(), name="login"),
     path("password/", Change.as_view()),
     path("reset/<uidb64>/<token>/", Reset.as_view()),
     path("settings/", TemplateView.as_view(template_name="club/settings.html")),
-    path("remarks/<int:pk>/edit/", EditRemark.as_view()),
-    path("privacy/", include("edna.urls")),
+    path("remarks/<int:pk>/edit/", EditRemark.as_view(), name="edit-remark"),
+    path("privacy/", Club(edits={"club.Comment": "edit-remark"}).urls),
 ]

@@ -95,8 +95,8 @@ def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page:
     newer = walker.shown_code()
     assert KeySlot.objects.count() == anna_has + 2
     walker.confirms("hidden")
-    walker.sees("Disown remarks", "1 remark")
-    walker.press("Bring it back: Disown remarks")
+    walker.sees("Remarks by nobody", "1 remark")
+    walker.press("Bring it back: Remarks by nobody")
     walker.touches()
     walker.sees("It is back")
     assert Comment.objects.get(author=pia).text == "pia agrees"

@@ -74,8 +74,8 @@ export class Graph {
   }
 
   /**
-   * What is disguised now, newest first: `{receipt, disguise, appliedAt, params, records, counts}`; of chunks, one for all. `counts` are
-   * rows by model, each once; `tried` says that something of it was brought back, and the rest waits.
+   * What is disguised now, newest first: `{receipt, disguise, appliedAt, params, records, counts, disowned}`; of chunks, one for all. `counts` are
+   * rows by model, each once; `disowned` the keys of those that a placeholder has; `tried` says that something of it was brought back, and the rest waits.
    */
   history() {
     const firsts = new Map();
@@ -102,6 +102,7 @@ export class Graph {
         receipt: receiptText(this.#sodium, { disguise: entry.disguise, locator }),
         ...entry,
         counts: countsOf(payloads),
+        disowned: disownedOf(payloads),
         tried: entry.records.some(({ operation }) => operation === "listing"),
       }))
       .sort((one, other) => (one.appliedAt < other.appliedAt ? 1 : -1));
@@ -263,6 +264,17 @@ function countsOf(payloads) {
     for (let at = 0; at < more; at++) (rows[model] ??= new Set()).add(`shared ${at}`);
   }
   return Object.fromEntries(Object.entries(rows).map(([model, keys]) => [model, keys.size]));
+}
+
+/** By model, the keys of rows that were given to a placeholder; of rows with one column for a key. */
+function disownedOf(payloads) {
+  const found = {};
+  for (const { value: batch } of payloads.flatMap(({ value }) => value[9].value)) {
+    const [operation, { value: model }, , key, , rows] = batch;
+    if (OPERATIONS[Number(operation.value)] !== "decorrelate" || key.value.length !== 1) continue;
+    for (const { value: row } of rows.value) (found[model] ??= new Set()).add(plain(row[0]));
+  }
+  return Object.fromEntries(Object.entries(found).map(([model, keys]) => [model, [...keys].sort((one, other) => (one < other ? -1 : 1))]));
 }
 
 /** A primary key as text: of a UUID, with or without its dashes. */

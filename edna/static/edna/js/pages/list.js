@@ -24,12 +24,13 @@ function show(form, graph, words) {
   const shown = graph.history().map((entry) => {
     const template = templates[entry.tried ? "tried" : "hidden"];
     const copy = filled(template, {
-      title: words.titles[entry.disguise] ?? called(entry.disguise),
+      title: titleOf(entry, words),
       day: day(entry.appliedAt),
       receipt: entry.receipt,
     });
     const list = copy.querySelector("[data-edna-lines]");
     list?.replaceChildren(...lines(entry.counts).map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+    linkEdits(copy.querySelector("[data-edna-edits]"), entry, words);
     return copy;
   });
   const isDamaged = [...graph.bags.values()].some(({ refused }) => refused !== null);
@@ -38,6 +39,31 @@ function show(form, graph, words) {
   [form, ...document.querySelectorAll("[data-edna-before-list]")].forEach((part) => (part.hidden = true));
   page.hidden = false;
   page.querySelector("h2")?.focus();
+}
+
+/** What the site calls it: by its parameters, or with them in their places. */
+function titleOf({ disguise, params }, { titles, titles_of: byParams }) {
+  const given = Object.entries(params ?? {});
+  const isMeant = ([named]) => Object.entries(named).every(([name, value]) => String(params[name]) === String(value));
+  const title = byParams[disguise]?.find(isMeant)?.[1] ?? titles[disguise] ?? called(disguise);
+  return given.reduce((text, [name, value]) => text.replaceAll(`{${name}}`, () => String(value)), title);
+}
+
+/** Where rows are changed that stand on the site without their owner's name, as far as it has pages for that. */
+function linkEdits(fold, { disowned }, words) {
+  if (!fold) return;
+  const links = Object.entries(disowned).flatMap(([model, keys]) => (words.edits[model] ? keys.map((key, at) => link(model, key, at, words)) : []));
+  fold.querySelector("ul").replaceChildren(...links);
+  if (!links.length) fold.remove();
+}
+
+function link(model, key, at, { edits, nouns }) {
+  const dashed = String(key).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  const [noun] = nouns[model] ?? nouns[""];
+  const href = edits[model].replace("{key}", encodeURIComponent(key)).replace("{uuid}", dashed);
+  const line = document.createElement("li");
+  line.append(Object.assign(document.createElement("a"), { href, textContent: `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${at + 1}` }));
+  return line;
 }
 
 /** A day as the site writes days: Django's format, and its names of the months in it. */
