@@ -147,10 +147,10 @@ class Guardians:
 
 
 @pytest.fixture
-def guardians(tmp_path: Path) -> Iterator[Guardians]:
+def guardians(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Guardians]:
     running = Guardians(tmp_path)
     for number in running.ports:
-        running.start(number)
+        running.start(number, policy=getattr(request, "param", "waiting:0"))
     running.wait()
     yield running
     running.stop()
@@ -251,12 +251,9 @@ def test_each_action_can_be_called() -> None:
     assert len(actions.choices) == 13
 
 
+@pytest.mark.parametrize("guardians", ["standing"], indirect=True)
 def test_a_site_whose_keys_are_sealed_starts_when_enough_guardians_answer(guardians: Guardians) -> None:
     """Operators allow it once. No key is in the folder; with too few guardians the site says so, and does not start."""
-    for number in guardians.ports:
-        guardians.kill(number)
-        guardians.start(number, policy="standing")
-    guardians.wait()
     folder = guardians.folder / "keys"
     (key,) = conf.mac_keys()
     said = io.StringIO()

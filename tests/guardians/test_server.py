@@ -91,7 +91,8 @@ def test_whoever_waits_longest_gives_way_to_another(tmp_path: Path) -> None:
     held: list[Connections] = []
 
     def few() -> Connections:
-        held.append(Connections(most=3))
+        # Nobody gives way for being late here.
+        held.append(Connections(most=3, request_seconds=3600))
         return held[-1]
 
     with served(ring, connections=few) as roster, ExitStack() as stack:
@@ -100,7 +101,7 @@ def test_whoever_waits_longest_gives_way_to_another(tmp_path: Path) -> None:
         assert asks(address[1]) == 400
         for each in idle[:6]:
             assert each.recv(1) == b""
-        assert len(held[0]) <= 3
+        assert 1 <= len(held[0]) <= 3
 
 
 def test_how_many_people_a_guardian_helps_it_tells_the_site_alone(tmp_path: Path) -> None:

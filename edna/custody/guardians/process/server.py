@@ -234,7 +234,7 @@ class Server(ThreadingHTTPServer):
             )
         self.guardian, self.routes, self.clock = guardian, Routes(guardian), clock
         super().__init__(address, _Handler)
-        self.connections = connections or Connections()
+        self.connections = Connections() if connections is None else connections
         if tls is not None:
             # The handshake is made when a thread of its own reads first: one who never finishes it holds up nobody else.
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
