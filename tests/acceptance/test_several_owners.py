@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import edna
-from edna import Decorrelate, Disguise, Modify, Remove, inner_door
+from edna import Decorrelate, Disguise, Modify, Remove, devices, inner_door
+from edna.crypto.keys import SecretKey
 from edna.errors import EntryForged
 from edna.models import Bag, PrincipalEntry
 from edna.records.bag import BagKind
@@ -262,12 +263,19 @@ def test_what_tells_of_another_owner_outlives_the_key_that_found_it(people: list
     assert not Bag.objects.exists()
 
 
+def group_key(key: SecretKey) -> SecretKey:
+    with devices.unlock(key) as unlocked:
+        return unlocked.secret_key
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("disguise", specs.TWO[::6], ids=lambda each: each.name.removeprefix("office."))
-@pytest.mark.parametrize("who", [0, 1])
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("who", "late", "by_device"),
+    [(0, False, False), (0, True, False), (1, False, False), (1, True, False), (0, True, True), (1, True, True)],
+)
 def test_a_new_key_leaves_nothing_in_anybodys_list(
-    people: list[Person], disguise: type[Disguise], who: int, late: bool
+    people: list[Person], disguise: type[Disguise], who: int, late: bool, by_device: bool
 ) -> None:
     """What waits for another owner says in whose list it is, and by which key they are found: also after one of them has a new one."""
     before = application_dump()
@@ -276,7 +284,8 @@ def test_a_new_key_leaves_nothing_in_anybodys_list(
     for number, receipt in enumerate(receipts):
         if number == late:
             with people[who].unlock() as unlocked:
-                people[who] = Person(people[who].user, edna.rotate(unlocked).secret_key)
+                new = group_key(devices.create(unlocked)) if by_device else edna.rotate(unlocked).secret_key
+            people[who] = Person(people[who].user, new)
         people[number].reveal(receipt)
     for each in people:
         each.reveal_everything()

@@ -1,7 +1,8 @@
 """Gives a principal another key without opening what is hidden: bags keep their bodies, and get other recipients.
 
 As `making_over` does with what a browser has opened, this does with a secret key: each bag's file key is sealed to its new owner, with
-a succession beside it (docs/format.md). Bags that speak for somebody are sealed anew, with new keys for all for whom they speak.
+a succession beside it (docs/format.md). Bags that speak for somebody are sealed anew, with new keys for all for whom they speak; shared
+ones where they say by which key somebody is found.
 Invariants: the old keys open nothing afterwards, or nothing is changed; receipts stay good. The number of statements depends on the
 levels of speaking-for alone. Does not know why the key is another one.
 """
@@ -17,7 +18,7 @@ from edna.crypto.sealing import content_key_of, open_succession, rewrap, wrap
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder, KeyGraph, stored_segments
 from edna.engine.bags.seal import Sealed, seal_segment
-from edna.engine.renewing.rotation import with_new_keys
+from edna.engine.renewing.rotation import renamed_in, with_new_keys
 from edna.errors import BagError, PrincipalAlreadyRegistered, WrongKey
 from edna.keypool import pool
 from edna.records.bag import BagKind
@@ -37,16 +38,23 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
     """
     using = unlocked.using
     graph = unlocked.key_graph(lock_entries=True, lock_bags=True)
-    speaking = [(locator, each) for locator, part in graph.follow([BagKind.SPEAKS_FOR], start=()) for each in part]
+    kinds = (BagKind.SPEAKS_FOR, BagKind.SHARED)
+    opened = [(locator, segment) for locator, part in graph.follow(kinds, start=()) for segment in part]
     for problem in (*graph.refused.values(), *graph.forged.values()):
         raise problem
     if bytes(public_key) in graph.holders:
         raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
     keys = _new_keys(graph, public_key)
     sealed = [*_rewrapped(graph, keys, using=using)]
-    for locator, segment in speaking:
-        bag = with_new_keys(segment.bag, keys.voices, given_up=set())
-        recipient = keys.recipient(segment.holder)
+    recipients = {former: keys.recipient(holder) for former, holder in graph.holders.items()}
+    for locator, segment in opened:
+        if segment.kind is BagKind.SPEAKS_FOR:
+            bag = with_new_keys(segment.bag, keys.voices, given_up=set())
+            recipient = keys.recipient(segment.holder)
+        elif (bag := renamed_in(segment.bag, recipients, locator)) is not segment.bag:
+            recipient = locator.shared_key().public_key
+        else:
+            continue
         sealed.append(seal_segment(bag, segment.sequence, locator=locator, recipient=recipient, using=using))
     store.replace_bags(sealed, using=using)
     store.replace_keys([_entry(holder, keys.recipient(holder)) for holder in graph.holders.values()], using=using)

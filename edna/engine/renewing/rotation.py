@@ -60,7 +60,7 @@ def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) ->
     recipients = {old: secret_key.public_key for old, secret_key in new_keys.items()} | {own: public_key}
     sealed: list[Sealed] = []
     for opened in everything.opened:
-        renamed = [_renamed(bag, recipients, opened.locator) for bag in opened.bags]
+        renamed = [renamed_in(bag, recipients, opened.locator) for bag in opened.bags]
         if opened.holder is not None:
             recipient = recipients[opened.holder.public_key]
             renamed = [with_new_keys(bag, new_keys, given_up=everything.unopened) for bag in renamed]
@@ -97,7 +97,7 @@ def _resealed(bags: Sequence[Bag], *, locator: Locator, recipient: PublicKey, us
         yield seal_segment(bag, next(numbers[bag.kind]), locator=locator, recipient=recipient, using=using)
 
 
-def _renamed(bag: Bag, recipients: Mapping[bytes, PublicKey], locator: Locator) -> Bag:
+def renamed_in(bag: Bag, recipients: Mapping[bytes, PublicKey], locator: Locator) -> Bag:
     """With the new keys where it says by which one an owner of its rows is found, or in whose list it is."""
     if bag.kind is BagKind.SPEAKS_FOR:
         return bag
