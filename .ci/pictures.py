@@ -16,12 +16,14 @@ SEEN = ROOT / "build" / "screenshots"
 KEPT = ROOT / "docs" / "pictures"
 WIDTH = 960
 COLOURS = 64
+GAP = 24
 TESTS = [
     *(f"apps/{app}/tests/test_browser.py" for app in ("websubmit", "lobsters_sim")),
     "tests/operator/test_browser.py",
     "tests/pages/test_bare.py",
 ]
-PICTURES = {
+#: Several stand beside each other.
+PICTURES: dict[str, str | list[str]] = {
     "leaving": "websubmit/10-delete",
     "good-bye": "websubmit/12-good-bye",
     "returning": "websubmit/14-return",
@@ -38,6 +40,12 @@ PICTURES = {
     "pages-done": "pages/04-done",
     "pages-hidden": "pages/06-hidden-list",
     "pages-taken": "pages/13-taken",
+    "key-made": "pages-in-browser/01-make-key",
+    "key-code": "pages-in-browser/03-code",
+    "key-renewed": "pages-in-browser/07-replace-key",
+    "key-taken-along": "pages-in-browser/15-take-along",
+    "key-edited": "pages-in-browser/16-edit-disowned",
+    "key-phone": [f"pages-in-browser/{name}-phone" for name in ("01-make-key", "03-code", "14-delete")],
     "admin-catalogue": "edna/02-catalogue",
     "admin-preview": "edna/05-preview",
     "admin-job": "edna/09-failed",
@@ -50,12 +58,23 @@ def main() -> int:
         done = subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT)
         if done.returncode:
             return done.returncode
-    for name, page in PICTURES.items():
-        with Image.open(SEEN / f"{page}.png") as picture:
-            height = round(picture.height * WIDTH / picture.width)
-            small = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
-            small.quantize(COLOURS, dither=Image.Dither.NONE).save(KEPT / f"{name}.png", optimize=True)
+    for name, pages in PICTURES.items():
+        picture = beside([Image.open(SEEN / f"{page}.png") for page in ([pages] if isinstance(pages, str) else pages)])
+        height = round(picture.height * WIDTH / picture.width)
+        small = picture.resize((WIDTH, height), Image.Resampling.LANCZOS)
+        small.quantize(COLOURS, dither=Image.Dither.NONE).save(KEPT / f"{name}.png", optimize=True)
     return 0
+
+
+def beside(pictures: list[Image.Image]) -> Image.Image:
+    """In one row, with a gap between them."""
+    width = sum(picture.width for picture in pictures) + GAP * (len(pictures) - 1)
+    row = Image.new("RGB", (width, max(picture.height for picture in pictures)), "white")
+    at = 0
+    for picture in pictures:
+        row.paste(picture.convert("RGB"), (at, 0))
+        at += picture.width + GAP
+    return row
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from edna.errors import (
     SlotRefused,
 )
 
-#: Some seven thousand bags. Django takes no more unless a site tells it to.
+#: Some 4,700 bags, of as many disguises. Django takes no more unless a site tells it to.
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _KEY_BYTES: Final = 32
 _BOX: Final = Binary(80)

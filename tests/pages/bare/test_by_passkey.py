@@ -124,6 +124,8 @@ def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page:
     assert Bag.objects.exists(), "the phrase was not typed"
     walker.fill(phrase="delete for good")
     walker.touches()
+    walker.sees("Press the button once more if you want that.", "1 remark")
+    walker.touches()
     walker.sees("Nothing of your account is left")
     assert not User.objects.filter(username="pia").exists()
     assert not Bag.objects.exists()
