@@ -35,7 +35,7 @@ def test_no_module_needs_what_a_strict_policy_forbids(path: Path) -> None:
 
 
 START = ROOT / "edna" / "static" / "edna" / "js" / "pages" / "start.js"
-ACTS = dict(re.findall(r'^  (\w+): \(\) => import\("\./(\w+\.js)"\)', START.read_text(), re.MULTILINE))
+ACTS = dict(re.findall(r'^  "?([\w-]+)"?: \(\) => import\("\./(\w+\.js)"\)', START.read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("hands", ACTS)

@@ -26,6 +26,12 @@ _GRAPH: Final = (
 _ACTS: Final = (*_GRAPH, "pages/acts.js", "reveal.js", "values/tagged.js")
 _KEY: Final = ("pages/files.js", "pages/key.js")
 _WAYS: Final = (*_KEY, "pages/ways.js")
+_GUARDIANS: Final = (
+    *_KEY,
+    "pages/guardians.js",
+    *(f"guardians/{name}.js" for name in ("envelope", "evaluation", "group", "tickets", "way-back")),
+)
+_OF_GUARDIANS: Final = ("guardians", *(f"guardians-{act}" for act in ("withdraw", "veto", "ask", "request")))
 #: By what the script of a page does, what it asks for besides.
 _MORE: Final = {
     **dict.fromkeys(("proof", "voices", "receipt", "return", "erase"), _ACTS),
@@ -34,6 +40,7 @@ _MORE: Final = {
     "renew": (*_GRAPH, *_KEY, "pages/renew.js", "rotation.js"),
     "take": (*_ACTS, "export.js", "pages/files.js", "pages/take.js", "sealed-file.js"),
     **dict.fromkeys(("password", "passkey"), _WAYS),
+    **dict.fromkeys(_OF_GUARDIANS, _GUARDIANS),
 }
 
 
