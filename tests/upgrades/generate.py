@@ -30,6 +30,7 @@ COMMITS = {
     "format-1.5": "362d834",  # key slots of version 2
     "format-1.6": "362d834",  # keys in records of pseudoprincipals that are sealed themselves, for browsers
     "format-1.7": "eaf00fd",  # bags that were made over to a new key, items that follow from their locators
+    "format-1.8": "8a43d3d",  # keys of the hybrid kind
 }
 #: What somebody with a database of then has to do by hand before they migrate: nothing of a released version.
 BEFORE_MIGRATING = {
@@ -39,7 +40,14 @@ BEFORE_MIGRATING = {
 
 
 def run(
-    root: Path, scratch: Path, stage: str, document: Path, *, ledger: bool = False, custody: str = ""
+    root: Path,
+    scratch: Path,
+    stage: str,
+    document: Path,
+    *,
+    ledger: bool = False,
+    custody: str = "",
+    recipient: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """One stage of the scene, by the code below ``root``."""
     environment = {
@@ -48,6 +56,7 @@ def run(
         "UPGRADES_SCRATCH": str(scratch),
         "UPGRADES_LEDGER": "1" if ledger else "",
         "UPGRADES_CUSTODY": custody,
+        "UPGRADES_RECIPIENT": recipient,
     }
     return subprocess.run(
         [sys.executable, "-m", "tests.upgrades.scene", stage, str(document)],
@@ -74,8 +83,9 @@ def generate(name: str) -> None:
         else:
             root = ROOT
         ledger = name >= "format-1.2"
-        custody = "both" if name >= "format-1.6" else ""
-        done = run(root, scratch, "write", document, ledger=ledger, custody=custody)
+        custody = "both" if "format-1.6" <= name < "format-1.8" else ""
+        recipient = "x-wing" if name >= "format-1.8" else ""
+        done = run(root, scratch, "write", document, ledger=ledger, custody=custody, recipient=recipient)
         if done.returncode:
             raise SystemExit(f"{name} could not be written:\n{done.stderr}")
         written = json.loads(document.read_text())

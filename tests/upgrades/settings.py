@@ -28,5 +28,7 @@ EDNA = {
 }
 if os.environ.get("UPGRADES_CUSTODY"):  # nor this one
     EDNA["CUSTODY"] = os.environ["UPGRADES_CUSTODY"]
+if os.environ.get("UPGRADES_RECIPIENT"):
+    EDNA["RECIPIENT"] = os.environ["UPGRADES_RECIPIENT"]
 if os.environ.get("UPGRADES_LEDGER"):  # releases before the ledger do not know the setting
     EDNA["LEDGER"] = True
