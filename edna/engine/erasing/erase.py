@@ -122,7 +122,7 @@ def plan(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fals
 
 
 def plan_each(
-    receipts: Collection[Receipt], unlocked: Unlocked, *, receipts_complete: bool = False
+    receipts: Collection[Receipt], unlocked: Unlocked, *, receipts_complete: bool
 ) -> dict[Receipt, Erasure | EdnaError]:
     """Of each receipt, what `erase` would destroy if it came first, or why it would refuse. Everything is read once."""
     require_unlocked(unlocked, "An erasure")

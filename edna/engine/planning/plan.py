@@ -98,9 +98,7 @@ def build_within(scope: Scope, *, most: int | None, lock_principals_first: bool 
     return None if steps is None else _planned(steps, prepared, scope, {})
 
 
-def build_for_everybody(
-    disguise: type[Disguise], *, params: Mapping[str, Any], using: str, but: Set[str] = frozenset()
-) -> Plan:
+def build_for_everybody(disguise: type[Disguise], *, params: Mapping[str, Any], using: str, but: Set[str]) -> Plan:
     """The plan for everybody who owns a row that the disguise means, ``but`` these references: to be looked at, and not to be executed.
 
     In one statement a table, unless somebody is left out: then it is a plan for all the others, who are found first.

@@ -47,7 +47,7 @@ def make(
 
 
 def held_on_to(
-    model: type[Model], keys: Sequence[Any], *, lock: bool = False, using: str
+    model: type[Model], keys: Sequence[Any], *, lock: bool, using: str
 ) -> dict[ForeignKey[Any, Any], set[Any]]:
     """By link, those of these raw primary keys to whose companion a row of any table refers. Locks the companions, with ``lock``."""
     found: dict[ForeignKey[Any, Any], set[Any]] = {}
