@@ -27,6 +27,11 @@ SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 
 
 @pytest.fixture
+def hybrid(settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "RECIPIENT": "x-wing"}
+
+
+@pytest.fixture
 def bea() -> Student:
     """Of whom nobody has one lecture's answers, and who has left since, with her key at hand."""
     make_course()
@@ -71,6 +76,20 @@ def test_the_file_opens_with_the_key_and_holds_all_that_is_sealed(
     assert {row["email"] for row in rows if "email" in row} >= {"bea@example.org"}
     assert {bag["disguise"] for bag in account["bags"]} == {entry.name for entry in history}
     assert "carl@example.org" not in json.dumps(account)
+    assert (account["refused"], account["unreached"]) == ([], 0)
+
+
+def test_a_file_opens_with_a_key_of_the_hybrid_kind(
+    hybrid: None, bea: Student, in_node: Callable[..., list[Case]]
+) -> None:
+    """And with the recovery code: whatever kind the bags, the lists and the keys in them are of."""
+    text = written(bea)
+
+    by_key, by_code = (opened(in_node, text, typed) for typed in (bea.secret_key.expose_text(), str(bea.recovery_code)))
+
+    account = by_key["result"]
+    assert account == by_code["result"]
+    assert sum(bool(bag["records"]) for bag in account["bags"]) >= 3
     assert (account["refused"], account["unreached"]) == ([], 0)
 
 
