@@ -161,7 +161,8 @@ class TidyByStaff(Disguise):
 
 
 def test_who_is_logged_in_to_the_account_applies_what_is_offered(settings: Any) -> None:
-    """A key alone does not, nor who is logged in to another account or was shut out of theirs; and nothing that people are not offered."""
+    """A key alone does not, nor who is logged in to another account or was shut out of theirs; and nothing that people are not offered.
+    Each proves the key anew: a token of before a log-in proves nothing."""
     settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.AllowAllUsersModelBackend"]
     bea = enrol_in_course("bea@example.org", "carl@example.org")
     asks = Asks(bea)
@@ -173,8 +174,11 @@ def test_who_is_logged_in_to_the_account_applies_what_is_offered(settings: Any) 
         before = bea.texts()
         alone = disguise()
         asks.browser.force_login(Student.objects.get(email="carl@example.org"))
+        assert refused_as(disguise()) == (403, "KeyNotProved")
+        asks.token = asks.browser.prove(asks.key)
         as_another = disguise()
         asks.browser.force_login(bea.user)
+        asks.token = asks.browser.prove(asks.key)
         not_offered = disguise(TidyByStaff.name)
         Student.objects.filter(pk=bea.user.pk).update(is_active=False)
         shut_out = disguise()

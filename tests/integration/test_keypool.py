@@ -200,11 +200,11 @@ def stuck(monkeypatch: Any) -> Any:
     reached, go_on = threading.Event(), threading.Event()
     generate = keypool.generate_key_pairs
 
-    def generate_or_wait(count: int) -> list[SecretKey]:
+    def generate_or_wait(count: int, *, hybrid: bool) -> list[SecretKey]:
         if threading.current_thread().name == THREAD:
             reached.set()
             assert go_on.wait(WAIT_SECONDS)
-        return generate(count)
+        return generate(count, hybrid=hybrid)
 
     monkeypatch.setattr(keypool, "generate_key_pairs", generate_or_wait)
     yield reached, go_on
@@ -355,11 +355,11 @@ def test_after_such_a_fork_the_refill_begins_anew() -> None:
     """The parent's is in the middle of its work, in a thread that the child does not have."""
     before = """
 generate, reached, go_on = keypool.generate_key_pairs, threading.Event(), threading.Event()
-def stuck(count):
+def stuck(count, *, hybrid):
     if threading.current_thread().name == THREAD and os.getpid() == parent:
         reached.set()
         go_on.wait(30)
-    return generate(count)
+    return generate(count, hybrid=hybrid)
 parent = os.getpid()
 keypool.generate_key_pairs = stuck
 pool.take(15)

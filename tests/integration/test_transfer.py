@@ -23,6 +23,7 @@ from django.test import override_settings
 import edna
 from apps.websubmit.models import Answer
 from edna import conf, errors
+from edna.devices.models import DeviceRecord
 from edna.guardians.models import KeptEnvelope
 from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, ServerKey, SessionLink, random_primary_key
 from edna.operations import audit
@@ -92,6 +93,7 @@ def fill() -> Any:
     DormancyNotice.objects.create(schedule="s", model="websubmit.user", reference="8", stage=1, sent_on=today)
     SessionLink.objects.create(owner_tag=os.urandom(32), session_key="key")
     KeptEnvelope.objects.create(place=os.urandom(32), tag=os.urandom(32), sealed=os.urandom(220))
+    DeviceRecord.objects.create(place=os.urandom(32), sealed=os.urandom(300))
     LedgerEntry.objects.create(index=os.urandom(32), sealed=os.urandom(296))
     edna.replay(Answer, where={"text": "nobody's"}, set={"text": "moderated"})
     FileTask.objects.create(
@@ -121,7 +123,7 @@ def test_there_and_back(path: str, tmp_path: Path) -> None:
     there = transfer.export(path)
     assert min(there.tables.values()) > 0
     again, database = str(tmp_path / "again.export"), tmp_path / "other.sqlite3"
-    for label in ("edna_operations", "edna_guardians", "edna"):
+    for label in ("edna_operations", "edna_guardians", "edna_devices", "edna"):
         elsewhere(database, "migrate", label, "--verbosity=0", "--skip-checks")
     elsewhere(database, "edna_import", path)
     elsewhere(database, "edna_export", again)

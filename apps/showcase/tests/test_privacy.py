@@ -69,7 +69,8 @@ def test_what_waits_is_told_after_a_login_and_given_up(beas: dict[str, Bea], key
     assert "this could not come back yet" in text_of(login)
     browser = beas[key].browser()
     [entry] = browser.post(privacy(key, "hidden"), {"password": PASSWORD}).context["waiting"]
-    sent = {"receipt": str(entry["receipt"]), "row": [row.name for row in entry["rows"]], "password": PASSWORD}
+    held = [row.name for group in entry["groups"] for row in group.rows]
+    sent = {"receipt": str(entry["receipt"]), "row": held, "password": PASSWORD}
     assert "Tick this box" in text_of(browser.post(privacy(key, "give-up"), sent))
     assert "Nothing of it waits for you any more" in text_of(
         browser.post(privacy(key, "give-up"), {**sent, "final": "on"})
