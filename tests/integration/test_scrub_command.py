@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections, transaction
 
+from edna import conf
 from tests.support import DELETE, enrol_in_course, execute
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_beside")]
@@ -34,7 +35,7 @@ def test_as_json() -> None:
     assert set(document) == {"rows", "tables", "left", "seconds"}
     assert document["left"] == []
     if connection.vendor != "sqlite":
-        assert {table.partition(".")[0] for table in document["tables"]} == {"edna", "edna_operations"}
+        assert {table.partition(".")[0] for table in document["tables"]} == set(conf.OWN_LABELS)
 
 
 def test_inside_a_transaction_it_is_refused() -> None:
