@@ -170,6 +170,27 @@ def test_nothing_is_sealed_to_a_half_that_this_site_did_not_note(bea: Student, h
         bea.disguise(DELETE)
 
 
+@pytest.mark.parametrize("half", [b"\1" * 1184, None])
+def test_who_returns_gets_no_half_that_was_put_there_while_they_were_away(bea: Student, half: bytes | None) -> None:
+    """Their entry carries no tag meanwhile, and gets one with what it holds: from then on everything would be sealed to it."""
+    receipt = bea.disguise(DELETE)
+    assert PrincipalEntry.objects.filter(reference=None).update(encapsulation_key=half) == 1
+
+    with nothing_changes(), pytest.raises(errors.EntryForged, match="half"), bea.unlock() as unlocked:
+        edna.reveal(receipt, unlocked)
+
+
+def test_nobody_speaks_for_a_placeholder_who_was_given_another_half(bea: Student) -> None:
+    """Somebody has made the entry look like one of a placeholder that was removed, which carries no tag."""
+    bea.disguise(ANONYMISE_ALL)
+    forged = PrincipalEntry.objects.filter(natural=False)[0]
+    forged.model, forged.reference, forged.tag, forged.encapsulation_key = "", None, None, b"\1" * 1184
+    forged.save()
+
+    with bea.unlock() as unlocked:
+        assert bytes(forged.public_key) not in unlocked.voices()
+
+
 def test_a_public_key_of_the_hybrid_kind_is_registered(hybrid: None, of_before: Student) -> None:
     """As its owner sends it: X-Wing's 1216 bytes."""
     key = HybridSecretKey.generate()

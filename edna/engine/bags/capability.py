@@ -96,7 +96,7 @@ class Unlocked:
         """
         Raises:
             PrincipalNotRegistered: this key belongs to nobody here.
-            EntryForged: somebody has written it into that entry.
+            EntryForged: somebody has written it into that entry, or another half of it.
         """
         entries = store.entries_by_public_key([bytes(self.public_key)], using=self.using, lock=lock)
         if not entries:
@@ -105,6 +105,7 @@ class Unlocked:
                 "left is erased when it expires, and its key then opens nothing."
             )
         store.require_sound(entries)
+        self._opened_by.require_half(entries[0])
         return entries[0]
 
     def key_graph(self, *, lock_entries: bool = False, lock_bags: bool = False) -> KeyGraph:

@@ -171,10 +171,12 @@ class KeyGraph:
                 model, voice, opener, under = voices[entry.public_key]
                 try:
                     require_meant(entry, model=model, key=voice.principal)
+                    own = opener.voice(voice)
+                    own.require_half(entry)
                 except EntryForged as error:
                     self.forged[entry.public_key] = error.with_traceback(None)
                 else:
-                    added = self._add(entry, opener.voice(voice), model, voice.principal, under)
+                    added = self._add(entry, own, model, voice.principal, under)
                     more |= dict.fromkeys(added.items)
             # What did not open may open with the key of somebody else who has it in their list.
             refused = self.refused

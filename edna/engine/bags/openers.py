@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from edna import conf
 from edna.crypto.keys import ContentKey, HybridPublicKey, PublicKey, SecretKey
-from edna.errors import BagCorrupt, HandoverRefused, KeyMalformed, SecretKeyNeeded, WrongKey
+from edna.errors import BagCorrupt, EntryForged, HandoverRefused, KeyMalformed, SecretKeyNeeded, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
 from edna.records.locator import Locator, is_item_of, open_locator, split_items
 from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch
@@ -119,6 +119,16 @@ class KeyOpener:
         """The locators in the entry's list, with their sealed items. Items that anybody else put there do not open, and are left out."""
         return listed_items(entry, self.secret_key)
 
+    def require_half(self, entry: Entry) -> None:
+        """That the entry of somebody who was removed, which carries no tag, has the ML-KEM half that belongs to this key, or none if it
+        has none. It gets a tag when they return.
+
+        Raises:
+            EntryForged: somebody has put another half there, or taken it away, to have what is sealed from then on.
+        """
+        if not entry.attached and entry.encapsulation_key != self.public_key.encapsulation_key:
+            raise _forged_half(entry)
+
     def may_open(self, index: bytes) -> bool:
         return True
 
@@ -197,6 +207,11 @@ class HandedOpener:
         if not all(is_item_of(item, locator, recipient=recipient) for locator, item in found.items()):
             raise refused(f"A locator was handed over that is not the one in its item in the list of entry {entry.id}.")
         return found
+
+    def require_half(self, entry: Entry) -> None:
+        """As `KeyOpener.require_half`: a key that is used in a browser has no such half. Those of voices are not here to compare with."""
+        if not entry.attached and entry.public_key == bytes(self.handover.public_key) and entry.encapsulation_key:
+            raise _forged_half(entry)
 
     def may_open(self, index: bytes) -> bool:
         return index in self.handover.content_keys
@@ -277,6 +292,13 @@ def recipient_of(entry: Entry) -> PublicKey:
             f"Entry {entry.id} of {whose} has a key that nothing can be sealed to. {error} Nothing was changed. Delete that row of "
             "edna_principalentry and register them again, with another key."
         ) from error
+
+
+def _forged_half(entry: Entry) -> EntryForged:
+    return EntryForged(
+        f"Entry {entry.id}, of somebody who was removed, has another ML-KEM half than belongs to its key: it was changed past "
+        "edna. Nothing was changed, and nothing is sealed to it. Find out who wrote to the table, and restore the row from a backup."
+    )
 
 
 def items_of(entry: Entry) -> list[bytes]:
