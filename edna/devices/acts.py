@@ -20,7 +20,14 @@ from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
-from edna.errors import DeviceCodeRefused, DeviceRemoved, DeviceUnknown, SequenceTaken
+from edna.errors import (
+    DeviceCodeRefused,
+    DeviceCopied,
+    DeviceRemoved,
+    DeviceUnknown,
+    PrincipalNotRegistered,
+    SequenceTaken,
+)
 
 Result = TypeVar("Result")
 
@@ -157,7 +164,7 @@ def unlock(secret_key: SecretKey | str) -> Unlocked:
     Raises:
         DeviceUnknown, DeviceRemoved, PrincipalNotRegistered
     """
-    return _unlock(_read(_key(secret_key)))
+    return _tried(secret_key, lambda _, own: _unlock(own))
 
 
 def members(secret_key: SecretKey | str) -> list[Member]:
@@ -228,9 +235,16 @@ def _stored(key: SecretKey) -> Device:
 
 def _read(key: SecretKey) -> Device:
     """The device as it would be after all that stands in the log."""
-    device = _stored(key)
-    group = device.membership.group or _welcome(device)
-    return device.catch_up(_entries(group, start=max(device.membership.sequence, 0)))
+    while True:
+        sealed = _sealed_state(key)
+        device = keeping.open_state(sealed, key=key)
+        group = device.membership.group or _welcome(device)
+        try:
+            return device.catch_up(_entries(group, start=max(device.membership.sequence, 0)))
+        except DeviceCopied:
+            # Or it has done something in another tab, between the two.
+            if _sealed_state(key) == sealed:
+                raise
 
 
 def _welcome(device: Device) -> bytes:
@@ -311,11 +325,11 @@ def _note(device: Device, *, names: Mapping[bytes, str] | None = None) -> None:
 
 
 def _tried(secret_key: SecretKey | str, act: Callable[[SecretKey, Device], Result]) -> Result:
-    """Do it with the device as it is now; again if another one was quicker."""
+    """Do it with the device as it is now; again if another one was quicker, or has replaced the principal's key meanwhile."""
     key = _key(secret_key)
     for _ in range(ATTEMPTS - 1):
         try:
             return act(key, _read(key))
-        except SequenceTaken:
+        except (SequenceTaken, PrincipalNotRegistered):
             continue
     return act(key, _read(key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from edna.devices.models import DeviceRecord
 from edna.testing import application_dump
 from tests.installed import registering
 from tests.integration.test_rotation import Copy, EachAlone, assert_opens_nothing, keys_of
-from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, Student, enrol_in_course, loot, statements
+from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, Student, enrol_in_course, loot, nothing_changes, statements
 from tests.waiting import at_once
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +146,37 @@ def test_catching_up_never_takes_a_device_back(bea: Student, monkeypatch: pytest
     assert opened_by(hers.laptop).user == opened_by(new.secret_key).user == bea.user
 
 
+@pytest.mark.once
+def test_a_device_that_acts_in_another_tab_is_not_taken_for_a_copy(
+    bea: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has read its state there and is about to read the log, in which its own operation stands by now."""
+    hers, new, entries = Devices(bea), devices.begin(), acts._entries
+
+    def interrupted(group: bytes, *, start: int) -> list[bytes]:
+        monkeypatch.setattr(acts, "_entries", entries)
+        devices.add(hers.laptop, new.code)
+        return entries(group, start=start)
+
+    monkeypatch.setattr(acts, "_entries", interrupted)
+    assert len(devices.members(hers.laptop)) == 3
+
+
+@pytest.mark.once
+def test_a_device_unlocks_while_another_one_replaces_the_key(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret that it has read is no longer the present one when it is used."""
+    hers, read = Devices(bea), acts._read
+
+    def interrupted(key: SecretKey) -> Device:
+        device = read(key)
+        monkeypatch.setattr(acts, "_read", read)
+        devices.update(hers.phone)
+        return device
+
+    monkeypatch.setattr(acts, "_read", interrupted)
+    assert opened_by(hers.laptop).user == bea.user
+
+
 def test_a_code_leads_to_the_device_that_shows_it_and_to_no_other(bea: Student) -> None:
     laptop = devices.create(bea.unlock())
     new, other = devices.begin(), devices.begin()
@@ -190,6 +222,20 @@ def test_an_error_in_the_middle_changes_nothing(bea: Student, monkeypatch: pytes
             devices.remove(hers.laptop, hers.phone_id)
     assert {(bytes(record.place), bytes(record.sealed)) for record in DeviceRecord.objects.all()} == records
     assert len(opened_by(hers.phone).history()) == 1
+
+
+@pytest.mark.once
+def test_a_bag_to_which_only_a_receipt_leads_is_not_left_to_the_former_key(bea: Student, settings: Any) -> None:
+    """It was made while the site kept no lists, and what speaks for her placeholder has noted it; a rotation refuses, too."""
+    bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
+    today = settings.EDNA
+    settings.EDNA = {**today, "LOCATORS": "client"}
+    receipt = bea.disguise(_DELETE, with_key=True)
+    settings.EDNA = today
+    with nothing_changes(), pytest.raises(errors.ReceiptsIncomplete):
+        devices.create(bea.unlock())
+    with bea.unlock(receipts=[receipt]) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
 
 
 def test_it_takes_as_many_statements_for_many_bags_as_for_few(bea: Student) -> None:

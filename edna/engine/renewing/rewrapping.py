@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from edna import conf, store
 from edna.crypto.keys import ContentKey, PublicKey, SecretKey
 from edna.crypto.sealing import content_key_of, open_succession, rewrap, wrap
+from edna.engine.bags import unlisted_bags
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder, KeyGraph, stored_segments
 from edna.engine.bags.seal import Sealed, seal_segment
 from edna.engine.renewing.rotation import renamed_in, with_new_keys
-from edna.errors import BagError, PrincipalAlreadyRegistered, WrongKey
+from edna.errors import BagError, PrincipalAlreadyRegistered, ReceiptsIncomplete, WrongKey
 from edna.keypool import pool
 from edna.records.bag import BagKind
 from edna.records.locator import seal_locator
@@ -35,6 +36,7 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
         PrincipalAlreadyRegistered: ``public_key`` is somebody's, or one that was drawn for a pseudoprincipal is: the caller draws again.
         EntryForged: somebody has changed an entry.
         BagError: something that the lists lead to was changed, moved, forged or is missing.
+        ReceiptsIncomplete: a bag that no list leads to is there.
     """
     using = unlocked.using
     graph = unlocked.key_graph(lock_entries=True, lock_bags=True)
@@ -45,7 +47,7 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
     if bytes(public_key) in graph.holders:
         raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
     keys = _new_keys(graph, public_key)
-    sealed = [*_rewrapped(graph, keys, using=using)]
+    sealed = dict(_rewrapped(graph, keys, using=using))
     recipients = {former: keys.recipient(holder) for former, holder in graph.holders.items()}
     for locator, segment in opened:
         if segment.kind is BagKind.SPEAKS_FOR:
@@ -55,8 +57,14 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
             recipient = locator.shared_key().public_key
         else:
             continue
-        sealed.append(seal_segment(bag, segment.sequence, locator=locator, recipient=recipient, using=using))
-    store.replace_bags(sealed, using=using)
+        sealed.update([seal_segment(bag, segment.sequence, locator=locator, recipient=recipient, using=using)])
+    noted = {index for batch in graph.voices for index in batch.unlisted}
+    if unlisted_bags.still_there(noted, opened=sealed, using=using):
+        raise ReceiptsIncomplete(
+            "A bag of this principal is there that no list leads to: a disguise with their key at hand has noted it. Reveal it first, or "
+            "rotate with its receipt. Nothing was changed."
+        )
+    store.replace_bags([*sealed.items()], using=using)
     store.replace_keys([_entry(holder, keys.recipient(holder)) for holder in graph.holders.values()], using=using)
     return len(sealed)
 
