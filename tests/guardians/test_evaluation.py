@@ -124,7 +124,16 @@ def wrong_share(shared: Sharing) -> Partial:
     )
 
 
+def cancelling(shared: Sharing) -> Partial:
+    """The same, with commitments of which two add up to nothing at guardian 2."""
+    point = multiply_base(Scalar.random())
+    return replace(
+        wrong_share(shared), commitments=(shared.commitment, multiply(point, Scalar.of_number(ORDER - 2)), point)
+    )
+
+
 LIARS = {
+    "commitments that cancel each other out": cancelling,
     "a wrong share": wrong_share,
     "a forged proof": lambda shared: forged(shared, 2),
     "another input": lambda shared: shared.partial(2, point=evaluation.blind(DATA).point),

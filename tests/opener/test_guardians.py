@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from edna.custody.guardians.evaluation import Partial
+from edna.custody.guardians.process.server import _told
+from tests.guardians.test_evaluation import DATA, ENROLMENT, LIARS, Sharing
 from tests.guardians.test_vectors import CASES
 from tests.opener.conftest import Case
 
@@ -24,3 +27,28 @@ def test_the_twin_reads_every_vector_of_a_client_in_node(in_node: Callable[..., 
     }
     assert len(OURS) > 70
     assert outcomes == expected
+
+
+def test_a_lie_is_refused_by_the_guardians_number_and_the_honest_ones_suffice_in_node(
+    in_node: Callable[..., list[Case]],
+) -> None:
+    """One guardian stops nobody who comes back in a browser, either."""
+
+    def answers_of(parts: list[Partial]) -> Case:
+        return {str(each.place.number): {"partials": [_told(each)]} for each in parts}
+
+    shared = Sharing(count=5, threshold=3)
+    given = {
+        "input": DATA.hex(),
+        "factor": shared.blinded.factor.expose().hex(),
+        "enrolment": ENROLMENT.hex(),
+        "secret_commitment": shared.commitment.hex(),
+        "threshold": 3,
+    }
+    cases = [
+        {"operation": "combine", "input": {**given, "answers": answers_of(parts)}}
+        for lie in LIARS.values()
+        for parts in [[shared.partial(1), lie(shared), shared.partial(4), shared.partial(5)]]
+    ]
+    expected = {"result": {"output": shared.value.expose().hex(), "wrong": [2]}}
+    assert dict(zip(LIARS, in_node(cases), strict=True)) == dict.fromkeys(LIARS, expected)

@@ -105,7 +105,12 @@ function agreed(sodium, right, { threshold, secretCommitment, wrong }) {
 
 function fits(sodium, { commitments, number, publicShare }, threshold, secretCommitment) {
   if (commitments.length !== threshold || !equal(commitments[0], secretCommitment)) return false;
-  return equal(group.publicShare(sodium, commitments, number), publicShare);
+  try {
+    return equal(group.publicShare(sodium, commitments, number), publicShare);
+  } catch (error) {
+    if (!(error instanceof GuardianRefused)) throw error;
+    return false; // they cancel each other out on the way
+  }
 }
 
 /** The hash of an input, whose point was multiplied by the secret. */
