@@ -5,6 +5,7 @@ Keeps: asked to stop, it finishes what it is answering. Does not know: what a gu
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import smtplib
 import ssl
@@ -39,7 +40,12 @@ def tell_by_mail(*, host: str, port: int, sender: str, site: str = "") -> Tell:
 
     def tell(contact: str, text: str) -> None:
         message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = sender, contact, subject
+        message["From"], message["Subject"] = sender, subject
+        with contextlib.suppress(ValueError):
+            message["To"] = contact
+        # One person: a guardian is nobody's way to write to many.
+        if "To" not in message or len(message["To"].addresses) != 1:
+            raise TicketRefused("This guardian has no single address at which to tell the owner: they enroll anew.")
         message.set_content(text)
         try:
             with smtplib.SMTP(host, port, timeout=10) as server:
