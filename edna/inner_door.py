@@ -25,6 +25,7 @@ from edna.engine import principals as people
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover as Handover
 from edna.engine.books import acts, sessions
+from edna.engine.books import beside as tables_beside
 from edna.engine.books.measurements import measured
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
@@ -193,6 +194,12 @@ def unlock_slot(secret: SlotSecret, *, kind: str) -> Unlocked:
     """
     throttle.admit()
     return key_slots.unlock_other(secret, kind=kind)
+
+
+def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:
+    """Have ``told(public_key, alias)`` called when all slots of a key go, because it was replaced or nothing is left for it to open: in
+    the transaction of that, which may be tried again. Called once the applications are loaded."""
+    tables_beside.on_slots_gone(told)
 
 
 def public_key_of(principal: Model) -> PublicKey | None:

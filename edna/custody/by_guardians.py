@@ -15,13 +15,15 @@ import nacl.utils
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt, crypto_aead_xchacha20poly1305_ietf_encrypt
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import PublicKey, SecretKey, derive, fingerprint
+from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey, derive, fingerprint
 from edna.custody.base import SlotSecret, pepper_key
 from edna.custody.password import normalised_identifier
 from edna.custody.recovery import RecoveryCode
 
 KIND: Final = "guardians"
 SALT_BYTES: Final = 16
+ENROLMENT_BYTES: Final = 16
+SECRET_BYTES: Final = KEY_BYTES
 
 _VERSION: Final = b"\x01"
 _NONCE_BYTES: Final = 24
@@ -29,6 +31,12 @@ _NONCE_BYTES: Final = 24
 
 def new_salt() -> bytes:
     return nacl.utils.random(SALT_BYTES)
+
+
+def enrolment_for(public_key: PublicKey, *, salt: bytes) -> bytes:
+    """Under which id a browser enrolls this key. So nobody orders anything about an enrolment of somebody else, whose id each envelope
+    tells; and who does not know the salt cannot tell whose it is."""
+    return derive(salt, purpose=b"edna.guard.enr.1", data=bytes(public_key), size=ENROLMENT_BYTES)
 
 
 def secret_for(secret_key: SecretKey, *, salt: bytes) -> SlotSecret:

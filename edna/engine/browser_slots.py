@@ -16,6 +16,7 @@ from edna.crypto.keys import PublicKey
 from edna.custody import base
 from edna.custody import password as password_slots
 from edna.db import transactions
+from edna.engine.books import beside as tables_beside
 from edna.errors import PrincipalNotRegistered, SlotRefused
 from edna.store import serverkeys
 
@@ -111,6 +112,7 @@ def remove_all(public_key: PublicKey, *, using: str) -> None:
     keys = conf.mac_keys()
     gone = [base.stored_tag(public_key, kind=kind, pepper=pepper) for kind in base.KINDS for pepper in keys]
     store.delete_slots_by_tag(gone, using=using)
+    tables_beside.slots_gone(public_key, using=using)
 
 
 def replace(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) -> None:

@@ -33,6 +33,7 @@ from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover, listed_items
+from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, row_of
 from edna.errors import PrincipalError, WrongCredentials
 from edna.records.locator import Locator
@@ -188,6 +189,7 @@ def remove_all(key: SecretKey | PublicKey, *, using: str) -> None:
     else:
         tags = [stored_tag(key, kind=kind, pepper=pepper) for kind in KINDS for pepper in keys]
     store.delete_slots_by_tag(tags, using=using)
+    tables_beside.slots_gone(key.public_key if isinstance(key, SecretKey) else key, using=using)
 
 
 def remove_all_of(unlocked: Unlocked) -> None:

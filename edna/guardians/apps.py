@@ -15,3 +15,8 @@ class GuardiansConfig(AppConfig):
         # By its name: pages are imported with the addresses, and guardians by a site that has some.
         urls.beside.append("edna.guardians.pages")
         urls.http_beside.append("edna.guardians.http")
+
+        from edna import inner_door
+        from edna.guardians import way_back
+
+        inner_door.on_slots_gone(way_back.forget_key)

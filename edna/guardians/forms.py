@@ -84,7 +84,7 @@ class RequestForm(AskForm):
 class GuardianCodeForm(forms.Form):
     """What a guardian has sent or handed over to the one who asks."""
 
-    number = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+    number = forms.IntegerField(min_value=1, max_value=255, widget=forms.HiddenInput)
     code = forms.CharField(
         max_length=100,
         label=gettext_lazy("The code that it gave you"),

@@ -7,10 +7,11 @@ ticket, no point and no PIN. Does not know: what is in an envelope.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from django.http import HttpRequest
-from django.urls import path
+from django.urls import NoReverseMatch, Resolver404, path, resolve, reverse
 
 from edna import conf, inner_door
 from edna.api_http.fields import Binary, ListOf, Number, Object, OrNull, Text, to_base64
@@ -18,9 +19,11 @@ from edna.api_http.json_view import json_view
 from edna.api_http.proofs import proved_key
 from edna.api_http.slots import SLOTS, slots_in
 from edna.custody.by_guardians import SALT_BYTES
+from edna.custody.password import normalised_identifier
 from edna.errors import EnvelopeRefused, NotYours, QuorumUnavailable, RequestRefused, SlotRefused
 from edna.guardians import way_back
 from edna.guardians.site import Site, configured
+from edna.pages.people import People
 
 _LONGEST_IDENTIFIER: Final = 320
 _LONGEST_CONTACT: Final = 254
@@ -40,6 +43,17 @@ def _site() -> Site:
     if not conf.has_guardians():
         raise RequestRefused("This site has no guardians.", status=404)
     return configured()
+
+
+def _pages(request: HttpRequest) -> People:
+    """Those beside which this address lies: they say what goes with a name."""
+    match = request.resolver_match
+    name = f"{match.namespace}:guardians" if match and match.namespace else "guardians"
+    with suppress(NoReverseMatch, Resolver404):
+        page: Any = resolve(reverse(name)).func
+        found: People = getattr(page, "view_initkwargs", {}).get("pages") or People()
+        return found
+    return People()
 
 
 @json_view(takes={}, answers={"threshold": Number(), "guardians": ListOf(_GUARDIAN)})
@@ -79,6 +93,9 @@ def enroll(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     site, public_key, user = _site(), proved_key(request), request.user
     if not user.is_authenticated or inner_door.public_key_of(user) != public_key:
         raise NotYours("This is the key of another account than the one that is logged in.")
+    # A way back lies where its owner's name leads, and stands in nobody else's.
+    if normalised_identifier(body["identifier"]) != normalised_identifier(_pages(request).identifier_of(user)):
+        raise NotYours("This is the name of another account than the one that is logged in.")
     slots = slots_in(body["slots"])
     if [slot.kind for slot in slots] != [way_back.KIND]:
         raise SlotRefused("An enrolment has one slot, of guardians. Nothing was changed.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from django.db import transaction
@@ -18,13 +19,14 @@ from django.utils import timezone
 from edna import api, conf, inner_door, registry, throttle
 from edna.custody import by_guardians
 from edna.custody.guardians import quorum
-from edna.custody.guardians.envelope import Envelope
-from edna.custody.guardians.roster import to_base64
+from edna.custody.guardians.envelope import Envelope, size_of
+from edna.custody.guardians.roster import Roster, to_base64
 from edna.errors import CustodyError, EnvelopeRefused, QuorumUnavailable, TicketRefused, WrongCredentials
 from edna.guardians import store
 from edna.guardians.site import Site, configured
 
 KIND: Final = by_guardians.KIND
+_MOST_SECONDS_TO_WAIT: Final = 3660 * 86_400
 _NOBODY = "There is nothing here that guardians could help with: check the name. Nobody was asked."
 
 
@@ -75,13 +77,15 @@ def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = 
     secret = by_guardians.secret_for(inner_door.secret_key_of(unlocked), salt=salt)
     (place,) = by_guardians.places(identifier, peppers=[inner_door.sealing_key()])
     (tag,) = by_guardians.tags(unlocked.public_key, peppers=[inner_door.sealing_key()])
-    tags, former = _tags(unlocked.public_key), kept_for(unlocked.public_key)
+    tags, former = _tags(unlocked.public_key), list[tuple[bytes, Envelope]]()
     enrolled = quorum.enrol(
         secret.expose(), roster=site.roster, transport=site.transport, contact=contact, account=identifier, pin=pin
     )
     sealed = by_guardians.seal(salt, bytes(enrolled.envelope), place=place, pepper=inner_door.sealing_key())
 
     def keep(using: str) -> None:
+        # Once nobody else can enroll this key: each has the guardians forget what it replaces.
+        former[:] = kept_for(unlocked.public_key)
         store.remove(tags, using=using)
         store.add(place, tag, sealed, using=using)
 
@@ -131,6 +135,16 @@ def withdraw_key(site: Site, public_key: api.PublicKey) -> Mapping[int, str]:
     return _forget(site, [envelope for _, envelope in former])
 
 
+def forget_key(public_key: api.PublicKey, using: str) -> None:
+    """What guardians help to opens nothing any more: drop it in the caller's transaction, and have them forget it after."""
+    if not conf.has_guardians():
+        return
+    envelopes = [envelope for _, envelope in kept_for(public_key)]
+    store.remove(_tags(public_key), using=using)
+    if envelopes:
+        transaction.on_commit(partial(_forget_later, envelopes), using=using, robust=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """An enrolment that was made in a browser: the envelope, what vetoes are checked by, and a share sealed to each guardian."""
@@ -158,10 +172,14 @@ def enroll_elsewhere(
         QuorumUnavailable, SlotRefused, PrincipalNotRegistered, ServerKeyUnknown
     """
     envelope = Envelope.parse(made.envelope)
-    if (envelope.head.count, envelope.head.threshold) != (site.roster.count, site.roster.threshold) or len(
-        made.shares
-    ) != site.roster.count:
+    if not _fits(envelope, site.roster) or len(made.shares) != site.roster.count:
         raise EnvelopeRefused("This envelope was made for other guardians than the site's. Nothing was changed.")
+    # Guardians obey the site: of an id that somebody else's envelope has, it would have them forget that one's shares.
+    if envelope.head.enrolment != by_guardians.enrolment_for(public_key, salt=made.salt):
+        raise EnvelopeRefused("This envelope was made for another key. Nothing was changed.")
+    # The same length for all: a row tells nothing.
+    if len(made.envelope) != size_of(by_guardians.SECRET_BYTES):
+        raise EnvelopeRefused("This envelope does not hold what opens a slot. Nothing was changed.")
     (place,) = by_guardians.places(identifier, peppers=[inner_door.sealing_key()])
     (tag,) = by_guardians.tags(public_key, peppers=[inner_door.sealing_key()])
     sealed = by_guardians.seal(made.salt, made.envelope, place=place, pepper=inner_door.sealing_key())
@@ -172,24 +190,25 @@ def enroll_elsewhere(
         "vetoes": to_base64(made.vetoes),
         "commitments": to_base64(made.commitments),
     }
-    missing: dict[int, str] = {}
-    for member, share in zip(site.roster.members, made.shares, strict=True):
-        try:
-            site.transport.ask(member.number, "/enrol", {**said, "share": to_base64(share)}, ordered=True)
-        except CustodyError as error:
-            missing[member.number] = str(error)
-    former = kept_for(public_key)
+    asked = {
+        member.number: {**said, "share": to_base64(share)}
+        for member, share in zip(site.roster.members, made.shares, strict=True)
+    }
+    missing = _deaf(quorum.ask_each(site.transport, asked, "/enrol", ordered=True))
     try:
         if site.roster.count - len(missing) < site.roster.threshold:
             raise QuorumUnavailable(have=site.roster.count - len(missing), need=site.roster.threshold, wrong=missing)
         with transaction.atomic(using=registry.database()):
             inner_door.replace_slots(public_key, slots)
+            # Once nobody else can enroll this key: each has the guardians forget what it replaces.
+            former = kept_for(public_key)
             store.remove(_tags(public_key), using=registry.database())
             store.add(place, tag, sealed, using=registry.database())
     except BaseException:
         _forget(site, [envelope])
         raise
-    _forget(site, [each for _, each in former])
+    # Sent twice, it is the same one.
+    _forget(site, [each for _, each in former if each.head.enrolment != envelope.head.enrolment])
     return missing
 
 
@@ -298,6 +317,8 @@ def _recoveries(site: Site, identifier: str, code: api.RecoveryCode | str) -> li
     envelopes = envelopes_at(identifier)
     if not envelopes:
         raise WrongCredentials(_NOBODY)
+    # One that is for former guardians is in nobody's way who has others.
+    envelopes = [each for each in envelopes if _fits(each, site.roster)] or envelopes
     return [
         quorum.Recovery(
             envelope,
@@ -323,7 +344,10 @@ def _answer(site: Site, recovery: quorum.Recovery, number: int, said: Mapping[st
         is_refused = isinstance(said, TicketRefused)
         return Answer(number, name, request, is_refused=is_refused, is_away=not is_refused)
     left = said.get("retry_after_seconds")
-    until = timezone.now() + datetime.timedelta(seconds=left) if type(left) is int else None
+    # What a guardian says of itself, and may be beyond all calendars.
+    until = None
+    if type(left) is int and 0 <= left <= _MOST_SECONDS_TO_WAIT:
+        until = timezone.now() + datetime.timedelta(seconds=left)
     return Answer(number, name, request, said.get("helps") is True, said.get("for_code") is True, until)
 
 
@@ -332,9 +356,18 @@ def _forget(site: Site, envelopes: Sequence[Envelope]) -> Mapping[int, str]:
     deaf: dict[int, str] = {}
     for envelope in envelopes:
         said = {"enrolment": to_base64(envelope.head.enrolment)}
-        for member in site.roster.members:
-            try:
-                site.transport.ask(member.number, "/forget", said, ordered=True)
-            except CustodyError as error:
-                deaf[member.number] = str(error)
+        asked = {member.number: said for member in site.roster.members}
+        deaf |= _deaf(quorum.ask_each(site.transport, asked, "/forget", ordered=True))
     return deaf
+
+
+def _forget_later(envelopes: Sequence[Envelope]) -> None:
+    _forget(configured(), envelopes)
+
+
+def _deaf(answers: Mapping[int, Mapping[str, object] | CustodyError]) -> dict[int, str]:
+    return {number: str(answer) for number, answer in answers.items() if isinstance(answer, CustodyError)}
+
+
+def _fits(envelope: Envelope, roster: Roster) -> bool:
+    return (envelope.head.count, envelope.head.threshold) == (roster.count, roster.threshold)

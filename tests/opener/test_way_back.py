@@ -117,6 +117,7 @@ def test_it_is_refused_and_given_up_from_the_browser(
     assert {each.status()["enrolments"] for each in five.guardians.values()} == {0}
     with pytest.raises(errors.WrongCredentials):
         guardians.ask(NAME)
+    assert in_browser("enroll", **given, identifier="carl@example.org")["error"] == "NotYours"
     monkeypatch.setattr(LoggedIn, "user", User.objects.create_user("carl@example.org", "p"))
     assert in_browser("enroll", **given)["error"] == "NotYours"
     assert {each.status()["enrolments"] for each in five.guardians.values()} == {0}

@@ -132,6 +132,11 @@ _SHORTEST = _HEAD.size + _COMMITMENT_BYTES + _RANDOM_BYTES + 1 + _TAG_BYTES
 _LONGEST = _SHORTEST - 1 + MAX_SECRET_BYTES
 
 
+def size_of(secret_bytes: int) -> int:
+    """How many bytes an envelope has that holds so many."""
+    return _SHORTEST - 1 + secret_bytes
+
+
 def seal(head: Head, secret: bytes, *, pin: str, hash_of: Callable[[bytes], Output]) -> Envelope:
     """Return an envelope around `secret`; `hash_of` is the guardians' hash, which whoever deals their shares computes alone.
 

@@ -77,11 +77,11 @@ def enrol(
         }
         for each in roster.members
     }
-    for number, answer in _each(transport, asked, "/enrol", ordered=True).items():
+    for number, answer in ask_each(transport, asked, "/enrol", ordered=True).items():
         if isinstance(answer, CustodyError):
             missing[number] = str(answer)
     if roster.count - len(missing) < roster.threshold:
-        _each(transport, {number: {"enrolment": to_base64(id_)} for number in asked}, "/forget", ordered=True)
+        ask_each(transport, {number: {"enrolment": to_base64(id_)} for number in asked}, "/forget", ordered=True)
         raise QuorumUnavailable(have=roster.count - len(missing), need=roster.threshold, wrong=missing)
     return Enrolled(envelope, missing)
 
@@ -105,7 +105,7 @@ class Recovery:
         """Ask all guardians for help. Returns what those said who refused, or could not be reached."""
         id_ = to_base64(self._envelope.head.enrolment)
         asked = {each.number: {"enrolment": id_, "token": self._shown(each.number)} for each in self._roster.members}
-        answers = _each(self._transport, asked, "/ticket")
+        answers = ask_each(self._transport, asked, "/ticket")
         return {number: str(answer) for number, answer in answers.items() if isinstance(answer, CustodyError)}
 
     def confirm(self, number: int, code: str) -> None:
@@ -126,7 +126,7 @@ class Recovery:
 
     def states(self) -> Mapping[int, Mapping[str, Any] | CustodyError]:
         """What each guardian says of the request: whether it ``helps``, or waits ``for_code``, or ``retry_after_seconds``."""
-        return _each(
+        return ask_each(
             self._transport,
             {each.number: {"token": self._shown(each.number)} for each in self._roster.members},
             "/waits",
@@ -191,7 +191,7 @@ def veto(secret: bytes, envelope: Envelope, *, roster: Roster, transport: Transp
         }
         for each in roster.members
     }
-    told = _each(transport, said, "/veto")
+    told = ask_each(transport, said, "/veto")
     return {number: str(answer) for number, answer in told.items() if isinstance(answer, CustodyError)}
 
 
@@ -280,7 +280,7 @@ def partials_of(answer: Mapping[str, Any], *, enrolment: bytes, number: int) -> 
         raise GuardianRefused(f"Guardian {number}: {error}") from error
 
 
-def _each(
+def ask_each(
     transport: Transport, asked: Mapping[int, Mapping[str, Any]], path: str, *, ordered: bool = False
 ) -> Mapping[int, Mapping[str, Any] | CustodyError]:
     """Ask several guardians at once; what each answers, or why it does not."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import Exists, Model
 
+from edna.crypto.keys import PublicKey
 from edna.db.rows import Table
 from edna.engine.planning.steps import Plan
 from edna.store import Entry
@@ -87,6 +88,7 @@ class Beside:
 
 
 _kept = [Beside()]
+_without_slots: list[Callable[[PublicKey, str], None]] = []
 
 
 def connect(beside: Beside) -> None:
@@ -96,3 +98,13 @@ def connect(beside: Beside) -> None:
 
 def kept() -> Beside:
     return _kept[0]
+
+
+def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:
+    """Have ``told(public_key, alias)`` called when all slots of a key are deleted, in that transaction, which may be tried again."""
+    _without_slots.append(told)
+
+
+def slots_gone(public_key: PublicKey, *, using: str) -> None:
+    for told in _without_slots:
+        told(public_key, using)

@@ -17,6 +17,8 @@ import { nameOf, ticketOf, tokenFor, vetoHashes, vetoOf } from "./tickets.js";
 
 const KIND = "guardians";
 const LONGEST_WAIT_MS = 10_000;
+// What a guardian says of itself, and may be beyond all calendars.
+const MOST_SECONDS_TO_WAIT = 3660 * 86_400;
 
 /** The site's guardians: `{threshold, guardians: [{number, name, address, publicKey}]}`. */
 export async function roster(server) {
@@ -28,10 +30,11 @@ export async function roster(server) {
 export async function enroll(sodium, server, key, { identifier, contact, pin = "" }) {
   const { threshold, guardians } = await roster(server);
   const count = guardians.length;
-  const [scalar, enrolment, salt] = [randomScalar(sodium), sodium.random(16), sodium.random(16)];
+  const [scalar, salt] = [randomScalar(sodium), sodium.random(16)];
+  const enrolment = sodium.blake2b(key.publicKey, { person: "edna.guard.enr.1", key: salt, size: 16 });
   const coefficients = [scalar, ...Array.from({ length: threshold - 1 }, () => randomScalar(sodium))];
   const { shares, commitments } = dealShares(sodium, coefficients, count);
-  const secret = secretFor(sodium, key.pair.secretKey, salt);
+  const secret = secretFor(sodium, key.pair, salt);
   const envelope = makeEnvelope(sodium, secret, { count, threshold, enrolment, scalar, pin, random: sodium.random(32) });
   const { missing } = await key.ask("guardians/enroll", {
     identifier,
@@ -61,15 +64,15 @@ export async function veto(sodium, server, key) {
   const { kept } = await key.ask("guardians/own", {});
   if (kept === null) return [];
   const { enrolment } = parseEnvelope(sodium, fromBase64(kept.envelope));
-  const secret = secretFor(sodium, key.pair.secretKey, fromBase64(kept.salt));
+  const secret = secretFor(sodium, key.pair, fromBase64(kept.salt));
   const { guardians } = await roster(server);
   const answers = await each(guardians, ({ number }) => ["/veto", { enrolment, veto: vetoOf(sodium, secret, { enrolment, number }) }]);
   return answers.flatMap((answer, at) => (answer instanceof EdnaError ? [guardians[at].number] : []));
 }
 
 /** What guardians help to: it opens a slot of the key. */
-function secretFor(sodium, secretKey, salt) {
-  return sodium.blake2b(salt, { person: "edna.guard.slot1", key: secretKey });
+function secretFor(sodium, { secretKey, seed = secretKey }, salt) {
+  return sodium.blake2b(salt, { person: "edna.guard.slot1", key: seed });
 }
 
 /** What somebody who has nothing left asks of the guardians. Whoever has `code`, a text, goes on with it, here or elsewhere. */
@@ -119,7 +122,7 @@ export class Request {
       request: nameOf(ticketOf(this.#sodium, tokens.get(number))),
       helps: said[at].helps === true,
       waitsForCode: said[at].for_code === true,
-      waitsSeconds: Number.isSafeInteger(said[at].retry_after_seconds) ? said[at].retry_after_seconds : null,
+      waitsSeconds: secondsIn(said[at].retry_after_seconds),
       isRefused: said[at] instanceof TicketRefused,
       isAway: said[at] instanceof GuardianRefused,
     }));
@@ -168,6 +171,10 @@ export class Request {
     const { output } = combine(this.#sodium, blinded, parts, envelope);
     return openEnvelope(this.#sodium, envelope, output);
   }
+}
+
+function secondsIn(number) {
+  return Number.isSafeInteger(number) && number >= 0 && number <= MOST_SECONDS_TO_WAIT ? number : null;
 }
 
 /** What each of these guardians answers, or the error by which it does not. `question` makes its path and what is said. */
