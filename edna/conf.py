@@ -7,6 +7,7 @@ names, types and bounds of the settings; it does not know what they are used for
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -284,7 +285,13 @@ def guardians() -> Mapping[str, Any] | None:
     said = _read("GUARDIANS")
     if said is None:
         return None
-    if not isinstance(said, Mapping) or not {"ROSTER", "SITE_KEY"} <= set(said) <= {"ROSTER", "SITE_KEY", "NAMES"}:
+    files = {"ROSTER", "SITE_KEY"}
+    if (
+        not isinstance(said, Mapping)
+        or not files <= set(said) <= {*files, "NAMES"}
+        or not all(isinstance(said[name], (str, os.PathLike)) for name in files)
+        or not isinstance(said.get("NAMES", []), (list, tuple))
+    ):
         raise ConfigurationError(
             'EDNA["GUARDIANS"] must be a dictionary with "ROSTER" and "SITE_KEY", two files, and perhaps "NAMES", a list.'
         )

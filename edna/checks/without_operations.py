@@ -1,4 +1,5 @@
-"""Checks of a project without `edna.operations`: that it asks for nothing that only this does, and that no rows of it are there.
+"""Checks of a project without `edna.operations`: that it asks for nothing that only this does, and that no rows of it are there. And of
+one without `edna.guardians`: that it names no guardians.
 
 Knows the names of its tables and settings, for it cannot ask what is not installed.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections, router
 
@@ -40,7 +42,18 @@ _HINT: Final = 'INSTALLED_APPS += ["edna.operations"], then manage.py migrate.'
 
 def check_wanted(**_: Any) -> list[CheckMessage]:
     """From the settings and what is registered alone."""
-    return [] if conf.has_operations() else [*_settings(), *_schedules(), *_retention()]
+    return [*_guardians(), *([] if conf.has_operations() else [*_settings(), *_schedules(), *_retention()])]
+
+
+def _guardians() -> Iterator[CheckMessage]:
+    if settings_value("GUARDIANS") is not None and not apps.is_installed("edna.guardians"):
+        yield Error(
+            'EDNA["GUARDIANS"] is set, and edna.guardians, which alone reads it, is not installed: it is ignored: there are no pages of '
+            "guardians.",
+            hint='INSTALLED_APPS += ["edna.guardians"], then manage.py migrate. Or leave the setting out.',
+            obj="settings.EDNA",
+            id="edna.E006",
+        )
 
 
 def _settings() -> Iterator[CheckMessage]:

@@ -10,7 +10,10 @@ class GuardiansConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from edna.guardians import checks
         from edna.pages import urls
+
+        checks.connect()
 
         # By its name: pages are imported with the addresses, and guardians by a site that has some.
         urls.beside.append("edna.guardians.pages")

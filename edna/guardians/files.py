@@ -14,7 +14,7 @@ import nacl.signing
 from edna.api import PublicKey, SecretKey
 from edna.custody.guardians.envelope import Envelope
 from edna.custody.guardians.roster import Identity, Member, Roster, from_base64, to_base64
-from edna.errors import ConfigurationError, EdnaError
+from edna.errors import ConfigurationError, EdnaError, GuardianRefused
 from edna.management.base import new_private_file
 
 
@@ -118,7 +118,12 @@ def read_roster(path: Path, *, site_key: bytes) -> Roster:
     """
     Raises: ConfigurationError if it cannot be read; GuardianRefused if the site did not sign it.
     """
-    return Roster.parse(_read(path), site_key=site_key)
+    try:
+        return Roster.parse(_read(path), site_key=site_key)
+    except GuardianRefused as error:
+        raise GuardianRefused(
+            f"{path}: {error} It has to be the roster that edna_guardian schedule wrote, with the site's key that signed it."
+        ) from error
 
 
 def read_envelope(path: Path) -> Envelope:

@@ -12,7 +12,7 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final
 
@@ -288,6 +288,14 @@ def chosen_principal_models(label: str | None) -> list[type[Model]]:
 
 def read_stdin() -> str:
     return sys.stdin.read()
+
+
+def asked(what: str, ask: Callable[[str], str], *, instead: str) -> str:
+    """What somebody answers to ``ask``, which is `input` or `getpass.getpass`. ``instead`` is the option for where nobody sits."""
+    try:
+        return ask(what)
+    except EOFError:
+        raise usage(f"Nobody is there to answer; {instead} says it.") from None
 
 
 def new_private_file(path: str) -> Any:

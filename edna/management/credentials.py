@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from edna import api
-from edna.management.base import read_stdin, usage
+from edna.management.base import asked, read_stdin, usage
 
 
 def add_key_arguments(parser: CommandParser, *, required: bool, receipts: str) -> None:
@@ -57,6 +57,11 @@ def credentials(options: dict[str, Any]) -> dict[str, Any]:
             raise CommandError(f"{options['secret_key_file']} cannot be read: {type(error).__name__}.") from None
         return {"secret_key": api.SecretKey.parse(text)}
     if options["identifier"]:
-        password = read_stdin().rstrip("\r\n") if options["password_stdin"] else getpass.getpass("Password: ")
+        if options["password_stdin"]:
+            password = read_stdin().rstrip("\r\n")
+        else:
+            password = asked("Password: ", getpass.getpass, instead="--password-stdin")
         return {"identifier": options["identifier"], "password": password}
-    return {"recovery_code": read_stdin() if options["recovery_code_stdin"] else getpass.getpass("Recovery code: ")}
+    if options["recovery_code_stdin"]:
+        return {"recovery_code": read_stdin()}
+    return {"recovery_code": asked("Recovery code: ", getpass.getpass, instead="--recovery-code-stdin")}

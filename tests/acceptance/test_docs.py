@@ -53,6 +53,7 @@ def project(tmp_path: Path) -> Iterator[newcomer.Project]:
         "docs/howto-thumbnails.md",
         "docs/howto-search.md",
         "docs/howto-test-your-disguises.md",
+        "docs/devices.md",
         "docs/low-level.md",
         "docs/references.md",
         "docs/several-principal-models.md",

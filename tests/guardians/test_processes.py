@@ -20,6 +20,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import nacl.signing
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -31,6 +32,8 @@ from django.core.management import CommandError, call_command
 import edna
 from apps.websubmit.models import User
 from edna import conf
+from edna.custody.guardians.roster import Identity, Roster
+from edna.guardians import files
 from edna.guardians.management.commands import edna_guardian
 from tests.waiting import eventually
 
@@ -239,6 +242,16 @@ def test_refusals_are_sentences(tmp_path: Path) -> None:
         run("audit", "--folder", tmp_path, "--roster", tmp_path, "--site-public-key", "x")
     with pytest.raises(CommandError, match="cannot be read"):
         run("status", "--roster", tmp_path / "none", "--site-key", tmp_path / "none")
+    for address, why in (("guardian.example:8443", "looks like https://"), ("http://guardian.example", "has no TLS")):
+        with pytest.raises(CommandError, match=why):
+            run("new", "--folder", tmp_path / "new", "--number", 1, "--address", address)
+    assert not (tmp_path / "new").exists()
+    key, another = tmp_path / "site.key", nacl.signing.SigningKey.generate()
+    files.write_site_key(key, nacl.signing.SigningKey.generate())
+    members = [Identity.new(number).member(f"http://127.0.0.1:844{number}") for number in (1, 2)]
+    (tmp_path / "roster").write_text(Roster(members, 2, bytes(another.verify_key)).signed(another))
+    with pytest.raises(CommandError, match=r"roster: The signature of the site is wrong.*key that signed it"):
+        run("status", "--roster", tmp_path / "roster", "--site-key", key)
 
 
 def test_each_action_can_be_called() -> None:

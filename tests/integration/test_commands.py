@@ -483,6 +483,15 @@ def test_reveal_with_each_kind_of_key(
         assert application_dump() == before
 
 
+def test_reveal_where_nobody_sits_says_what_to_give(receipt: str, typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr(getpass, "getpass", nobody)
+    ran = typed("edna_reveal", receipt, "--identifier", "bea@example.org")
+    assert (ran.code, "--password-stdin" in ran.err) == (2, True), ran
+
+
 def test_reveal_as_json(bea: Student, receipt: str, key_file: Path, typed: Any) -> None:
     ran = typed("edna_reveal", receipt, "--secret-key-file", key_file, "--json")
     assert ran.code == 0

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import django
+import nacl.signing
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -36,6 +37,8 @@ from edna import (
     signals,
 )
 from edna.checks.without_operations import TABLES as TABLES_OF_OPERATIONS
+from edna.custody.guardians.roster import Identity, Roster
+from edna.guardians import files
 from edna.operations.models import LastRun
 from edna.spec import filler
 from tests.unit.checks_app.models import (
@@ -1359,6 +1362,21 @@ def test_a_setting_that_only_operations_read(without_operations: None, settings:
     assert "E006" not in ids(run_checks(tags=["edna"]))
 
 
+def test_guardians_that_the_site_cannot_find(settings: Any, tmp_path: Path) -> None:
+    """Whoever has forgotten the application, or written a path that leads nowhere, is told before anybody opens a page."""
+    assert "E002" in with_setting(settings, GUARDIANS={"ROSTER": None, "SITE_KEY": "site.key"})
+    made = {"ROSTER": tmp_path / "roster.json", "SITE_KEY": str(tmp_path / "site.key")}
+    assert "E065" in with_setting(settings, GUARDIANS=made)
+    key = nacl.signing.SigningKey.generate()
+    files.write_site_key(tmp_path / "site.key", key)
+    five = [Identity.new(number).member(f"http://127.0.0.1:844{number}") for number in range(1, 6)]
+    made["ROSTER"].write_text(Roster(five, 3, bytes(key.verify_key)).signed(key))
+    assert {"E002", "E006", "E065"}.isdisjoint(with_setting(settings, GUARDIANS=made))
+    assert "E065" in with_setting(settings, GUARDIANS={**made, "NAMES": ["The library"]})
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "edna.guardians"]
+    assert 'INSTALLED_APPS += ["edna.guardians"]' in str(message(run_checks(tags=["edna"]), "E006").hint)
+
+
 def test_a_schedule_that_nothing_runs(without_operations: None, run: Run, settings: Any) -> None:
     disguise = spec(LETTERS, READERS)
     edna.schedule(disguise, inactive_for=timedelta(days=365))(lambda notice: None)
@@ -1411,7 +1429,7 @@ def test_sample_site_passes() -> None:
 
 def test_every_check_is_documented_and_tested() -> None:
     pattern = re.compile(r"\b[EW]\d{3}\b")
-    files = [*(ROOT / "edna/checks").rglob("*.py"), ROOT / "edna/operations/checks.py"]
+    files = [*(ROOT / "edna/checks").rglob("*.py"), *ROOT.glob("edna/*/checks.py")]
     source = {found for path in files for found in pattern.findall(path.read_text())}
     documented = [
         match[1] for match in re.finditer(r"^\| edna\.([EW]\d{3}) \|", (ROOT / "docs/checks.md").read_text(), re.M)

@@ -10,7 +10,7 @@ from typing import Any
 from edna.custody.guardians import quorum
 from edna.custody.guardians.roster import Roster
 from edna.errors import CustodyError, QuorumUnavailable
-from edna.management.base import read_stdin, usage
+from edna.management.base import asked, read_stdin, usage
 
 
 def given_codes(options: dict[str, Any]) -> list[tuple[int, str]]:
@@ -54,13 +54,6 @@ def confirm(recovery: quorum.Recovery, number: int, code: str, *, say: Callable[
         say(QuorumUnavailable.said_by(number, str(error)))
         return False
     return True
-
-
-def asked(what: str, ask: Callable[[str], str], *, instead: str) -> str:
-    try:
-        return ask(what)
-    except EOFError:
-        raise usage(f"Nobody is there to answer; {instead} says it.") from None
 
 
 def _why_not(number: int, said: Mapping[str, Any] | CustodyError) -> str:

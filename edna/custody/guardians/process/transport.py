@@ -42,7 +42,7 @@ class HttpTransport:
         #: Connections that nobody uses now.
         self._idle: dict[int, list[http.client.HTTPConnection]] = defaultdict(list)
         for member in roster.members:
-            _address(member.address)
+            check_address(member.address)
 
     def ask(self, number: int, path: str, said: Mapping[str, Any], *, ordered: bool = False) -> Mapping[str, Any]:
         """
@@ -101,6 +101,13 @@ class HttpTransport:
             return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
         context = ssl.create_default_context(cadata=member.certificate or None)
         return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=context)
+
+
+def check_address(address: str) -> None:
+    """
+    Raises: ConfigurationError if a guardian cannot be asked there.
+    """
+    _address(address)
 
 
 def _address(address: str) -> tuple[bool, str, int]:

@@ -18,15 +18,15 @@ from edna.custody.guardians import at_rest, quorum
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import Tell
 from edna.custody.guardians.process.server import CHALLENGE_BYTES, checked_status
-from edna.custody.guardians.process.transport import HttpTransport
+from edna.custody.guardians.process.transport import HttpTransport, check_address
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.custody.guardians.schedule import GuardianSchedule
 from edna.custody.guardians.sweep import Sweep
 from edna.errors import CustodyError, EdnaError, QuorumUnavailable
 from edna.guardians import files, serving
 from edna.guardians.management.arguments import add_actions
-from edna.guardians.management.conversation import asked, confirm, given_codes, until_enough_help
-from edna.management.base import PARTIAL, EdnaCommand, new_private_file, operator_of, read_stdin, usage
+from edna.guardians.management.conversation import confirm, given_codes, until_enough_help
+from edna.management.base import PARTIAL, EdnaCommand, asked, new_private_file, operator_of, read_stdin, usage
 from edna.management.credentials import check_usage, credentials
 from edna.words import count
 
@@ -76,6 +76,7 @@ class Command(EdnaCommand):
     # --- who runs a guardian ---
 
     def _new(self, options: dict[str, Any]) -> None:
+        check_address(options["address"])
         folder: Path = options["folder"]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         identity = Identity.new(options["number"])

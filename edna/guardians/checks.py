@@ -1,0 +1,38 @@
+"""The check of ``EDNA["GUARDIANS"]``: that its files can be read and fit together. Asks no guardian."""
+
+from __future__ import annotations
+
+from django.core.checks import CheckMessage, Error, register
+
+from edna import conf
+from edna.checks import TAG
+from edna.errors import ConfigurationError, GuardianRefused
+from edna.guardians.site import configured
+
+
+def connect() -> None:
+    """Make the check known to Django. Calling it again changes nothing."""
+    register(check_files, TAG)
+
+
+def check_files(**_: object) -> list[CheckMessage]:
+    try:
+        if conf.guardians() is None:
+            return []
+    except ConfigurationError:
+        return []  # edna.E002 says so
+    try:
+        configured()
+    except (ConfigurationError, GuardianRefused) as error:
+        problem = str(error)
+    else:
+        return []
+    return [
+        Error(
+            f"{problem} Until then every page of guardians ends with an error.",
+            hint='EDNA["GUARDIANS"] names in "ROSTER" the file that edna_guardian schedule has signed, in "SITE_KEY" the key with which it '
+            "did so. Write whole paths: others count from where a process was started.",
+            obj="settings.EDNA",
+            id="edna.E065",
+        )
+    ]
