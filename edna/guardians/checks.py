@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from edna import conf
@@ -17,7 +20,7 @@ def connect() -> None:
 
 def check_files(**_: object) -> list[CheckMessage]:
     try:
-        if conf.guardians() is None:
+        if not isinstance(getattr(settings, "EDNA", {}), Mapping) or conf.guardians() is None:
             return []
     except ConfigurationError:
         return []  # edna.E002 says so
