@@ -12,6 +12,7 @@ import pytest
 import edna
 from apps.websubmit.models import User
 from edna import errors, guardians
+from edna.custody.guardians import quorum
 from edna.custody.guardians.roster import Roster
 from edna.guardians import files, serving, way_back
 from edna.guardians.models import KeptEnvelope
@@ -81,6 +82,24 @@ def test_all_guardians_are_told_at_once_to_forget(five: Parties) -> None:
     with edna.unlock(secret_key=made.secret_key) as unlocked:
         assert guardians.withdraw(unlocked) == {}
     assert known_to(five) == {0}
+
+
+def test_a_guardian_that_drips_its_answer_to_a_code_holds_nobody_up(
+    five: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever gives it a code hears that it did not answer."""
+    enrolled()
+    code, _ = guardians.ask(NAME)
+    over = threading.Event()
+
+    def confirm(*given: object, **named: object) -> None:
+        over.wait(5)
+
+    five.guardians[4].confirm = confirm  # type: ignore[method-assign]
+    monkeypatch.setattr(quorum, "DEFAULT_TIMEOUT_SECONDS", 0.05)
+    with pytest.raises(errors.GuardianRefused, match="in time"):
+        guardians.confirm(NAME, code, 4, five.code(4))
+    over.set()
 
 
 def test_of_two_enrolments_at_once_one_stays_everywhere(five: Parties) -> None:

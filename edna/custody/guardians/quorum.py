@@ -114,7 +114,11 @@ class Recovery:
         Raises: TicketRefused if it is not the right one; GuardianRefused if the guardian cannot be reached.
         """
         id_ = to_base64(self._envelope.head.enrolment)
-        self._transport.ask(number, "/confirm", {"enrolment": id_, "token": self._shown(number), "code": code})
+        said = {"enrolment": id_, "token": self._shown(number), "code": code}
+        # Within the time that all have: one that drips its answer holds nobody up.
+        answer = ask_each(self._transport, {number: said}, "/confirm")[number]
+        if isinstance(answer, CustodyError):
+            raise answer
 
     def waiting_for_codes(self) -> Sequence[int]:
         """The guardians that wait for a code of the person. Who cannot be reached is not among them."""
