@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.generic import View
 
 from edna import api, conf
-from edna.errors import CustodyError, EdnaError, NotYours
+from edna.errors import CustodyError, EdnaError, NotYours, WrongCredentials
 from edna.guardians import way_back
 from edna.guardians.forms import AskForm, EnrollForm, FinishForm, GuardianCodeForm, RequestForm
 from edna.guardians.site import configured
@@ -141,6 +141,12 @@ class _Request(GuardiansPage, FormPage):
     def get_initial(self) -> dict[str, Any]:
         user: Any = self.request.user
         return {**super().get_initial(), **({"identifier": user.get_username()} if user.is_authenticated else {})}
+
+    def explain(self, error: EdnaError) -> str:
+        if isinstance(error, WrongCredentials):
+            # Nobody has typed anything that opens a key here: the general words for it would mislead.
+            return gettext("Nobody of this name has guardians here. Check for typing errors; nobody was asked.")
+        return super().explain(error)
 
     @sensitive_variables()
     def progress(

@@ -172,8 +172,12 @@ class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it 
         try:
             return self.submitted(form)
         except EdnaError as error:
-            form.add_error(None, self.pages.explain(error))
+            form.add_error(None, self.explain(error))
             return self.form_invalid(form)
+
+    def explain(self, error: EdnaError) -> str:
+        """What is told with the form."""
+        return self.pages.explain(error)
 
     def submitted(self, form: Any) -> HttpResponseBase:
         """Do it, and answer.

@@ -127,9 +127,10 @@ class Waiting(MailedCode):
 
     def opened(self, request: Request) -> Mapping[str, Any]:
         code, hours = self.new_code(), max(1, self.wait_seconds // 3600)
+        wait = f"wait {hours} hour{'s' * (hours > 1)}" if self.wait_seconds else "you need not wait"
         self.tell(
             request.contact,
-            f"{request.asked} If it is you, wait {hours} hours; with the code {code} on your page nobody else's requests get in your "
+            f"{request.asked} If it is you, {wait}; with the code {code} on your page nobody else's requests get in your "
             "way. If it is not, veto it on the site, or tell this guardian.",
         )
         return {"code": code_hash(code)}
