@@ -15,6 +15,7 @@ from edna.custody.devices.device import Device
 from edna.custody.devices.keeping import card_place, state_place
 from edna.devices import acts
 from edna.devices.models import DeviceRecord
+from edna.models import Bag
 from edna.testing import application_dump
 from tests.installed import registering
 from tests.integration.test_rotation import Copy, EachAlone, assert_opens_nothing, keys_of
@@ -222,6 +223,21 @@ def test_an_error_in_the_middle_changes_nothing(bea: Student, monkeypatch: pytes
             devices.remove(hers.laptop, hers.phone_id)
     assert {(bytes(record.place), bytes(record.sealed)) for record in DeviceRecord.objects.all()} == records
     assert len(opened_by(hers.phone).history()) == 1
+
+
+@pytest.mark.once
+def test_a_device_is_not_removed_while_a_part_of_what_is_hidden_is_missing(bea: Student) -> None:
+    """Restored afterwards, it would be sealed to a key that nobody has any more. A rotation refuses, too."""
+    bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
+    hers = Devices(bea)
+    bags = list(Bag.objects.all())
+    assert len(bags) == 2
+    for missing in bags:
+        Bag.objects.filter(pk=missing.pk).delete()
+        with nothing_changes(), pytest.raises(errors.BagMissing):
+            devices.remove(hers.laptop, hers.phone_id)
+        Bag.objects.bulk_create([missing])
+    assert devices.remove(hers.laptop, hers.phone_id) == len(bags)
 
 
 @pytest.mark.once

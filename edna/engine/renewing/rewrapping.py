@@ -1,10 +1,10 @@
-"""Gives a principal another key without opening what is hidden: bags keep their bodies, and get other recipients.
+"""Gives a principal another key without sealing anew what is hidden: bags keep their bodies, and get other recipients.
 
 As `making_over` does with what a browser has opened, this does with a secret key: each bag's file key is sealed to its new owner, with
 a succession beside it (docs/format.md). Bags that speak for somebody are sealed anew, with new keys for all for whom they speak; shared
 ones where they say by which key somebody is found.
-Invariants: the old keys open nothing afterwards, or nothing is changed; receipts stay good. The number of statements depends on the
-levels of speaking-for alone. Does not know why the key is another one.
+Invariants: the old keys open nothing afterwards, and nothing that is damaged or missing in part is left to them, or nothing is changed;
+receipts stay good. The number of statements depends on the levels of speaking-for alone. Does not know why the key is another one.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
     """
     using = unlocked.using
     graph = unlocked.key_graph(lock_entries=True, lock_bags=True)
-    kinds = (BagKind.SPEAKS_FOR, BagKind.SHARED)
-    opened = [(locator, segment) for locator, part in graph.follow(kinds, start=()) for segment in part]
+    # Each is opened, so that none goes to the new key with a part damaged or missing: what is restored later would be the old one's.
+    everything = graph.follow(tuple(BagKind), start=())
+    opened = [(locator, each) for locator, part in everything for each in part if each.kind is not BagKind.DIFF]
     for problem in (*graph.refused.values(), *graph.forged.values()):
         raise problem
     if bytes(public_key) in graph.holders:
