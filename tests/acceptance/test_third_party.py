@@ -40,7 +40,7 @@ def rows():
     models = User, EmailAddress, SocialAccount, Authenticator, Application, AccessToken, Token
     return {each.__name__: serializers.serialize("json", each.objects.order_by("pk")) for each in models}
 
-bea, carl = (User.objects.create_user(name, f"{name}@example.org") for name in ("bea", "carl"))
+bea, carl = (User.objects.create_user(name, f"{name}@example.org") for name in ("beatrix", "carl"))
 keys = [edna.register_principal(person).secret_key for person in (bea, carl)]
 later = timezone.now() + timezone.timedelta(days=9)
 for person in (bea, carl):
@@ -55,7 +55,7 @@ for person in (bea, carl):
 before = rows()
 receipt = edna.disguise("privacy.leave-club", bea)
 hidden = str(rows())
-print("nothing left:", "bea" not in hidden and "carl" in hidden)
+print("nothing left:", "beatrix" not in hidden and "carl" in hidden)
 with edna.unlock(secret_key=keys[0]) as unlocked:
     print("complete:", edna.reveal(receipt, unlocked).complete)
 after = rows()
