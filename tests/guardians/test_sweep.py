@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from edna.custody.guardians.group import Scalar
@@ -118,6 +118,11 @@ class Dying(Ring):
     ),
     down=st.sets(st.integers(1, 5), max_size=1),
 )
+# The first has taken what the first sweep dealt, and is down while all others take another.
+@example(requests=[(22, "site"), (1, "before")], down=set())
+# One dies, or the site does, while a sweep finishes what the one before it has left.
+@example(requests=[(24, "site"), (14, "before")], down=set())
+@example(requests=[(24, "site"), (17, "site")], down={1})
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_dies_in_a_sweep_the_secret_comes_back_at_each_moment(
     tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[int, str]], down: set[int]
@@ -142,6 +147,21 @@ def test_whatever_dies_in_a_sweep_the_secret_comes_back_at_each_moment(
     assert len({shares(ring, number)[-1].epoch for number in range(1, 6)}) == 1
     assert all(len(shares(ring, number)) == 1 for number in range(1, 6))
     ring.now += 86_400
+    assert ring.recovery(enrolled).finish() == SECRET
+
+
+def test_guardians_that_decided_on_two_refreshes_of_one_epoch_agree_again(tmp_path: Path) -> None:
+    """Two of five suffice: two refresh while three are down, then the three while the two are."""
+    ring = Ring(tmp_path, threshold=2)
+    enrolled = ring.enrol()
+    for down in ({3, 4, 5}, {1, 2}):
+        ring.down = down
+        ring.sweep()
+    ring.down = set()
+    assert [share.epoch for number in range(1, 6) for share in shares(ring, number)] == [1] * 5
+    swept = ring.sweep()
+    assert (swept.refreshed, dict(swept.repaired), swept.wrong) == (1, {1: 1, 2: 1}, {})
+    ring.down = {2, 3, 4}
     assert ring.recovery(enrolled).finish() == SECRET
 
 

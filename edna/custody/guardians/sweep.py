@@ -1,8 +1,7 @@
 """A sweep: new shares for all enrolments at all guardians, and a repair of whoever has missed one before. The site carries the messages.
 
-Keeps: a sweep that ends anywhere, or is killed, loses nothing; the next one finishes what was begun. Fewer than
-`threshold` guardians are never
-without a share that fits those of enough others. Does not know: sockets.
+Keeps: a sweep that ends anywhere, or is killed, loses nothing; the next one finishes what was begun. No former share is forgotten while
+fewer guardians than could be have the next one, and none of them is to spare. Does not know: sockets.
 """
 
 from __future__ import annotations
@@ -41,6 +40,8 @@ class Sweep:
         self._roster, self._transport = roster, transport
         self._round = nacl.utils.random(ROUND_BYTES)
         self._receivers: dict[int, Receiver] = {}
+        #: How many were up when it began.
+        self._up = 0
         #: Who has said of somebody's deal that it is wrong.
         self._blamed: set[int] = set()
         self.swept = Swept()
@@ -67,8 +68,9 @@ class Sweep:
                 self._receivers[member.number] = receiver
             except CustodyError as error:
                 self.swept.wrong[member.number] = str(error)
-        if len(self._receivers) < self._roster.threshold:
-            raise QuorumUnavailable(have=len(self._receivers), need=self._roster.threshold, wrong=self.swept.wrong)
+        self._up = len(self._receivers)
+        if self._up < self._roster.threshold:
+            raise QuorumUnavailable(have=self._up, need=self._roster.threshold, wrong=self.swept.wrong)
 
     def _enrolments(self) -> Iterator[tuple[bytes, Mapping[int, int]]]:
         """Each enrolment that any guardian knows, with the epoch of each one's newest share."""
@@ -88,37 +90,52 @@ class Sweep:
         yield from sorted(found.items())
 
     def _enrolment(self, id_: bytes, epochs: Mapping[int, int]) -> None:
-        epochs = self._finish(id_, {number: epoch for number, epoch in epochs.items() if number in self._receivers})
-        newest = max(epochs.values())
-        present = [number for number, epoch in epochs.items() if epoch == newest]
+        newest, fitting = self._finish(id_, {each: epoch for each, epoch in epochs.items() if each in self._receivers})
+        present = [number for number in fitting if number in self._receivers]
         if len(present) < self._roster.threshold:
             raise QuorumUnavailable(have=len(present), need=self._roster.threshold, wrong=self.swept.wrong)
         for number in self._receivers:
             if number not in present:
                 self._repair(id_, newest, number, helpers=present[: self._roster.threshold])
                 present.append(number)
-        self._refresh(id_, sorted(set(present) & set(self._receivers)))
+        self._refresh(id_, sorted(present))
 
-    def _finish(self, id_: bytes, epochs: Mapping[int, int]) -> Mapping[int, int]:
-        """Decide a refresh that was left undecided: finished if enough have taken it, dropped if nobody can have finished it."""
+    def _finish(self, id_: bytes, epochs: Mapping[int, int]) -> tuple[int, list[int]]:
+        """Decide a refresh that was left undecided: finished if enough have taken it, dropped if nobody can have finished it.
+
+        Returns the newest epoch, and who has a share of it that combines with those of most others.
+        """
         newest, said = max(epochs.values()), {"enrolment": to_base64(id_)}
         told = {number: self._ask(number, "/taken", said) for number, epoch in epochs.items() if epoch == newest}
+        receipts: dict[bytes, dict[int, Taken]] = {}
+        for number, each in told.items():
+            if each["taken"] is not None:
+                receipt = Taken.of_dict(each["taken"])
+                receipts.setdefault(receipt.deals, {})[number] = receipt
+        # Where guardians kept what different refreshes have dealt, the shares of most others count: nobody's share combines with another's.
+        most = max(receipts.values(), key=len, default={})
         if not any(each["undecided"] for each in told.values()):
-            return epochs
-        receipts: dict[bytes, list[Taken]] = {}
-        for each in told.values():
-            receipt = Taken.of_dict(each["taken"])
-            receipts.setdefault(receipt.deals, []).append(receipt)
-        most = max(receipts.values(), key=len)
-        if len(most) >= self._roster.threshold:
-            self._commit(most)
-            self.swept.finished += 1
-            return epochs
-        if len(most) + self._roster.count - len(epochs) >= self._roster.threshold:
-            raise GuardianRefused("A refresh was left undecided, and guardians that are down may have decided it.")
-        for number in told:
-            self._ask(number, "/drop", {**said, "epoch": newest})
-        return {number: min(epoch, newest - 1) for number, epoch in epochs.items()}
+            return newest, list(most or told)
+        if len(most) < self._roster.threshold:
+            if len(most) + self._roster.count - len(epochs) >= self._roster.threshold:
+                raise GuardianRefused("A refresh was left undecided, and guardians that are down may have decided it.")
+            for number in told:
+                self._ask(number, "/drop", {**said, "epoch": newest})
+            return newest - 1, [number for number, epoch in epochs.items() if epoch >= newest - 1]
+        present = [*most, *self._helped(id_, newest, list(most))]
+        self._commit(list(most.values()), have=len(present))
+        self.swept.finished += 1
+        return newest, present
+
+    def _helped(self, id_: bytes, epoch: int, helpers: Sequence[int]) -> Iterator[int]:
+        """Those who were behind and are repaired now: before others forget the former share, which still fits theirs."""
+        for number in [number for number in self._receivers if number not in helpers]:
+            try:
+                self._repair(id_, epoch, number, helpers=helpers[: self._roster.threshold])
+            except CustodyError as error:
+                self.swept.wrong[number] = str(error)
+            else:
+                yield number
 
     def _refresh(self, id_: bytes, numbers: Sequence[int]) -> None:
         receivers = [self._receivers[number].as_dict() for number in numbers]
@@ -135,7 +152,7 @@ class Sweep:
         receipts = None
         while receipts is None:
             receipts = self._taken(id_, deals)
-        self._commit(receipts)
+        self._commit(receipts, have=len(receipts))
         self.swept.refreshed += 1
 
     def _taken(self, id_: bytes, deals: list[Deal]) -> list[Taken] | None:
@@ -169,7 +186,12 @@ class Sweep:
             except CustodyError as error:
                 self._lost(each.number, error)
 
-    def _commit(self, receipts: Sequence[Taken]) -> None:
+    def _commit(self, receipts: Sequence[Taken], *, have: int) -> None:
+        # With no guardian to spare, the next one that is lost would take the secret with it. Undecided, either share still serves.
+        if have <= self._roster.threshold and have < self._up:
+            raise GuardianRefused(
+                "Too few guardians have their next share to forget the former: the next sweep goes on."
+            )
         said = {"receipts": [each.as_dict() for each in receipts]}
         for number in list(self._receivers):
             try:
