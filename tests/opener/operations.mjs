@@ -12,6 +12,7 @@ import { chunk, index, makeItem, openItem, parseReceipt, sharedKey } from "../..
 import * as slots from "../../edna/static/edna/js/slots.js";
 import { decode } from "../../edna/static/edna/js/values/decode.js";
 import { tagged } from "../../edna/static/edna/js/values/tagged.js";
+import { DEVICES } from "./devices.mjs";
 import { GUARDIANS } from "./guardians.mjs";
 
 function keysOf(sodium, given) {
@@ -46,6 +47,7 @@ function throughSlot(sodium, given, secret, kind) {
 }
 
 const OPERATIONS = {
+  ...DEVICES,
   ...GUARDIANS,
   open_bag: (sodium, given) =>
     tagged(

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.devices.test_vectors import CASES as OF_DEVICES
 from tests.opener.test_vectors import expected
-from tests.unit.test_vectors import CASES
+from tests.unit.test_vectors import CASES as OF_FORMAT
 
 pytestmark = pytest.mark.browser
 
+CASES = {**OF_FORMAT, **{f"devices {name}": case for name, case in OF_DEVICES.items()}}
 ROOT = Path(__file__).resolve().parent.parent.parent
 POLICIES = {
     "own": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'",

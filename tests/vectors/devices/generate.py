@@ -5,8 +5,13 @@ As its sibling one folder up it imports nothing of edna, and its keys and random
     python -m tests.vectors.devices.generate            writes one JSON file per case beside this one
     python -m tests.vectors.devices.generate --check    writes nothing, exits 1 if a file is missing, different or superfluous
 
-Each file holds `operation`, always `catch_up`: a device, by its stored state, reads entries of a log. Then either `expect`, what it knows
-afterwards, or `error`, the name of the class that must be raised. Bytes are hexadecimal.
+Each file holds `operation`:
+
+- `catch_up`: a device, by its stored state, reads entries of a log, and knows something afterwards;
+- `act`: it reads them, then does something, with these random bytes in the order in which it draws them;
+- `places`: where a site keeps what devices leave there; `open_state`, `open_note`, `open_card`, `open_welcome`: what lies there, opened.
+
+Then either `expect`, or `error`, the name of the class that must be raised. Bytes are hexadecimal.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import Any
 
 from nacl import bindings as sodium
 
-from tests.vectors.generate import Pair, blake2b, fixed, flipped, pack, written
+from tests.vectors.generate import Pair, blake2b, container, fixed, flipped, pack, written
 
 HERE = Path(__file__).resolve().parent
 
@@ -214,6 +219,113 @@ def cases() -> dict[str, Case]:
     }
 
 
+def act_cases() -> dict[str, Case]:
+    """What a device makes of given random bytes, to the byte."""
+
+    def case(description: str, reader: str, before: list[bytes], raw: bytes, random: list[bytes], **does: Any) -> Case:
+        given = {"state": Holder(reader).state(), "entries": [entry.hex() for entry in before], **does}
+        given["random"] = [each.hex() for each in random]
+        return {"operation": "act", "description": description, "input": given, "expect": {"operation": raw.hex()}}
+
+    def drawn(label: str, *readers: str, secret: bool = True) -> list[bytes]:
+        secrets = [fixed(f"group secret of {label}")] * secret
+        names = [name for reader in readers for name in (f"{label} for {reader}", f"{label} from {reader}")]
+        return [Pair(f"ephemeral of {label}").secret, *secrets, *(Pair(name).secret for name in names)]
+
+    begun = Story("laptop", "phone", "tablet")
+    cards = [begun.everybody[name].card().hex() for name in ("phone", "tablet")]
+    random = [GROUP, *drawn("laptop at 0", "phone", "tablet")]
+    made = {"create": case("a group of three", "laptop", [], begun.entries[0], random, act="create", cards=cards)}
+
+    read = Story("laptop", "phone", "tablet").update("laptop")
+    before = list(read.entries)
+    renewed = Holder("phone")
+    renewed.renewed = 1
+    random = [renewed.seed, renewed.prekey.secret, *drawn("phone at 2", "laptop", "tablet")]
+    read.update("phone")
+    made["update"] = case("new keys of a device", "phone", before, read.entries[2], random, act="update")
+
+    read = Story("laptop", "phone", "tablet").update("laptop")
+    random, gone = drawn("phone at 2", "tablet"), read.everybody["laptop"].id.hex()
+    removal = read.removal("phone", "laptop")
+    made["remove"] = case("a device goes", "phone", before, removal, random, act="remove", device=gone)
+
+    for name, numbers in (("add", [0, 1]), ("add-with-the-present", [1])):
+        read = Story("laptop", "phone", "tablet").update("laptop").add("phone", "watch", numbers=numbers)
+        card, random = read.everybody["watch"].card().hex(), drawn("phone at 2", "watch", secret=False)
+        does = {"act": "add", "card": card, "with_history": len(numbers) > 1}
+        made[name] = case("a device comes", "phone", before, read.entries[2], random, **does)
+    return {f"act-{name}": each for name, each in made.items()}
+
+
+def kept_cases() -> dict[str, Case]:
+    """Records of a site: where they lie, and what opens them."""
+    phone, watch, key = Holder("phone"), Holder("watch"), Pair("key of the phone")
+    code, number = _code(phone), 300
+    places = {
+        "entry": blake2b(struct.pack(">Q", number), purpose=b"edna.group.idx.1", key=GROUP),
+        "note": blake2b(phone.id, purpose=b"edna.group.note1", key=GROUP),
+        "state": blake2b(b"", purpose=b"edna.group.own.1", key=key.secret),
+        "card": blake2b(code.encode(), purpose=b"edna.group.crd.1"),
+        "welcome": blake2b(phone.id, purpose=b"edna.group.wel.1"),
+    }
+    given = {"group": GROUP.hex(), "number": number, "device": phone.id.hex(), "secret_key": key.secret.hex()}
+    group_key = Pair("", blake2b(b"", purpose=b"edna.group.read1", key=GROUP)).public
+    code_key = Pair("", blake2b(code.encode(), purpose=b"edna.group.crd.k")).public
+    state = container(bytes.fromhex(phone.state()), recipients=(key.public,))
+    note = container(pack(["Bea's ph\u00f6ne", "2026-11"]), recipients=(group_key,))
+    changed = flipped(state, len(state) - 1)
+
+    def case(operation: str, description: str, outcome: Any, **given: Any) -> Case:
+        ending = (
+            {"error": outcome["error"]} if isinstance(outcome, dict) and "error" in outcome else {"expect": outcome}
+        )
+        return {"operation": operation, "description": description, "input": given, **ending}
+
+    def card(description: str, outcome: Any, sealed: bytes, typed: str) -> Case:
+        return case("open_card", description, outcome, sealed=sealed.hex(), code=typed)
+
+    own, foreign = (container(holder.card(), recipients=(code_key,)) for holder in (phone, watch))
+    refused = {"error": "DeviceCodeRefused"}
+    expect = {name: place.hex() for name, place in places.items()} | {"code": code}
+    typed = code.lower().replace("-", " ").replace("0", "o").replace("1", "l")
+    welcome = container(GROUP, recipients=(phone.prekey.public,))
+    return {
+        "places": case("places", "where a site keeps things, by a code as it was typed", expect, **given, typed=typed),
+        "state": case(
+            "open_state", "the state of a device", phone.state(), sealed=state.hex(), secret_key=key.secret.hex()
+        ),
+        "state-changed": case(
+            "open_state",
+            "one that was changed",
+            {"error": "DeviceStateRefused"},
+            sealed=changed.hex(),
+            secret_key=key.secret.hex(),
+        ),
+        "note": case(
+            "open_note",
+            "what a device is called",
+            ["Bea's ph\u00f6ne", "2026-11"],
+            sealed=note.hex(),
+            group=GROUP.hex(),
+        ),
+        "welcome": case(
+            "open_welcome", "to which group a device was added", GROUP.hex(), sealed=welcome.hex(), state=phone.state()
+        ),
+        "card": card("the card under a code", phone.card().hex(), own, typed),
+        "card-of-another": card("another device's card under a code", refused, foreign, code),
+        "code-mistyped": card("a code with a symbol too few", refused, own, code[:-1]),
+        "code-of-another-alphabet": card("a code with a U", refused, own, "U" + code[1:]),
+        "code-of-another": card("the code of another device", refused, own, _code(watch)),
+    }
+
+
+def _code(holder: Holder) -> str:
+    number, alphabet = int.from_bytes(holder.id, "big") >> 68, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    text = "".join(alphabet[number >> 5 * at & 31] for at in range(11, -1, -1))
+    return "-".join((text[:4], text[4:8], text[8:]))
+
+
 def _swapped_messages(story: Story) -> bytes:
     """The first update with its messages in the other order, and a good signature."""
     raw, sender = story.entries[1], Holder("laptop")
@@ -230,7 +342,8 @@ def _at_the_beginning(story: Story) -> bytes:
 
 def all_cases() -> dict[str, str]:
     """Return the text of every vector file by its name."""
-    return {f"{name}.json": json.dumps(case, indent=1, sort_keys=True) + "\n" for name, case in cases().items()}
+    every = {**cases(), **act_cases(), **kept_cases()}
+    return {f"{name}.json": json.dumps(case, indent=1, sort_keys=True) + "\n" for name, case in every.items()}
 
 
 if __name__ == "__main__":

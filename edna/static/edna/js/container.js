@@ -1,6 +1,6 @@
 /** Sealed containers: docs/format.md, "Container". Trusts no length in them; checks in the order of that page. */
 
-import { readUint32 } from "./base/bytes.js";
+import { concat, readUint32, uint32 } from "./base/bytes.js";
 import { openHpke } from "./base/hpke.js";
 import {
   BagCorrupt,
@@ -59,6 +59,17 @@ function unpadded(padded) {
     throw new BagCorrupt("The padding of the bag is wrong.");
   }
   return padded.subarray(LENGTH_BYTES, end);
+}
+
+/** A container of this content for one key of X25519. */
+export function sealContainer(sodium, content, publicKey) {
+  const padded = new Uint8Array(paddedLength(LENGTH_BYTES + content.length));
+  padded.set(concat(uint32(content.length), content));
+  const [fileKey, nonce] = [sodium.random(32), sodium.random(NONCE_BYTES)];
+  const body = sodium.encrypt(padded, { key: fileKey, nonce, associated: Uint8Array.of(VERSION, SUITE) });
+  const header = concat(Uint8Array.of(VERSION, SUITE, 1), uint32(NONCE_BYTES + body.length));
+  const stanza = concat(Uint8Array.of(X25519, 0, STANZA_BYTES[X25519]), sodium.seal(fileKey, publicKey));
+  return concat(header, stanza, nonce, body);
 }
 
 /** What was sealed to this key beside the body, when the bag was made over to it: pieces of a succession. Throws a BagError. */

@@ -17,18 +17,27 @@ const HYBRID = Uint8Array.of(2);
 
 /** The text of a recovery code of 16 bytes. */
 export function recoveryCodeText(sodium, code) {
-  const bits = [...concat(code, sodium.blake2b(code, { person: "edna.recovery.c1", size: 2 }))]
-    .map((byte) => byte.toString(2).padStart(8, "0"))
-    .join("");
-  const symbols = Array.from({ length: 28 }, (_, at) => SYMBOLS[parseInt(bits.slice(5 * at, 5 * at + 5), 2)]).join("");
+  return printed(concat(code, sodium.blake2b(code, { person: "edna.recovery.c1", size: 2 })), 28);
+}
+
+/** The beginning of these bytes as so many symbols, in groups of four: for people who type it. */
+export function printed(bytes, count) {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  const symbols = Array.from({ length: count }, (_, at) => SYMBOLS[parseInt(bits.slice(5 * at, 5 * at + 5), 2)]).join("");
   return symbols.match(/.{4}/g).join("-");
+}
+
+/** The bits, as a text, of what `printed` printed, however it was typed; null if it is none. */
+export function bitsOf(text, count) {
+  const symbols = withoutWhiteSpace(text).replace(DASHES, "").toUpperCase().replace(/[OIL]/g, (symbol) => MISREAD[symbol]);
+  if (symbols.length !== count || [...symbols].some((symbol) => !SYMBOLS.includes(symbol))) return null;
+  return [...symbols].map((symbol) => SYMBOLS.indexOf(symbol).toString(2).padStart(5, "0")).join("");
 }
 
 /** The 16 bytes of a printed recovery code. Throws RecoveryCodeMalformed. */
 export function parseRecoveryCode(sodium, text) {
-  const symbols = withoutWhiteSpace(text).replace(DASHES, "").toUpperCase().replace(/[OIL]/g, (symbol) => MISREAD[symbol]);
-  if (symbols.length === 28 && [...symbols].every((symbol) => SYMBOLS.includes(symbol))) {
-    const bits = [...symbols].map((symbol) => SYMBOLS.indexOf(symbol).toString(2).padStart(5, "0")).join("");
+  const bits = bitsOf(text, 28);
+  if (bits !== null) {
     const code = Uint8Array.from({ length: 16 }, (_, at) => parseInt(bits.slice(8 * at, 8 * at + 8), 2));
     const [first, second] = sodium.blake2b(code, { person: "edna.recovery.c1", size: 2 });
     if (((first << 8) | second) >> 4 === parseInt(bits.slice(128), 2)) return code;

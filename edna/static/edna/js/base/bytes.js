@@ -33,6 +33,13 @@ export function readUint32(bytes, at) {
   return new DataView(bytes.buffer, bytes.byteOffset + at, 4).getUint32(0);
 }
 
+/** A safe whole number in eight bytes, most significant first. */
+export function uint64(number) {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(number));
+  return bytes;
+}
+
 export function toHex(bytes) {
   let text = "";
   for (const byte of bytes) text += byte.toString(16).padStart(2, "0");

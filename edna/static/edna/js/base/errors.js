@@ -35,6 +35,24 @@ export class QuorumUnavailable extends EdnaError {
   }
 }
 
+/** An operation of a group of devices that may not stand where it stands, or is none; the three behind it are kinds of it. */
+export class OperationRefused extends EdnaError {}
+/** Whoever it names has not signed it. */
+export class OperationForged extends OperationRefused {}
+export class OperationReplayed extends OperationRefused {}
+/** Another device was quicker. */
+export class SequenceTaken extends OperationRefused {}
+/** What an operation says to this device does not open, or is not what it says to the others. */
+export class DirectMessageRefused extends EdnaError {}
+export class DeviceLogTruncated extends EdnaError {}
+export class DeviceLogForked extends EdnaError {}
+/** This device has signed what it has not made. */
+export class DeviceCopied extends EdnaError {}
+export class DeviceStateRefused extends EdnaError {}
+/** Mistyped, shown by no device now, or another device's. */
+export class DeviceCodeRefused extends EdnaError {}
+export class DeviceRemoved extends EdnaError {}
+
 export class NotYours extends EdnaError {}
 export class HandoverRefused extends EdnaError {}
 

@@ -118,6 +118,36 @@ class Sodium {
     );
   }
 
+  /** The point that two X25519 keys have in common; null if the public one is of small order. */
+  commonPoint(secretKey, publicKey) {
+    return this.#call(32, [secretKey, publicKey], (out, at) => this.#library._crypto_scalarmult(out, ...at));
+  }
+
+  /** The public half of the Ed25519 key of a seed. */
+  verifyKey(seed) {
+    return this.#signing(seed).slice(32);
+  }
+
+  /** By the Ed25519 key of a seed. */
+  sign(message, seed) {
+    return this.#call(64, [message, this.#signing(seed)], (out, [input, key]) =>
+      this.#library._crypto_sign_detached(out, 0, input, message.length, 0, key),
+    );
+  }
+
+  isSigned(message, { signature, verifyKey }) {
+    const verified = this.#call(0, [signature, message, verifyKey], (_, [signatureAt, input, key]) =>
+      this.#library._crypto_sign_verify_detached(signatureAt, input, message.length, 0, key),
+    );
+    return verified !== null;
+  }
+
+  #signing(seed) {
+    return this.#call(64, [new Uint8Array(32), seed], (out, [spare, seedAt]) =>
+      this.#library._crypto_sign_seed_keypair(spare, out, seedAt),
+    );
+  }
+
   /** A point of edwards25519 from 32 bytes, by Elligator 2. */
   pointFrom(bytes) {
     return this.#call(32, [bytes], (out, [at]) => this.#library._crypto_core_ed25519_from_uniform(out, at));
