@@ -1,7 +1,7 @@
 """The inner door: what edna's own edges call (checks, middleware, receivers, commands, the audit, HTTP, pages), and applications do not.
 
 Keeps, as `api` does: each function does all it says or nothing, and raises one of `edna.errors`. A contract of import-linter names who
-may come in here. Knows nothing of the domain: what the functions do is in `engine`.
+may come in here. Knows nothing of the domain: what the functions do is in `engine`. One file on purpose, as `api` is.
 """
 
 from __future__ import annotations

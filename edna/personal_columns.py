@@ -8,6 +8,7 @@ Knows nothing of disguises: whether one of them covers a column is asked elsewhe
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -152,7 +153,7 @@ def _by_itself(field: Field[Any, Any], link: str) -> Looks | None:
     return next((kind for kind, names in _WORDS.items() if _has_any(words, names)), None)
 
 
-def _near_a_person(field: Field[Any, Any], words: list[str]) -> Looks | None:
+def _near_a_person(field: Field[Any, Any], words: tuple[str, ...]) -> Looks | None:
     if isinstance(field, JSONField):
         return Looks.DATA
     if isinstance(field, FileField):
@@ -201,10 +202,12 @@ def _is_principal(model: object) -> bool:
     return any(concrete is each._meta.concrete_model for each in principals)
 
 
-def _words(name: str) -> list[str]:
-    return _CAMEL.sub("_", name).lower().strip("_").split("_")
+@functools.cache
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(_CAMEL.sub("_", name).lower().strip("_").split("_"))
 
 
-def _has_any(words: list[str], names: str) -> bool:
+@functools.cache
+def _has_any(words: tuple[str, ...], names: str) -> bool:
     text = f"_{'_'.join(words)}_"
     return any(f"_{name}_" in text for name in names.split())

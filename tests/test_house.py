@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -95,6 +96,20 @@ def test_a_room_has_at_most_twelve_modules() -> None:
     modules = {room: [path for path in room.glob("*.py") if path.stem != "__init__"] for room in rooms}
     modules = {room: files for room, files in modules.items() if room != ROOT / "edna" and room.name != "migrations"}
     assert {str(room): len(files) for room, files in modules.items() if len(files) > 12} == {}
+
+
+def test_a_module_over_350_lines_says_why() -> None:
+    """In its docstring: that it is long, and why; or that it is one file on purpose."""
+    long = {path: path.read_text() for path in (ROOT / "edna").rglob("*.py")}
+    long = {path: text for path, text in long.items() if text.count("\n") > 350}
+    assert len(long) > 10
+    said = {path: ast.get_docstring(ast.parse(text)) or "" for path, text in long.items()}
+    silent = [
+        path
+        for path, text in said.items()
+        if not re.search(r"\b[Ll]ong\b.*[:,]|\b[Ll]ong because |One file on purpose", text)
+    ]
+    assert [str(path.relative_to(ROOT)) for path in silent] == []
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ only (secrets are a type). Keeps: the text form of a secret key (docs/format.md,
 X25519 or of the hybrid kind. A pair of the second is known by its X25519 half wherever a key stands for its owner,
 so that all who do not seal or open need not know of kinds.
 Does not know: whose a key is, where it is stored, what is sealed with it.
+A little long: all types of keys are here, so that what keeps a secret from leaking is read once.
 """
 
 from __future__ import annotations

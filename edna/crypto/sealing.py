@@ -8,6 +8,8 @@ only the padded length. Does not know: what is inside, who made it (anybody can 
 Every error is raised where no variable of a traceback's frames holds a key or a plaintext, and outside `except`
 blocks, so that PyNaCl's frames (whose variables do) are not attached to it. That is why helpers here return None
 instead of raising.
+
+Long, for what seals and what opens are the same layout, read side by side.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Reads only. Nobody else's data: of a row that several people own, columns that name another person are left out. Knows what the registered
 disguises say of owners, and opened records; knows no requests and no files' contents.
+A little long: what is left out of rows and of records is decided alike, and stands beside each other.
 """
 
 from __future__ import annotations

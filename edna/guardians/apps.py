@@ -20,6 +20,6 @@ class GuardiansConfig(AppConfig):
         urls.http_beside.append("edna.guardians.http")
 
         from edna import inner_door
-        from edna.guardians import way_back
+        from edna.guardians import enrolments
 
-        inner_door.on_slots_gone(way_back.forget_key)
+        inner_door.on_slots_gone(enrolments.forget_key)

@@ -21,7 +21,7 @@ from edna.api_http.slots import SLOTS, slots_in
 from edna.custody.by_guardians import SALT_BYTES
 from edna.custody.password import normalised_identifier
 from edna.errors import EnvelopeRefused, NotYours, QuorumUnavailable, RequestRefused, SlotRefused
-from edna.guardians import way_back
+from edna.guardians import enrolments
 from edna.guardians.site import Site, configured
 from edna.pages.people import People
 
@@ -97,10 +97,10 @@ def enroll(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     if normalised_identifier(body["identifier"]) != normalised_identifier(_pages(request).identifier_of(user)):
         raise NotYours("This is the name of another account than the one that is logged in.")
     slots = slots_in(body["slots"])
-    if [slot.kind for slot in slots] != [way_back.KIND]:
+    if [slot.kind for slot in slots] != [enrolments.KIND]:
         raise SlotRefused("An enrolment has one slot, of guardians. Nothing was changed.")
-    made = way_back.Made(**{name: body[name] for name in ("envelope", "salt", "commitments", "vetoes", "shares")})
-    missing = way_back.enroll_elsewhere(
+    made = enrolments.Made(**{name: body[name] for name in ("envelope", "salt", "commitments", "vetoes", "shares")})
+    missing = enrolments.enroll_elsewhere(
         site, public_key, made, slots, identifier=body["identifier"], contact=body["contact"]
     )
     return {"missing": sorted(missing)}
@@ -110,14 +110,14 @@ def enroll(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 def envelopes(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """What opens with the guardians' help, of whoever uses that identifier. Whoever has one may ask; the owner is told."""
     _site()
-    return {"envelopes": [to_base64(bytes(each)) for each in way_back.envelopes_at(body["identifier"])]}
+    return {"envelopes": [to_base64(bytes(each)) for each in enrolments.envelopes_at(body["identifier"])]}
 
 
 @json_view(takes={}, answers={"kept": OrNull(Object({"salt": _SALT, "envelope": _ENVELOPE}))}, proved=True)
 def own(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The enrolment of a proved key: with it, and the key, its owner vetoes."""
     _site()
-    found = way_back.kept_for(proved_key(request))
+    found = enrolments.kept_for(proved_key(request))
     if not found:
         return {"kept": None}
     salt, envelope = found[0]
@@ -127,7 +127,7 @@ def own(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 @json_view(takes={}, answers={"missing": ListOf(Number())}, proved=True)
 def withdraw(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Forget the enrolment of a proved key, and have the guardians forget it."""
-    return {"missing": sorted(way_back.withdraw_key(_site(), proved_key(request)))}
+    return {"missing": sorted(enrolments.withdraw_key(_site(), proved_key(request)))}
 
 
 urlpatterns = [

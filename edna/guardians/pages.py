@@ -21,7 +21,7 @@ from django.views.generic import View
 
 from edna import api, conf
 from edna.errors import CustodyError, EdnaError, NotYours, WrongCredentials
-from edna.guardians import way_back
+from edna.guardians import enrolments, way_back
 from edna.guardians.forms import AskForm, EnrollForm, FinishForm, GuardianCodeForm, RequestForm
 from edna.guardians.site import configured
 from edna.pages import words
@@ -76,13 +76,13 @@ class Enroll(GuardiansPage, KeyPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         user: Any = self.request.user
-        more = {"has_key": api.is_registered(user), "is_enrolled": way_back.is_enrolled(user)}
+        more = {"has_key": api.is_registered(user), "is_enrolled": enrolments.is_enrolled(user)}
         return super().get_context_data(**{**more, **kwargs})
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         identifier = self.pages.identifier_of(self.request.user)
         data = form.cleaned_data
-        missing = way_back.enroll(unlocked, identifier=identifier, contact=data["contact"], pin=data["pin"])
+        missing = enrolments.enroll(unlocked, identifier=identifier, contact=data["contact"], pin=data["pin"])
         return self.show(
             "edna/guardians_done.html",
             title=gettext_lazy("The guardians help you"),
@@ -102,7 +102,7 @@ class Withdraw(GuardiansPage, KeyPage):
     is_grave = True
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
-        deaf = way_back.withdraw(unlocked)
+        deaf = enrolments.withdraw(unlocked)
         return self.show(
             "edna/guardians_done.html",
             title=gettext_lazy("The guardians do not help you any more"),
@@ -121,7 +121,7 @@ class Veto(GuardiansPage, KeyPage):
     login_required = False
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
-        deaf = way_back.veto(unlocked)
+        deaf = enrolments.veto(unlocked)
         return self.show(
             "edna/guardians_done.html",
             title=gettext_lazy("It is refused"),

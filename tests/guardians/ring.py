@@ -13,7 +13,7 @@ from edna.custody.guardians import quorum
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import MailedCode, Policy, Waiting
 from edna.custody.guardians.process.requests import Limits
-from edna.custody.guardians.process.server import Routes
+from edna.custody.guardians.process.routes import Routes
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
 from edna.custody.guardians.sweep import Sweep, Swept

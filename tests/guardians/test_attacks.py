@@ -14,7 +14,7 @@ from apps.websubmit.models import User
 from edna import errors, guardians
 from edna.custody.guardians import quorum
 from edna.custody.guardians.roster import Roster
-from edna.guardians import files, serving, way_back
+from edna.guardians import enrolments, files, serving
 from edna.guardians.models import KeptEnvelope
 from edna.guardians.site import configured
 from tests.guardians.parties import Parties, parties
@@ -45,12 +45,12 @@ def known_to(five: Parties) -> set[int]:
 def test_nobody_has_guardians_forget_somebody_else_by_the_id_of_their_enrolment(five: Parties) -> None:
     """Each envelope tells its id to whoever asks. Enrolled under it once more, the site would have ordered to forget it."""
     enrolled()
-    (envelope,) = way_back.envelopes_at(NAME)
-    made = way_back.Made(
+    (envelope,) = enrolments.envelopes_at(NAME)
+    made = enrolments.Made(
         bytes(envelope), salt=bytes(16), commitments=bytes(96), vetoes=bytes(160), shares=[bytes(80)] * 5
     )
     with pytest.raises(errors.EnvelopeRefused, match="another key"):
-        way_back.enroll_elsewhere(
+        enrolments.enroll_elsewhere(
             configured(), edna.SecretKey.generate().public_key, made, [], identifier="m", contact="m@example.org"
         )
     assert known_to(five) == {1}
@@ -110,16 +110,16 @@ def test_of_two_enrolments_at_once_one_stays_everywhere(five: Parties) -> None:
         guardians.enroll(unlocked, identifier=NAME, contact=CONTACT)
 
     with edna.unlock(secret_key=made.secret_key) as unlocked:
-        replace = way_back.inner_door.replace_slot
+        replace = enrolments.inner_door.replace_slot
 
         def overtaken(*given: object, **named: object) -> None:
             with pytest.MonkeyPatch.context() as as_it_was:
-                as_it_was.setattr(way_back.inner_door, "replace_slot", replace)
+                as_it_was.setattr(enrolments.inner_door, "replace_slot", replace)
                 enroll(unlocked)
             replace(*given, **named)  # type: ignore[arg-type]
 
         with pytest.MonkeyPatch.context() as overtaking:
-            overtaking.setattr(way_back.inner_door, "replace_slot", overtaken)
+            overtaking.setattr(enrolments.inner_door, "replace_slot", overtaken)
             enroll(unlocked)
     assert (KeptEnvelope.objects.count(), known_to(five)) == (1, {1})
 

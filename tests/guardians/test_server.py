@@ -1,4 +1,4 @@
-"""edna.custody.guardians.process.server and connections: a guardian on a socket, and who else is there."""
+"""edna.custody.guardians.process.server, its orders, routes and connections: a guardian on a socket, and who else is there."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from django.core.management import CommandError, call_command
 
 from edna.custody.guardians import quorum
 from edna.custody.guardians.process.connections import Connections
+from edna.custody.guardians.process.orders import CHALLENGE_BYTES, checked_status
 from edna.custody.guardians.process.policies import Policy, Waiting
-from edna.custody.guardians.process.server import CHALLENGE_BYTES, Server, checked_status
+from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.errors import ConfigurationError, GuardianRefused

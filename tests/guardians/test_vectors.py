@@ -16,7 +16,7 @@ from edna.crypto.sealing import open_small
 from edna.custody.guardians import envelope, evaluation, refresh, repair, sharing, tickets
 from edna.custody.guardians.evaluation import Blinded, Output, Partial, Place
 from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base, point_of, scalar_of
-from edna.custody.guardians.process import policies, server
+from edna.custody.guardians.process import orders, policies, routes
 from edna.custody.guardians.quorum import first_to_ask, partials_of
 from edna.custody.guardians.roster import Identity, Member, Roster
 from edna.custody.guardians.schedule import GuardianSchedule
@@ -37,7 +37,7 @@ def points(texts: list[str]) -> tuple[bytes, ...]:
 
 
 def told(partial: Partial) -> Any:
-    return server._told(partial)
+    return routes._told(partial)
 
 
 def roster_of(given: Given) -> Roster:
@@ -146,11 +146,11 @@ def run_asked_first(given: Given) -> Any:
 
 def run_make_order(given: Given) -> str:
     key = nacl.signing.SigningKey(raw(given["signing_key"]))
-    return server.order(given["number"], given["path"], raw(given["body"]), at=given["at"], key=key)
+    return orders.order(given["number"], given["path"], raw(given["body"]), at=given["at"], key=key)
 
 
 def run_check_order(given: Given) -> bool:
-    server.check_order(
+    orders.check_order(
         given["header"], given["number"], given["path"], raw(given["body"]), now=given["now"], key=raw(given["site_key"])
     )  # fmt: skip
     return True
@@ -158,7 +158,7 @@ def run_check_order(given: Given) -> bool:
 
 def run_check_status(given: Given) -> Any:
     member = roster_of(given).member(given["number"])
-    return server.checked_status(given["answer"], challenge=raw(given["challenge"]), member=member)
+    return orders.checked_status(given["answer"], challenge=raw(given["challenge"]), member=member)
 
 
 def run_check_receiver(given: Given) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from edna.custody.guardians.evaluation import Partial
-from edna.custody.guardians.process.server import _told
+from edna.custody.guardians.process.routes import _told
 from tests.guardians.test_evaluation import DATA, ENROLMENT, LIARS, Sharing
 from tests.guardians.test_vectors import CASES
 from tests.opener.conftest import Case

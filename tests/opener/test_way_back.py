@@ -21,7 +21,7 @@ from apps.websubmit.models import User
 from edna import errors, guardians
 from edna.custody import by_guardians
 from edna.custody.guardians.tickets import token_for
-from edna.guardians.way_back import envelopes_at, kept_for
+from edna.guardians.enrolments import envelopes_at, kept_for
 from edna.testing.search import finds, places
 from tests.guardians.parties import Parties, parties
 from tests.opener.test_handing_over import RECEIVED, LoggedIn, recorded

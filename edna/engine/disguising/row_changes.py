@@ -2,6 +2,7 @@
 
 Invariant: a record says what a row held before, and what the database made of what was written; the records are in the order of the
 steps. As few statements as there are tables, or two where values are read again. Writes the application's tables.
+A little long: values, owners and what is read again go into the same statement for each table.
 """
 
 from __future__ import annotations

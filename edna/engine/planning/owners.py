@@ -4,6 +4,7 @@ What one person's disguise changes or removes may be somebody else's, too: a not
 say who else was there (`Owners`), and whoever has such a row under disguise already, or may have, is told that one more disguise lies
 over it (`disguising.record.beside`). A reveal asks again who is there (`surroundings.owners`). A column that names nobody, or somebody
 without a key, makes no owner here. Reads the application's tables and entries; writes nothing, and opens nothing.
+A little long: whom a path names, and whether a disguise takes them out of it, is asked of the same paths.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from edna.engine.layers.terms_of_return import Altered, Overrides
 from edna.engine.planning.terms import Terms
 from edna.engine.surroundings.current_rows import CurrentRows
 from edna.engine.surroundings.files import Incoming
+from edna.engine.surroundings.handed_over import can_wait
 from edna.engine.surroundings.owners import Others
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
@@ -226,7 +227,7 @@ def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], rea
 def _waiting(progress: Progress, batch: RowBatch, reason: Reason, name: str | None) -> set[Row]:
     """Rows that come back with somebody else, and not by themselves."""
     others = progress.others
-    return {key for key in batch.primary_keys() if others.can_wait(batch, key, reason, name)} if others else set()
+    return {key for key in batch.primary_keys() if can_wait(others, batch, key, reason, name)} if others else set()
 
 
 def hold_stuck(current: Opened, coming: Sequence[Opened], progress: Progress) -> None:

@@ -1,7 +1,7 @@
 """The steps of a reveal about rows that others own, too: who is away keeps them back, and whoever comes back last brings them back.
 
 Invariant (nothing lost): what waits lies in a shared bag to which the revealed one leads, and which the others have in their lists.
-Knows opened records and one reveal's progress (`surroundings.owners` knows who is there).
+Knows opened records and one reveal's progress (`surroundings.owners` knows who is there, `surroundings.handed_over` who finds what waits).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from edna.engine.planning.mentions import pointer
 from edna.engine.planning.owners import tables_in_common
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
+from edna.engine.surroundings import handed_over
 from edna.engine.surroundings.current_rows import CurrentRows, same_values
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
@@ -113,7 +114,7 @@ def hand_over(reveal: Reveal) -> None:
             )  # whoever reveals has it under disguise no longer
     if not reveal.progress.waiting:
         return
-    reveal.handed_over, kept = reveal.others.hand_over(reveal.progress.waiting, reveal.entries)
+    reveal.handed_over, kept = handed_over.hand_over(reveal.others, reveal.progress.waiting, reveal.entries)
     reveal.progress.kept += kept
     reveal.new_items |= {item: opened.locator for opened in reveal.handed_over for _, item in opened.listings}
     for opened in reveal.handed_over:

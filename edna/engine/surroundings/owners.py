@@ -1,29 +1,27 @@
-"""Whether the others who own a row are there, now that one of its owners reveals; what waits for those who are away is handed to them.
+"""Whether the others who own a row are there, now that one of its owners reveals.
 
 What several people own goes with whoever leaves first, and comes back with whoever comes back last. A record says who else was there when
 it was made (`Owners`), and a shared bag without values tells that somebody else's disguise lies over its rows. Somebody is away
 if their disguise lies over the row; or if the row has lost them since, and did not name the one who reveals, so that nobody could tell.
-What is held for that, or because the row or what it refers to went with somebody else, moves into a shared bag that is listed for them:
-whoever comes back last finds it by their own key, and brings it back. Where one's own bags do not all open, nobody can tell who is away:
-what several own stays then. Invariant (nothing overwritten): nothing that somebody has taken out
-of sight comes back by somebody else. Reads the application's tables and entries.
+What waits for that goes to them (`handed_over`). Where one's own bags do not all open, nobody can tell who is away: what several own
+stays then. Invariant (nothing overwritten): nothing that somebody has taken out of sight comes back by somebody else. Reads the
+application's tables and entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.apps import apps
-from django.db.models import FileField, Model
+from django.db.models import Model
 
-from edna import registry, store
+from edna import registry
 from edna.coverage import same_table
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
-from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.reader import Journal
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
@@ -31,14 +29,10 @@ from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import each_of, people, tables_in_common, takes_out, values_along, values_of
-from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
-from edna.records.locator import Locator, seal_locator
+from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Remove
 from edna.store import Entry
 from edna.value_owners import element_of, is_by_value, own_columns
-
-#: What keeps back a row that comes back by itself when somebody else does.
-WAITS: frozenset[Reason] = frozenset({Reason.OWNER_AWAY, Reason.ROW_MISSING, Reason.REFERENCE_MISSING})
 
 
 @dataclass
@@ -76,7 +70,7 @@ class Others:
         #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing.
         self.handed = [opened for opened in journal.others if opened.handed_over]
         self.passing = [opened for opened in self.handed if opened.locator not in own]
-        self._standing = CurrentOwners()
+        self.standing = CurrentOwners()
         #: Models of whose rows others may have hidden something, of which nobody can tell.
         self._unseen = tables_in_common() if journal.blind else set()
         self.why_away = Reason.BAG_DAMAGED if journal.blind else Reason.OWNER_AWAY
@@ -122,7 +116,7 @@ class Others:
         asked = [key for key in keys if (batch.model, key) in needs and key not in covered]
         common = frozenset(batch.columns)
         # Of the own ones, as they were before any change of theirs was undone: whom they named then could be told.
-        standing = self._standing if opened is None else self._look(batch, asked, needs)
+        standing = self.standing if opened is None else self._look(batch, asked, needs)
         standing = self._once_back(batch, asked, needs, standing)
         return [
             row
@@ -274,15 +268,15 @@ class Others:
                 for path, whom in zip(paths, values, strict=True)
                 for at, reference in self._names(path, whom, needs[batch.model, key]).items()
             }
-        self._standing.named |= standing.named
+        self.standing.named |= standing.named
         return standing
 
     def _ask(self, standing: CurrentOwners, values: Iterable[Any], *, also: Collection[str] = ()) -> None:
         references = {reference_of(self.model, value) for value in values if value is not None}.union(also)
         if references:
             standing.entries, standing.nobody = people(references, model=self.model, using=self.using)
-            self._standing.entries |= standing.entries
-            self._standing.nobody |= standing.nobody
+            self.standing.entries |= standing.entries
+            self.standing.nobody |= standing.nobody
 
     def _names(self, path: str, whom: Any, needs: Collection[Need]) -> dict[str, str | None]:
         """Who stands at the end of a path; of elements, each whom it names, and None for those needed whom it does not."""
@@ -315,97 +309,3 @@ class Others:
             if not registry.removes_account(disguise)
             for step in disguise.steps()
         )
-
-    # Handing over
-
-    def can_wait(self, batch: RowBatch, key: Row, reason: Reason, name: str | None) -> bool:
-        """Whether a row that is held for this comes back with somebody else, who then has to have the record."""
-        if reason not in WAITS or not isinstance(batch, Removed | Modified):
-            return False
-        needs = [need for need in self.needs.get((batch.model, key), ()) if need.public_key not in self.mine]
-        if reason is Reason.REFERENCE_MISSING:
-            # What the row refers to went with somebody to whom it leads.
-            needs = [need for need in needs if need.path.partition("__")[0] == name]
-        if not any(isinstance(batch, Removed) or not need.columns or need.columns & {*batch.columns} for need in needs):
-            return False
-        table = table_by_label(batch.model)
-        return table is not None and not any(isinstance(table.field(name), FileField) for name in batch.columns)
-
-    def hand_over(
-        self, waiting: Sequence[RowBatch], entries: dict[bytes, Entry]
-    ) -> tuple[list[Opened], list[RowBatch]]:
-        """Shared bags with what is ``waiting``, listed for the other owners of the rows, and what nobody can be handed. The entries
-        whose lists have grown are among ``entries`` then."""
-        together: dict[tuple[bytes, ...], list[RowBatch]] = {}
-        kept: list[RowBatch] = []
-        found = self._found(waiting)
-        for batch in waiting:
-            by_whom: dict[tuple[bytes, ...], list[Sequence[Any]]] = {}
-            for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
-                whom = {entry.public_key for entry in self._recipients((batch.model, key), found)}
-                by_whom.setdefault(tuple(sorted(whom)), []).append(row)
-            for whose, rows in by_whom.items():
-                (together.setdefault(whose, []) if whose else kept).append(replace(batch, rows=rows))
-        bags = []
-        known = {entry.public_key: entry for entry in found.values()}
-        for whose, batches in together.items():
-            opened = self._bag(batches)
-            bags.append(opened)
-            items: list[tuple[bytes, bytes]] = []
-            for public_key in whose:
-                entry = entries.get(public_key, known[public_key])
-                item = seal_locator(opened.locator, recipient=recipient_of(entry))
-                items.append((public_key, item))
-                longer = replace(entry, locators=entry.locators + item)
-                entries[public_key] = longer if entry.attached else longer.kept_until(opened.expires_on)
-            opened.add(Listed.of(items))
-        return bags, kept
-
-    def _bag(self, batches: Sequence[RowBatch]) -> Opened:
-        current = self.journal.current
-        opened = Opened(Locator.new(), [replace(current.head, batches=())], holder=None, expires_on=current.expires_on)
-        opened.add(*batches)
-        keys = {(batch.model, key) for batch in batches for key in batch.primary_keys()}
-        for owners in current.owners:
-            mine = {key for model, key in keys if model == owners.model}
-            opened.add(owners.only(mine))
-        # A row that several records are about is one row.
-        rows: dict[str, set[Row]] = {}
-        for model, key in keys:
-            rows.setdefault(model, set()).add(key)
-        current.add(*(Shares.of(model, [(opened.locator.expose(), len(rows[model]))]) for model in sorted(rows)))
-        self.journal.others.append(opened)
-        return opened
-
-    def _found(self, waiting: Sequence[RowBatch]) -> dict[str | bytes, Entry]:
-        """The entries of all whom the rows need: by public key; by reference those whom a row names now, or who have a new key."""
-        needed = [
-            need for batch in waiting for key in batch.primary_keys() for need in self.needs.get((batch.model, key), ())
-        ]
-        strangers = {need.public_key: need for need in needed if need.public_key not in self.mine}
-        if not strangers:
-            return {}
-        found: dict[str | bytes, Entry] = {
-            entry.public_key: entry for entry in store.entries_by_public_key(strangers, using=self.using, lock=True)
-        }
-        missing = {need.reference for public_key, need in strangers.items() if public_key not in found}
-        named = {
-            reference for named in self._standing.named.values() for reference in named.values() if reference
-        } & self._standing.entries.keys()
-        if missing or named:
-            label = self.model._meta.label_lower
-            for entry in store.entries_by_reference(label, missing | named, using=self.using, lock=True):
-                found[str(entry.reference)] = entry
-        return found
-
-    def _recipients(self, row: tuple[str, Row], found: Mapping[str | bytes, Entry]) -> Iterator[Entry]:
-        for need in self.needs.get(row, ()):
-            if need.public_key in self.mine:
-                continue
-            now = self._standing.named.get(row, {}).get(need.at)
-            stands_for = found.get(now) if now else None
-            if stands_for is not None and not stands_for.natural and stands_for.public_key not in self.mine:
-                yield stands_for
-            entry = found.get(need.public_key) or found.get(need.reference)
-            if entry is not None and (stands_for is None or entry.attached):
-                yield entry

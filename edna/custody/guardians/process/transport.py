@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 import nacl.signing
 
-from edna.custody.guardians.process.server import ORDER_HEADER, is_loopback, order
+from edna.custody.guardians.process.orders import ORDER_HEADER, order
+from edna.custody.guardians.process.server import is_loopback
 from edna.custody.guardians.roster import Roster
 from edna.errors import ConfigurationError, GuardianRefused, TicketRefused
 

@@ -16,8 +16,8 @@ from django.core.management.base import CommandParser
 from edna import api, conf, inner_door
 from edna.custody.guardians import at_rest, quorum
 from edna.custody.guardians.process.guardian import Guardian
+from edna.custody.guardians.process.orders import CHALLENGE_BYTES, checked_status
 from edna.custody.guardians.process.policies import Tell
-from edna.custody.guardians.process.server import CHALLENGE_BYTES, checked_status
 from edna.custody.guardians.process.transport import HttpTransport, check_address
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.custody.guardians.schedule import GuardianSchedule
