@@ -13,6 +13,8 @@ from typing import Any
 from django.db.models import Model
 
 import edna
+from benchmarks.floor import Floor, Place
+from benchmarks.floor import Person as AtFloor
 from benchmarks.kit.driver import Affected, Driver, Snapshot
 from benchmarks.kit.percentiles import percentile
 from benchmarks.memory import peaks
@@ -34,13 +36,15 @@ class Person:
 
 @dataclass(frozen=True)
 class Operation:
-    """A disguise and its way back. ``by_hand(driver, primary key)`` makes the same visible change for good."""
+    """A disguise and its way back. ``by_hand(driver, primary key)`` makes the same visible change for good; ``places`` are those of the
+    floor."""
 
     name: str
     back: str
     disguise: str
     affected: Callable[[Any], Sequence[Affected]]
     by_hand: Callable[[Driver, Any], None]
+    places: Sequence[Place]
     params: Mapping[str, Any] = field(default_factory=dict)
     published: Published | None = None
     published_back: Published | None = None
@@ -50,11 +54,21 @@ class Disguising:
     """Measures disguises and reveals.
 
     ``people`` is the table and key column in which work by hand leaves placeholders; ``new`` are columns referring to them, of rows
-    that it gives another key.
+    that it gives another key. ``floor`` gets an account of its own for each of ``members``.
     """
 
-    def __init__(self, driver: Driver, *, people: tuple[str, str], new: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        people: tuple[str, str],
+        floor: Floor,
+        members: Sequence[Person],
+        new: Mapping[str, str] | None = None,
+    ) -> None:
         self.driver, self._people, self._new = driver, people, dict(new or {})
+        self.floor = floor
+        self.at_floor: Mapping[Any, AtFloor] = floor.register([person.user.pk for person in members])
         self.clock = Clock(self._counting, (drilling, summary))
         self._seen: Seen | None = None
         self._weighed: dict[Key, list[Stored]] = {}
@@ -103,6 +117,7 @@ class Disguising:
             number,
             lambda: self.there_and_back(operation, person, before, suffix=suffix),
             lambda: self._by_hand(operation, person, before, suffix=suffix),
+            lambda: self.floor_there_and_back(operation, person, before, suffix=suffix),
         )
 
     def there_and_back(
@@ -130,6 +145,19 @@ class Disguising:
         outcome = self.timed(back, reveal, rows=len(before))
         if not outcome.complete:
             raise AssertionError(f"{operation.back}: not everything came back: {outcome}")
+        before.assert_unchanged()
+
+    def floor_there_and_back(
+        self, operation: Operation, person: Person, before: Snapshot, *, suffix: str = "", unlock: bool = False
+    ) -> None:
+        """The same at the floor."""
+        there, back = Key(f"{operation.name}{suffix}", "floor"), Key(f"{operation.back}{suffix}", "floor")
+        known = self.at_floor[person.user.pk]
+        self.floor.ready(2 * len(before))
+        locators = self.timed(
+            there, lambda: self.floor.hide(operation.places, [known], with_key=unlock), rows=len(before)
+        )
+        self.timed(back, lambda: self.floor.back(known, locators[known.key]), rows=len(before))
         before.assert_unchanged()
 
     def memory(self, operation: Operation, person: Person, *, suffix: str) -> None:

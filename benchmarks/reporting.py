@@ -3,7 +3,7 @@ grow, and what is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.custody.report import custody
 from benchmarks.devices.report import devices
@@ -51,10 +51,15 @@ def table(results: Sequence[Result]) -> str:
         if not here:
             continue
         first, published = here[0], any("published" in result.extra for result in here)
-        head = _HEAD + (" | published  ratio" if published else "")
+        floor = {result.operation: result for result in here if result.variant == "floor"}
+        head = _HEAD + (_FLOOR if floor else "") + (" | published  ratio" if published else "")
         lines += ["", f"{first.app} on {first.database}, {first.level}, {first.scale} (ms)", head, "-" * len(head)]
         manual = {result.operation: result for result in here if result.variant == "manual"}
-        lines += [_line(each, manual.pop(each.operation, None)) for each in here if each.variant == "edna"]
+        lines += [
+            _line(each, manual.pop(each.operation, None), floor if not each.derivation else dict.fromkeys(floor))
+            for each in here
+            if each.variant == "edna"
+        ]
         if published:
             lines.append(PUBLISHED)
     return "\n".join(lines)
@@ -64,20 +69,30 @@ _HEAD = (
     f"{'operation':<42}{'password':>9}{'n':>6} |{'p5':>10}{'p50':>10}{'p95':>10}{'stmts':>7}{'rows':>9} |"
     f"{'manual p5':>10}{'p50':>10}{'p95':>10}{'stmts':>7} |{'ratio':>7}"
 )
+_FLOOR = f" |{'floor p50':>10}{'stmts':>7}{'edna : floor':>14}"
 
 
-def _line(edna: Result, manual: Result | None) -> str:
+def _line(edna: Result, manual: Result | None, floor: Mapping[str, Result | None]) -> str:
+    """``floor``: all of it that there is to stand beside operations, by name; empty if there is no such column."""
     line = f"{edna.operation:<42}{'derived' if edna.derivation else '':>9}{edna.n:>6} |"
     line += f"{_times(edna)}{_number(edna.statements):>7}{_number(edna.rows):>9} |"
     if manual is None:
         line += f"{'-':>10}{'-':>10}{'-':>10}{'-':>7} |{'-':>7}"
     else:
         line += f"{_times(manual)}{_number(manual.statements):>7} |{edna.p50_ms / manual.p50_ms:>7.1f}"
+    if floor:
+        line += _beside_floor(edna, floor.get(edna.operation))
     if "published" not in edna.extra:
         return line
     by_hand, prototype = edna.extra["published"]
     ratio = "-" if by_hand is None else f"{prototype / by_hand:.1f}"
     return f"{line} |{'-' if by_hand is None else f'{by_hand:g}':>5}/{prototype:<5g}{ratio:>6}"
+
+
+def _beside_floor(edna: Result, floor: Result | None) -> str:
+    if floor is None:
+        return f" |{'-':>10}{'-':>7}{'-':>14}"
+    return f" |{floor.p50_ms:>10.2f}{_number(floor.statements):>7}{edna.p50_ms / floor.p50_ms:>14.2f}"
 
 
 def _times(result: Result) -> str:
@@ -160,11 +175,12 @@ _PARTS_NOTES = (
 )
 
 
+_VARIANTS = {"edna": "", "manual": " (by hand)", "floor": " (floor)"}
+
+
 def _parts(result: Result) -> str:
     extra, name = result.extra, result.operation + (", derived" if result.derivation else "")
-    line = (
-        f"{name + (' (by hand)' if result.variant == 'manual' else ''):<50}{extra['parts_n']:>4}{result.p50_ms:>9.2f}"
-    )
+    line = f"{name + _VARIANTS[result.variant]:<50}{extra['parts_n']:>4}{result.p50_ms:>9.2f}"
     line += f"{extra['parts_whole_ms']:>9.2f}{extra['parts_overhead_ms']:>9.2f} |"
     line += "".join(f"{ms:>9.2f}" for ms in extra["parts_ms"].values()) + " |      "
     kinds = ("select", "insert", "update", "delete")

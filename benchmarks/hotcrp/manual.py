@@ -13,7 +13,7 @@ from benchmarks.kit.driver import Affected, Driver, Row
 
 PEOPLE: Final = ("ContactInfo", "contactId")
 #: Keys by which an UPDATE finds its rows.
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "PaperReviewPreference": ("paperRevPrefId",),
     "PaperWatch": ("paperWatchId",),
     "PaperConflict": ("paperConflictId",),
@@ -24,6 +24,8 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "PaperComment": ("commentId",),
     "PaperReview": ("reviewId",),
     "Paper": ("paperId",),
+    "PaperAuthor": ("paperAuthorId",),
+    "Capability": ("salt",),
 }
 _KEPT: Final[Sequence[tuple[str, str]]] = (
     ("PaperReviewRefused", "contactId"),
@@ -39,13 +41,13 @@ _KEPT: Final[Sequence[tuple[str, str]]] = (
     ("Paper", "managerContactId"),
     ("Paper", "shepherdContactId"),
 )
-_REMOVED: Final = ("PaperReviewPreference", "PaperWatch", "PaperConflict", "TopicInterest", "ReviewRating")
-_ALSO_REMOVED: Final = ("Capability", "PaperAuthor")
+REMOVED: Final = ("PaperReviewPreference", "PaperWatch", "PaperConflict", "TopicInterest", "ReviewRating")
+ALSO_REMOVED: Final = ("Capability", "PaperAuthor")
 #: Every column that says whose a row is, by table.
-OWNERS: Final = (*_KEPT, *((table, "contactId") for table in (*_REMOVED, *_ALSO_REMOVED)))
+OWNERS: Final = (*_KEPT, *((table, "contactId") for table in (*REMOVED, *ALSO_REMOVED)))
 #: What says whose an account is, and its values when nobody's.
-_EMPTY: Final = ("firstName", "lastName", "unaccentedName", "affiliation")
-_UNSET: Final = (
+EMPTY: Final = ("firstName", "lastName", "unaccentedName", "affiliation")
+UNSET: Final = (
     "preferredEmail",
     "phone",
     "country",
@@ -69,7 +71,7 @@ def remove_account(driver: Driver, contact: int) -> None:
     with driver.transaction():
         _hide_addresses(driver, contact)
         _give_away(driver, contact, _KEPT)
-        for table in (*_REMOVED, *_ALSO_REMOVED):
+        for table in (*REMOVED, *ALSO_REMOVED):
             driver.execute(f"DELETE FROM {driver.quoted(table)} WHERE contactId = %s", (contact,))
         driver.execute("DELETE FROM ContactInfo WHERE contactId = %s", (contact,))
 
@@ -78,21 +80,26 @@ def anonymise(driver: Driver, contact: int) -> None:
     """Of one member of the PC everything stays but authorship, and names nobody; so does the account, under another address."""
     with driver.transaction():
         _hide_addresses(driver, contact)
-        _give_away(driver, contact, [*_KEPT, *((table, "contactId") for table in _REMOVED)])
+        _give_away(driver, contact, [*_KEPT, *((table, "contactId") for table in REMOVED)])
         driver.execute("DELETE FROM PaperAuthor WHERE contactId = %s", (contact,))
-        changes = {"email": random_text(driver), **dict.fromkeys(_EMPTY, "''"), **dict.fromkeys(_UNSET, "NULL")}
+        changes = {"email": random_text(driver), **dict.fromkeys(EMPTY, "''"), **dict.fromkeys(UNSET, "NULL")}
         assignments = ", ".join(f"{driver.quoted(name)} = {value}" for name, value in changes.items())
         driver.execute(f"UPDATE ContactInfo SET {assignments} WHERE contactId = %s", (contact,))
 
 
 def create_account(driver: Driver, email: str, password_hash: str) -> None:
+    with driver.transaction():
+        insert_account(driver, email, password_hash)
+
+
+def insert_account(driver: Driver, email: str, password_hash: str) -> None:
+    """Within a transaction."""
     given = {"email": "%s", "password": "%s", "isGuise": "0", "disabled": "0"}
     filled = {**given, **_placeholder_values(driver), **given}
-    with driver.transaction():
-        driver.execute(
-            f"INSERT INTO ContactInfo ({', '.join(map(driver.quoted, filled))}) VALUES ({', '.join(filled.values())})",
-            (email, password_hash),
-        )
+    driver.execute(
+        f"INSERT INTO ContactInfo ({', '.join(map(driver.quoted, filled))}) VALUES ({', '.join(filled.values())})",
+        (email, password_hash),
+    )
 
 
 def read_reviews(driver: Driver, paper: int) -> list[Row]:
@@ -107,10 +114,15 @@ def read_reviews(driver: Driver, paper: int) -> list[Row]:
 
 def edit_review(driver: Driver, paper: int, review: int, text: str, now: int) -> None:
     with driver.transaction():
-        driver.execute(
-            "UPDATE PaperReview SET tfields = %s, reviewModified = %s WHERE paperId = %s AND reviewId = %s",
-            (text, now, paper, review),
-        )
+        change_review(driver, paper, review, text, now)
+
+
+def change_review(driver: Driver, paper: int, review: int, text: str, now: int) -> None:
+    """Within a transaction."""
+    driver.execute(
+        "UPDATE PaperReview SET tfields = %s, reviewModified = %s WHERE paperId = %s AND reviewId = %s",
+        (text, now, paper, review),
+    )
 
 
 def _hide_addresses(driver: Driver, contact: int) -> None:
@@ -124,7 +136,7 @@ def _give_away(driver: Driver, contact: int, places: Sequence[tuple[str, str]]) 
     people = _placeholders(driver)
     for table, column in places:
         where = f"t.{driver.quoted(column)} = %s"
-        repoint(driver, table, column, where, (contact,), placeholders=people, key=_KEYS[table])
+        repoint(driver, table, column, where, (contact,), placeholders=people, key=KEYS[table])
 
 
 def _placeholders(driver: Driver) -> tuple[str, Mapping[str, str]]:

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from django.contrib.auth.hashers import make_password
@@ -15,7 +16,7 @@ from django.utils import timezone
 import edna
 from apps.hotcrp_sim.models import PC, ContactInfo, PaperReview
 from benchmarks.disguising import Disguising, Operation, Person
-from benchmarks.hotcrp import manual
+from benchmarks.hotcrp import floor, manual
 from benchmarks.kit.driver import Affected, Driver, Snapshot
 from benchmarks.kit.percentiles import percentile
 from benchmarks.people import owned, with_keys
@@ -29,6 +30,7 @@ REMOVE: Final = Operation(
     "hotcrp.remove-account",
     affected=manual.everything_of,
     by_hand=manual.remove_account,
+    places=floor.REMOVE,
     published=(19.6, 63.8),
     published_back=(None, 79.6),
 )
@@ -38,6 +40,7 @@ ANONYMISE: Final = Operation(
     "hotcrp.anonymize-conference",
     affected=manual.everything_of,
     by_hand=manual.anonymise,
+    places=floor.ANONYMISE,
     published=(22.0, 84.6),
 )
 AFTERWARDS: Final = Operation(
@@ -46,6 +49,7 @@ AFTERWARDS: Final = Operation(
     REMOVE.disguise,
     affected=manual.everything_of,
     by_hand=manual.remove_account,
+    places=floor.REMOVE,
     published=(None, 255.0),
     published_back=(None, 310.0),
 )
@@ -83,7 +87,13 @@ class Site:
         self.reviews = list(
             PaperReview.objects.filter(contact__in=[p.user.pk for p in self.pc]).values_list("paper_id", "review_id")
         )
-        self.measured = Disguising(driver, people=manual.PEOPLE, new={"PaperReviewRefused": "contactId"})
+        self.measured = Disguising(
+            driver,
+            people=manual.PEOPLE,
+            floor=floor.floor(driver),
+            members=people,
+            new={"PaperReviewRefused": "contactId"},
+        )
 
     def spread(self) -> str:
         """How many rows a member of the PC owns."""
@@ -102,40 +112,40 @@ class Site:
         def read(paper: int) -> list[PaperReview]:
             return list(PaperReview.objects.filter(paper=paper).select_related("contact").order_by("review_id"))
 
-        def both(name: str, number: int, rows: int, with_edna: Work, by_hand: Work) -> None:
-            interleave(
-                number,
-                lambda: clock(Key(name, "edna"), with_edna, rows=rows),
-                lambda: clock(Key(name, "manual"), by_hand, rows=rows),
-            )
+        def each(name: str, number: int, rows: int, **works: Work) -> None:
+            timed = [partial(clock, Key(name, variant), work, rows=rows) for variant, work in works.items()]
+            interleave(number, *timed)
             self.driver.connection.commit()
 
         for number in clock.rounds(rounds):
-            both(
+            each(
                 "create account",
                 number,
                 1,
-                lambda n=number: create(f"new-{n}@example.org"),
-                lambda n=number: manual.create_account(self.driver, f"by-hand-{n}@example.org", password),
+                edna=lambda n=number: create(f"new-{n}@example.org"),
+                manual=lambda n=number: manual.create_account(self.driver, f"by-hand-{n}@example.org", password),
+                floor=lambda n=number: floor.create_account(
+                    self.measured.floor, self.driver, f"floor-{n}@example.org", password
+                ),
             )
         for number in clock.rounds(rounds):
             paper, _ = self.source.choice(self.reviews)
-            each = sum(1 for other, _ in self.reviews if other == paper)
-            both(
+            there = sum(1 for other, _ in self.reviews if other == paper)
+            each(
                 "read reviews",
                 number,
-                each,
-                lambda p=paper: read(p),
-                lambda p=paper: manual.read_reviews(self.driver, p),
+                there,
+                edna=lambda p=paper: read(p),
+                manual=lambda p=paper: manual.read_reviews(self.driver, p),
             )
         for number in clock.rounds(rounds):
             place = self.source.choice(self.reviews)
-            both(
+            each(
                 "edit a review",
                 number,
                 1,
-                lambda p=place: self._edit(*p),
-                lambda p=place: manual.edit_review(self.driver, *p, self._text(), int(time.time())),
+                edna=lambda p=place: self._edit(*p),
+                manual=lambda p=place: manual.edit_review(self.driver, *p, self._text(), int(time.time())),
             )
         for name, published in (
             ("create account", [0.1, 8.8]),
@@ -184,7 +194,7 @@ class Site:
             clock.samples[key] = [total / members]
             clock.rows[key] = [rows]
             self.measured.more[key] = {"users": members, "total_ms": round(total, 1)}
-            if key.variant == "manual":
+            if key.variant != "edna":
                 clock.statements[key] = {self.driver.statements - before}
 
         def by_hand() -> None:
@@ -198,6 +208,9 @@ class Site:
         one(Key(name, "manual"), by_hand)
         everything.put_back(new={table: (column, least), "PaperReviewRefused": ("contactId", least)})
         everything.assert_unchanged()
+        self._anonymise_at_floor(lambda work: one(Key(name, "floor"), work))
+        everything.put_back(new={table: (column, least)})
+        self.measured.floor.forget()
         then = stored(self.driver)
         key = Key(name, "edna")
         with self.measured.watched(key):
@@ -208,6 +221,22 @@ class Site:
             "stored_bytes": made.bytes,
             "pseudoprincipals": made.pseudoprincipals,
         }
+
+    def _anonymise_at_floor(self, one: Callable[[Work], None]) -> None:
+        """Everybody, and what they do then: before edna's turn, for both cannot have the same rows at once."""
+        measured, clock = self.measured, self.measured.clock
+        everybody = list(measured.at_floor.values())
+        measured.floor.ready(2 * sum(self.rows.values()))
+        one(lambda: measured.floor.hide(floor.ANONYMISE, everybody))
+        for person in clock.rounds(self.pc):
+            known = measured.at_floor[person.user.pk]
+            work = partial(floor.edit, measured.floor, self.driver, known, self._text(), int(time.time()))
+            clock(Key("edit an anonymised review", "floor"), work, rows=1)
+        for person in clock.rounds(self.pc, counted=max(COUNTED, len(self.pc) // 10)):
+            names = measured.floor.voices(measured.at_floor[person.user.pk])
+            self.driver.commit()
+            before = Snapshot(self.driver, manual.everything_of(person.user.pk, *names))
+            measured.floor_there_and_back(AFTERWARDS, person, before, unlock=True)
 
     def under_disguise(self, *, repeated: int) -> None:
         """What nobody could do who had anonymised by hand: those rows would not be found again."""

@@ -41,6 +41,7 @@ class Driver:
                 database=database["NAME"],
                 charset=options["charset"],
                 init_command=options["init_command"],
+                binary_prefix=True,  # bytes among values that a statement lists are no text
                 **(
                     {"unix_socket": host}
                     if host.startswith("/")

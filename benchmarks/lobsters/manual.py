@@ -104,11 +104,16 @@ def anonymise_topic(driver: Driver, user: int, tag: str) -> None:
 
 def create_account(driver: Driver, username: str, password_hash: str) -> None:
     with driver.transaction():
-        driver.execute(
-            "INSERT INTO users (username, karma, password_digest, email, created_at, is_moderator) "
-            "VALUES (%s, %s, %s, %s, CURRENT_TIMESTAMP, %s)",
-            (username, 0, password_hash, f"{username}@example.org", False),
-        )
+        insert_account(driver, username, password_hash)
+
+
+def insert_account(driver: Driver, username: str, password_hash: str) -> None:
+    """Within a transaction."""
+    driver.execute(
+        "INSERT INTO users (username, karma, password_digest, email, created_at, is_moderator) "
+        "VALUES (%s, %s, %s, %s, CURRENT_TIMESTAMP, %s)",
+        (username, 0, password_hash, f"{username}@example.org", False),
+    )
 
 
 def front_page(driver: Driver, size: int) -> list[Row]:

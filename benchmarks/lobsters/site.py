@@ -17,7 +17,7 @@ from apps.lobsters_sim.threads import Node, thread
 from benchmarks.disguising import Disguising, Operation, Person
 from benchmarks.kit.driver import Driver
 from benchmarks.kit.percentiles import percentile
-from benchmarks.lobsters import manual
+from benchmarks.lobsters import floor, manual
 from benchmarks.people import owned, with_keys
 from benchmarks.space import analyse, leave
 from benchmarks.timing import BESIDE, COUNTED, DRILLED, WARM_UP, Key, interleave, say
@@ -29,6 +29,7 @@ DELETE: Final = Operation(
     "lobsters.delete-account",
     affected=manual.everything_of,
     by_hand=manual.delete_account,
+    places=floor.DELETE,
     published=(5.2, 13.4),
     published_back=(None, 17.6),
 )
@@ -38,6 +39,7 @@ DECAY: Final = Operation(
     "lobsters.decay",
     affected=manual.everything_of,
     by_hand=manual.decay,
+    places=floor.DECAY,
     published=(4.0, 9.7),
     published_back=(None, 15.6),
 )
@@ -47,6 +49,7 @@ TOPIC: Final = Operation(
     "lobsters.topic",
     affected=partial(manual.topic_of, tag=TAG),
     by_hand=partial(manual.anonymise_topic, tag=TAG),
+    places=floor.topic(TAG),
     params={"tag": TAG},
     published=(1.3, 3.6),
     published_back=(None, 13.1),
@@ -76,7 +79,7 @@ class Site:
         self.people = with_keys(members)
         self._size = f"scale {scale:g}: {len(members):,} members, {Story.objects.count():,} stories, {Comment.objects.count():,} comments"
         self.rows = self._owned()
-        self.measured = Disguising(driver, people=manual.PEOPLE)
+        self.measured = Disguising(driver, people=manual.PEOPLE, floor=floor.floor(driver), members=self.people)
 
     def __str__(self) -> str:
         return self._size
@@ -105,6 +108,11 @@ class Site:
                 lambda n=number: clock(
                     Key("create account", "manual"),
                     lambda: manual.create_account(self.driver, f"by-hand-{n}", password),
+                    rows=1,
+                ),
+                lambda n=number: clock(
+                    Key("create account", "floor"),
+                    lambda: floor.create_account(self.measured.floor, self.driver, f"floor-{n}", password),
                     rows=1,
                 ),
             )

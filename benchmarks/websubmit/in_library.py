@@ -15,7 +15,7 @@ from apps.websubmit.models import Answer, User
 from benchmarks.kit.driver import Driver
 from benchmarks.parts import drilling, summary
 from benchmarks.timing import BESIDE, Clock, Key, interleave
-from benchmarks.websubmit import manual
+from benchmarks.websubmit import floor, manual
 from benchmarks.websubmit.course import PASSWORD, Course, Member
 
 DELETE = "websubmit.delete-account"
@@ -32,6 +32,8 @@ class Library:
         self.samples, self.slow = samples, slow
         self.clock = Clock(self._counting, (drilling, summary))
         self.extra: dict[Key, dict[str, Any]] = {}
+        self.floor = floor.floor(driver)
+        self.at_floor = self.floor.register([member.user.pk for member in course.members])
 
     @contextmanager
     def _counting(self) -> Iterator[Callable[[], int]]:
@@ -77,10 +79,18 @@ class Library:
                 rows=1,
             )
 
+        def at_floor(email: str) -> None:
+            clock(
+                Key("create account", "floor"),
+                lambda: floor.create_account(self.floor, driver, email, course.password_hash),
+                rows=1,
+            )
+
         for number, _ in self._members(derivation=derivation):
             works = [lambda n=number: with_edna(f"new-{derivation}-{n}@example.org")]
             if not derivation:
                 works.append(lambda n=number: by_hand(f"manual-{n}@example.org"))
+                works.append(lambda n=number: at_floor(f"floor-{n}@example.org"))
             interleave(number, *works)
 
     def _read_and_edit(self) -> None:
@@ -141,6 +151,7 @@ class Library:
             works = [lambda m=member: self.there_and_back(m, rows, derivation=derivation)]
             if not derivation:
                 works.append(lambda m=member: self.delete_by_hand(m, rows))
+                works.append(lambda m=member: self.floor_there_and_back(m, rows))
             interleave(number, *works)
 
     def there_and_back(self, member: Member, rows: int, *, derivation: bool = False, suffix: str = "") -> None:
@@ -172,6 +183,16 @@ class Library:
         self.clock(key, lambda: manual.delete_account(self.driver, member.user.pk), rows=rows)
         saved.put_back()
 
+    def floor_there_and_back(self, member: Member, rows: int, *, after: bool = False) -> None:
+        """The same at the floor; ``after`` everybody was anonymised there."""
+        there, back = (
+            ("delete after anonymise", "restore after anonymise") if after else ("delete account", "restore account")
+        )
+        known = self.at_floor[member.user.pk]
+        work = lambda: self.floor.hide(floor.DELETE, [known], with_key=after)  # noqa: E731
+        locators = self.clock(Key(there, "floor"), work, rows=rows)
+        self.clock(Key(back, "floor"), lambda: self.floor.back(known, locators[known.key]), rows=rows)
+
     # Anonymised
 
     def anonymise(self, authors: manual.Authors) -> None:
@@ -192,12 +213,32 @@ class Library:
 
         one("manual", lambda: manual.anonymise_all(self.driver))
         authors.put_back()
+        self._anonymise_at_floor(authors, one)
         key = Key("anonymise (per user)", "edna")
         with self.clock.drill():
             self.clock(key, lambda: edna.disguise_all(ANONYMISE), rows=rows)
         self.clock.drilled[key] = [spent.shared(users) for spent in self.clock.drilled[key]]
         authors.put_back()
         one("edna", lambda: edna.disguise_all(ANONYMISE))
+
+    def _anonymise_at_floor(self, authors: manual.Authors, one: Callable[[str, Callable[[], object]], None]) -> None:
+        """Everybody, and what they do then: before edna's turn, for both cannot have the same answers at once."""
+        everybody = list(self.at_floor.values())
+        self.floor.ready(len(everybody) * self.course.scale.lectures)
+        one("floor", lambda: self.floor.hide(floor.ANONYMISE, everybody))
+        rows, samples, self.samples = self.course.answers_each + 1, self.samples, self.samples // 2
+        for _, member in self._members():
+            known, question, text = self.at_floor[member.user.pk], self.course.random_question()[1], self.course.text()
+            self.clock(
+                Key("edit an anonymised answer", "floor"),
+                lambda k=known, q=question, t=text: floor.edit(self.floor, self.driver, k, q, t),
+                rows=1,
+            )
+        for _, member in self._members():
+            self.floor_there_and_back(member, rows, after=True)
+        self.samples = samples
+        authors.put_back()
+        self.floor.forget()
 
     def under_disguise(self) -> None:
         """What students do while their answers are anonymous: no hand-written counterpart could still find those answers."""

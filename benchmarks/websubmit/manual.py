@@ -12,11 +12,16 @@ from benchmarks.kit.driver import Driver, Row
 
 def create_account(driver: Driver, email: str, password_hash: str) -> None:
     with driver.transaction():
-        driver.execute(
-            "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active, joined_on) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (email, password_hash, secrets.token_hex(16), False, False, True, str(datetime.date.today())),
-        )
+        insert_account(driver, email, password_hash)
+
+
+def insert_account(driver: Driver, email: str, password_hash: str) -> None:
+    """Within a transaction."""
+    driver.execute(
+        "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active, joined_on) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+        (email, password_hash, secrets.token_hex(16), False, False, True, str(datetime.date.today())),
+    )
 
 
 def list_answers(driver: Driver, author: int, lecture: int) -> list[Row]:
@@ -39,12 +44,17 @@ def list_lecture(driver: Driver, lecture: int) -> list[Row]:
 
 
 def edit_answer(driver: Driver, author: int, question: int, text: str) -> None:
-    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     with driver.transaction():
-        driver.execute(
-            "UPDATE websubmit_answer SET text = %s, submitted_at = %s WHERE author_id = %s AND question_id = %s",
-            (text, str(now), author, question),
-        )
+        change_answer(driver, author, question, text)
+
+
+def change_answer(driver: Driver, author: int, question: int, text: str) -> None:
+    """Within a transaction."""
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    driver.execute(
+        "UPDATE websubmit_answer SET text = %s, submitted_at = %s WHERE author_id = %s AND question_id = %s",
+        (text, str(now), author, question),
+    )
 
 
 def delete_account(driver: Driver, user: int) -> None:
