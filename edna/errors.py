@@ -351,6 +351,16 @@ class DeviceRemoved(CustodyError):
     """
 
 
+class DeviceGroupEnded(CustodyError):
+    """Cause: the key that the devices of a group have is nobody's any more. Its person has made another group, or a new key in another way;
+    or nothing was left for it to open; or somebody has taken away the end of the log, so that this device does not know the present key.
+    Nothing was changed.
+
+    Remedy: use a device of the new group, or the new key. If there is none, restore the records of devices from a backup.
+    `edna.devices.forget` deletes what is kept of a device that is not needed any more.
+    """
+
+
 # --- receipts ---------------------------------------------------------------------------------------------------------
 
 

@@ -228,17 +228,19 @@ def secret_key_of(unlocked: Unlocked) -> SecretKey:
     return unlocked.secret_key
 
 
-def rewrap(unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object]) -> int:
+def rewrap(
+    unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object], leave_damaged: bool = False
+) -> int:
     """Give a principal another key, whose secret half somebody else has, and everyone they speak for new ones. Bags keep their bodies and
     get other recipients; return how many. ``beside`` is called first, in the same transaction, which may be tried again. ``unlocked`` is
-    closed.
+    closed. ``leave_damaged`` gives up bags that do not open.
 
     Raises:
         ReceiptsIncomplete, BagError, EntryForged, PrincipalNotRegistered, PrincipalAlreadyRegistered, and what ``beside`` raises.
             Nothing was changed then.
     """
     throttle.admit()
-    return registration.rewrap(unlocked, public_key, beside=beside)
+    return registration.rewrap(unlocked, public_key, beside=beside, leave_damaged=leave_damaged)
 
 
 def database() -> str:

@@ -2,7 +2,7 @@
 
 Each device has a key of its own, which opens its state; the principal's key is that of the group's present secret. Keeps: an operation, the
 state of who did it, and the new recipients of all bags are written together or not at all. Of two devices that do something at once, one
-does it after the other. `unlock`, `members` and `pending` write nothing. Does not know bags.
+does it after the other. `members` and `pending` write nothing, `unlock` once, when a device comes that was just added. Does not know bags.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
+from edna.devices.reading import key_of, read, removed, sealed_state, settle, stored
 from edna.errors import (
     DeviceCodeRefused,
-    DeviceCopied,
+    DeviceGroupEnded,
     DeviceRemoved,
     DeviceUnknown,
+    OperationRefused,
     PrincipalNotRegistered,
     SequenceTaken,
 )
@@ -33,7 +35,6 @@ Result = TypeVar("Result")
 
 #: How often something is done again because another device was quicker.
 ATTEMPTS: Final = 5
-_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,16 +63,24 @@ class Pending:
     is_update_due: bool
 
 
-def create(unlocked: Unlocked, *, name: str = "") -> SecretKey:
+def new_key() -> SecretKey:
+    """A key for a device, for `create` and `update`: whoever has kept it first loses nothing if the answer to these does not arrive."""
+    return SecretKey.generate()
+
+
+def create(
+    unlocked: Unlocked, *, name: str = "", new: SecretKey | str | None = None, leave_damaged: bool = False
+) -> SecretKey:
     """Make a group of one device of a principal's key: return the key of that device, stored nowhere. ``unlocked`` is closed.
 
-    All bags are wrapped anew, and the former key opens nothing any more; nor do its password, recovery code and other slots.
+    All bags are wrapped anew, and the former key opens nothing any more; nor do its password, recovery code and other slots. ``new`` is
+    a key from `new_key` that the device has kept: it works if the answer was lost. ``leave_damaged`` gives up bags that do not open.
 
     Raises:
-        ReceiptsIncomplete, BagError, PrincipalNotRegistered. Nothing was changed then.
+        ReceiptsIncomplete, BagError, PrincipalNotRegistered; SequenceTaken if ``new`` is the key of a device. Nothing was changed then.
     """
-    key, ready = SecretKey.generate(), Device.new().create()
-    _rewrapped(unlocked, ready, key=key, names={ready.id: name})
+    key, ready = new_key() if new is None else key_of(new), Device.new().create()
+    _rewrapped(unlocked, ready, key=key, is_new=True, names={ready.id: name}, leave_damaged=leave_damaged)
     return key
 
 
@@ -111,33 +120,47 @@ def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history:
     return _tried(secret_key, act)
 
 
-def remove(secret_key: SecretKey | str, device: bytes) -> int:
+def remove(secret_key: SecretKey | str, device: bytes, *, leave_damaged: bool = False) -> int:
     """Take a device out of the group: it opens nothing that is here from now on. Return how many bags were wrapped anew.
+
+    ``leave_damaged`` gives up bags that do not open.
 
     Raises:
         DeviceUnknown, DeviceRemoved, OperationRefused, ReceiptsIncomplete, BagError. Nothing was changed then.
     """
 
     def act(key: SecretKey, own: Device) -> int:
-        return _rewrapped(_unlock(own), own.remove(device), key=key, gone=device)
+        return _rewrapped(_unlock(own), own.remove(device), key=key, gone=device, leave_damaged=leave_damaged)
 
     return _tried(secret_key, act)
 
 
-def update(secret_key: SecretKey | str) -> SecretKey:
+def update(
+    secret_key: SecretKey | str, *, new: SecretKey | str | None = None, leave_damaged: bool = False
+) -> SecretKey:
     """New keys for this device and a new one for the principal: whoever has copied the device, its key too, opens nothing that is here from
     now on. Return the key of the device that takes the place of this one, stored nowhere.
 
+    ``new`` is a key from `new_key` that the device has kept. If the answer was lost, the same call once more changes nothing and
+    returns it. ``leave_damaged`` gives up bags that do not open.
+
     Raises:
-        DeviceUnknown, DeviceRemoved, ReceiptsIncomplete, BagError. Nothing was changed then.
+        DeviceUnknown, DeviceRemoved, ReceiptsIncomplete, BagError; SequenceTaken if ``new`` is the key of another device. Nothing was
+            changed then.
     """
+    following = new_key() if new is None else key_of(new)
 
     def act(key: SecretKey, own: Device) -> SecretKey:
-        new = SecretKey.generate()
-        _rewrapped(_unlock(own), own.update(), key=new, former=key)
-        return new
+        _rewrapped(_unlock(own), own.update(), key=following, is_new=True, former=key, leave_damaged=leave_damaged)
+        return following
 
-    return _tried(secret_key, act)
+    try:
+        return _tried(secret_key, act)
+    except DeviceUnknown:
+        # It was done before, and nobody heard of it.
+        if new is None or not read(following).is_member:
+            raise
+        return following
 
 
 def catch_up(secret_key: SecretKey | str) -> None:
@@ -146,25 +169,63 @@ def catch_up(secret_key: SecretKey | str) -> None:
     Raises:
         DeviceUnknown, DeviceRemoved
     """
-    key, using = _key(secret_key), inner_door.database()
-    former = _sealed_state(key)
-    device = _read(key)
+    key, using = key_of(secret_key), inner_door.database()
+    former = sealed_state(key)
+    device = read(key)
     if not device.is_member:
-        raise _removed()
+        raise removed()
     with transaction.atomic(using=using):
         # In another tab the device may have done something meanwhile: its own operations are in no message to it.
         sealed = keeping.seal_state(device, key=key)
         store.replace(keeping.state_place(key), sealed, former=former, using=using)
+        store.remove([keeping.welcome_place(device.id)], using=using)
         _note(device)
+
+
+def forget(secret_key: SecretKey | str) -> None:
+    """Delete what is kept of a device that was removed, was never added, or whose group has ended: its key is good for nothing then.
+
+    Raises:
+        DeviceUnknown
+        OperationRefused: it is in a group. Remove it from another device first.
+    """
+    key, using = key_of(secret_key), inner_door.database()
+    own = stored(key)
+    try:
+        unlock(key).close()
+    except (DeviceUnknown, DeviceRemoved, DeviceGroupEnded):
+        places = [keeping.state_place(key), keeping.welcome_place(own.id), keeping.card_place(keeping.code_of(own.id))]
+        with transaction.atomic(using=using):
+            store.remove(places, using=using)
+        return
+    raise OperationRefused("This device is in a group. Remove it from another device first. Nothing was changed.")
 
 
 def unlock(secret_key: SecretKey | str) -> Unlocked:
     """Open the principal's keys with the key of one of their devices; as what `edna.unlock` returns.
 
     Raises:
-        DeviceUnknown, DeviceRemoved, PrincipalNotRegistered
+        DeviceUnknown, DeviceRemoved, DeviceGroupEnded
     """
-    return _tried(secret_key, lambda _, own: _unlock(own))
+
+    def act(key: SecretKey, own: Device) -> Unlocked:
+        unlocked = _unlock(own)
+        settle(key, own)
+        return unlocked
+
+    return _tried(secret_key, act)
+
+
+def group_code(secret_key: SecretKey | str) -> str:
+    """What all devices of one group show alike, and those of another group otherwise: to be compared when one was added.
+
+    Raises:
+        DeviceUnknown, DeviceRemoved
+    """
+    own = read(key_of(secret_key))
+    if not own.is_member:
+        raise removed()
+    return keeping.code_of_group(own.membership.group)
 
 
 def members(secret_key: SecretKey | str) -> list[Member]:
@@ -173,9 +234,9 @@ def members(secret_key: SecretKey | str) -> list[Member]:
     Raises:
         DeviceUnknown, DeviceRemoved
     """
-    own = _read(_key(secret_key))
+    own = read(key_of(secret_key))
     if not own.is_member:
-        raise _removed()
+        raise removed()
     group = own.membership.group
     places = {device: keeping.note_place(group, device) for device in own.membership.members}
     found = store.find(places.values(), using=inner_door.database())
@@ -195,7 +256,7 @@ def rename(secret_key: SecretKey | str, device: bytes, name: str) -> None:
     known = {member.id: member for member in members(secret_key)}
     if device not in known:
         raise DeviceUnknown("This device is not in the group. Nothing was changed.")
-    group, using = _read(_key(secret_key)).membership.group, inner_door.database()
+    group, using = read(key_of(secret_key)).membership.group, inner_door.database()
     store.put(
         keeping.note_place(group, device), keeping.seal_note(name, known[device].last_seen, group=group), using=using
     )
@@ -207,77 +268,16 @@ def pending(secret_key: SecretKey | str) -> Pending:
     Raises:
         DeviceUnknown
     """
-    key = _key(secret_key)
-    stored, now = _stored(key), _read(key)
-    return Pending(now.membership.sequence - stored.membership.sequence, now.membership.due)
+    key = key_of(secret_key)
+    before, now = stored(key), read(key)
+    return Pending(now.membership.sequence - before.membership.sequence, now.membership.due)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-def _key(secret_key: SecretKey | str) -> SecretKey:
-    return SecretKey.parse(secret_key) if isinstance(secret_key, str) else secret_key
-
-
-def _sealed_state(key: SecretKey) -> bytes:
-    place = keeping.state_place(key)
-    found = store.find([place], using=inner_door.database())
-    if not found:
-        raise DeviceUnknown(
-            "This is not the key of a device of this site. Check that it is the right key, and the right site."
-        )
-    return found[place]
-
-
-def _stored(key: SecretKey) -> Device:
-    return keeping.open_state(_sealed_state(key), key=key)
-
-
-def _read(key: SecretKey) -> Device:
-    """The device as it would be after all that stands in the log."""
-    while True:
-        sealed = _sealed_state(key)
-        device = keeping.open_state(sealed, key=key)
-        group = device.membership.group or _welcome(device)
-        try:
-            return device.catch_up(_entries(group, start=max(device.membership.sequence, 0)))
-        except DeviceCopied:
-            # Or it has done something in another tab, between the two.
-            if _sealed_state(key) == sealed:
-                raise
-
-
-def _welcome(device: Device) -> bytes:
-    place = keeping.welcome_place(device.id)
-    found = store.find([place], using=inner_door.database())
-    if not found:
-        raise DeviceUnknown(
-            f"This device was not added yet. Type {keeping.code_of(device.id)} on a device that is in the group."
-        )
-    return keeping.open_welcome(found[place], device=device)
-
-
-def _entries(group: bytes, *, start: int) -> list[bytes]:
-    entries: list[bytes] = []
-    while True:
-        first = start + len(entries)
-        places = [keeping.entry_place(group, number) for number in range(first, first + _AT_ONCE)]
-        found = store.find(places, using=inner_door.database())
-        there = [place for place in places if place in found]
-        entries += [keeping.open_of_group(found[place], group) for place in there]
-        if len(there) < _AT_ONCE:
-            return entries
-
-
-def _removed() -> DeviceRemoved:
-    return DeviceRemoved("This device is not in the group any more. Ask another device to add it, as a new one.")
+# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _unlock(device: Device) -> Unlocked:
     return api.unlock(secret_key=device.secret.secret_key())
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _rewrapped(
@@ -285,31 +285,35 @@ def _rewrapped(
     ready: Device,
     *,
     key: SecretKey,
+    is_new: bool = False,
     former: SecretKey | None = None,
     names: Mapping[bytes, str] | None = None,
     gone: bytes | None = None,
+    leave_damaged: bool = False,
 ) -> int:
     """Append what a device has made ready, and give the principal the key that begins with it."""
 
     def beside() -> None:
-        _append(ready, key=key, names=names or {})
+        _append(ready, key=key, is_new=is_new, names=names or {})
         if gone is not None:
             store.remove([keeping.note_place(ready.membership.group, gone)], using=unlocked.using)
         if former is not None:
             store.remove([keeping.state_place(former)], using=unlocked.using)
 
+    public_key = ready.appended().secret.secret_key().public_key
     with unlocked:
-        return inner_door.rewrap(unlocked, ready.appended().secret.secret_key().public_key, beside=beside)
+        return inner_door.rewrap(unlocked, public_key, beside=beside, leave_damaged=leave_damaged)
 
 
-def _append(ready: Device, *, key: SecretKey, names: Mapping[bytes, str]) -> None:
+def _append(ready: Device, *, key: SecretKey, is_new: bool = False, names: Mapping[bytes, str]) -> None:
     """In the caller's transaction: the operation, the state of the device after it, and what devices are called."""
     assert ready.pending is not None
     done, using = ready.appended(), inner_door.database()
     group = done.membership.group
     place = keeping.entry_place(group, done.membership.sequence)
     store.add(place, keeping.seal_for_group(ready.pending.operation, group), using=using)
-    store.put(keeping.state_place(key), keeping.seal_state(done, key=key), using=using)
+    # A new key must be nobody's yet: its state would be lost.
+    (store.add if is_new else store.put)(keeping.state_place(key), keeping.seal_state(done, key=key), using=using)
     _note(done, names=names)
 
 
@@ -326,10 +330,17 @@ def _note(device: Device, *, names: Mapping[bytes, str] | None = None) -> None:
 
 def _tried(secret_key: SecretKey | str, act: Callable[[SecretKey, Device], Result]) -> Result:
     """Do it with the device as it is now; again if another one was quicker, or has replaced the principal's key meanwhile."""
-    key = _key(secret_key)
-    for _ in range(ATTEMPTS - 1):
+    key = key_of(secret_key)
+    for attempt in range(1, ATTEMPTS + 1):
         try:
-            return act(key, _read(key))
-        except (SequenceTaken, PrincipalNotRegistered):
-            continue
-    return act(key, _read(key))
+            return act(key, read(key))
+        except SequenceTaken:
+            if attempt == ATTEMPTS:
+                raise
+        except PrincipalNotRegistered as error:
+            if attempt == ATTEMPTS:
+                raise DeviceGroupEnded(
+                    "What the devices of this group open is nobody's any more: its person has made another group or a new key, or what was "
+                    "left of them was erased; or the end of the log is missing. Nothing was changed."
+                ) from error
+    raise AssertionError("unreachable")

@@ -161,9 +161,12 @@ def rotate(
     return made
 
 
-def rewrap(unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object]) -> int:
+def rewrap(
+    unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object], leave_damaged: bool = False
+) -> int:
     """Replace a principal's key by one that somebody keeps, and let bags keep their bodies; return how many there are. Slots go.
-    ``unlocked`` is closed. ``beside`` is called in the same transaction, first, and may be called twice.
+    ``unlocked`` is closed. ``beside`` is called in the same transaction, first, and may be called twice. ``leave_damaged`` gives up bags
+    that do not open.
 
     Raises:
         ReceiptsIncomplete, ServerKeyUnknown, and what ``beside`` and `rewrapping.rewrap_all` raise
@@ -178,7 +181,7 @@ def rewrap(unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], ob
 
     def work() -> int:
         beside()
-        number = rewrapping.rewrap_all(unlocked, public_key)
+        number = rewrapping.rewrap_all(unlocked, public_key, leave_damaged=leave_damaged)
         key_slots.remove_all(old, using=using)
         return number
 

@@ -12,14 +12,32 @@ from apps.websubmit.models import Lecture
 from edna import devices, errors
 from edna.crypto.keys import SecretKey
 from edna.custody.devices.device import Device
-from edna.custody.devices.keeping import card_place, state_place
-from edna.devices import acts
+from edna.custody.devices.keeping import (
+    card_place,
+    entry_place,
+    open_of_group,
+    seal_for_group,
+    seal_welcome,
+    state_place,
+    welcome_place,
+)
+from edna.devices import acts, reading
 from edna.devices.models import DeviceRecord
 from edna.models import Bag
+from edna.records.bag import BagKind
 from edna.testing import application_dump
 from tests.installed import registering
 from tests.integration.test_rotation import Copy, EachAlone, assert_opens_nothing, keys_of
-from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, Student, enrol_in_course, loot, nothing_changes, statements
+from tests.support import (
+    ANONYMISE_ALL,
+    ANONYMISE_LECTURE,
+    Student,
+    enrol,
+    enrol_in_course,
+    loot,
+    nothing_changes,
+    statements,
+)
 from tests.waiting import at_once
 
 pytestmark = pytest.mark.django_db
@@ -134,15 +152,15 @@ def test_members_are_called_and_seen_and_what_is_pending_is_told(bea: Student) -
 
 def test_catching_up_never_takes_a_device_back(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody adds a device in one tab while another one has read the state and is about to store it."""
-    hers, new, read = Devices(bea), devices.begin(), acts._read
+    hers, new, read = Devices(bea), devices.begin(), reading.read
 
     def interrupted(key: SecretKey) -> Device:
         device = read(key)
-        monkeypatch.setattr(acts, "_read", read)
+        monkeypatch.setattr(acts, "read", read)
         devices.add(hers.laptop, new.code)
         return device
 
-    monkeypatch.setattr(acts, "_read", interrupted)
+    monkeypatch.setattr(acts, "read", interrupted)
     devices.catch_up(hers.laptop)
     assert opened_by(hers.laptop).user == opened_by(new.secret_key).user == bea.user
 
@@ -152,29 +170,29 @@ def test_a_device_that_acts_in_another_tab_is_not_taken_for_a_copy(
     bea: Student, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has read its state there and is about to read the log, in which its own operation stands by now."""
-    hers, new, entries = Devices(bea), devices.begin(), acts._entries
+    hers, new, entries = Devices(bea), devices.begin(), reading._entries
 
     def interrupted(group: bytes, *, start: int) -> list[bytes]:
-        monkeypatch.setattr(acts, "_entries", entries)
+        monkeypatch.setattr(reading, "_entries", entries)
         devices.add(hers.laptop, new.code)
         return entries(group, start=start)
 
-    monkeypatch.setattr(acts, "_entries", interrupted)
+    monkeypatch.setattr(reading, "_entries", interrupted)
     assert len(devices.members(hers.laptop)) == 3
 
 
 @pytest.mark.once
 def test_a_device_unlocks_while_another_one_replaces_the_key(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     """The secret that it has read is no longer the present one when it is used."""
-    hers, read = Devices(bea), acts._read
+    hers, read = Devices(bea), reading.read
 
     def interrupted(key: SecretKey) -> Device:
         device = read(key)
-        monkeypatch.setattr(acts, "_read", read)
+        monkeypatch.setattr(acts, "read", read)
         devices.update(hers.phone)
         return device
 
-    monkeypatch.setattr(acts, "_read", interrupted)
+    monkeypatch.setattr(acts, "read", interrupted)
     assert opened_by(hers.laptop).user == bea.user
 
 
@@ -266,6 +284,97 @@ def test_it_takes_as_many_statements_for_many_bags_as_for_few(bea: Student) -> N
     assert len(counts[0]) == len(counts[1]), (
         [sql[:90] for sql in counts[0]] + ["----"] + [sql[:90] for sql in counts[1]]
     )
+
+
+@pytest.mark.once
+def test_a_lost_answer_loses_no_key(bea: Student) -> None:
+    """Whoever has kept the new key before it is used has it, whether they heard of it or not."""
+    bea.disguise(_DELETE)
+    laptop, following, third = devices.new_key(), devices.new_key(), devices.begin()
+    devices.create(bea.unlock(), name="laptop", new=laptop)
+    assert len(opened_by(laptop).history()) == 1
+    devices.add(laptop, third.code)
+    assert devices.update(laptop, new=following.expose_text()) == following
+    with nothing_changes():
+        assert devices.update(laptop, new=following) == following
+        with pytest.raises(errors.DeviceUnknown):
+            devices.update(laptop, new=devices.new_key())
+        with pytest.raises(errors.SequenceTaken):  # the state of that device would be lost
+            devices.update(following, new=third.secret_key)
+    assert len(opened_by(following).history()) == len(opened_by(third.secret_key).history()) == 1
+
+
+@pytest.mark.once
+def test_what_is_damaged_is_given_up_on_purpose_alone(bea: Student) -> None:
+    """The device that is removed opens nothing of the rest, and the group goes on."""
+    lectures = Lecture.objects.order_by("pk")
+    damaged, sound = (bea.disguise(ANONYMISE_LECTURE, lecture=lecture.pk) for lecture in lectures[:2])
+    hers = Devices(bea)
+    thief = keys_of(opened_by(hers.phone))
+    missing = Bag.objects.filter(index=damaged.locator.index(BagKind.DIFF, 0))
+    assert missing.delete()[0] == 1
+    for act in (devices.update, lambda key: devices.remove(key, hers.phone_id)):
+        with nothing_changes(), pytest.raises(errors.BagMissing):
+            act(hers.laptop)
+    devices.remove(hers.laptop, hers.phone_id, leave_damaged=True)
+    assert [entry.receipt for entry in opened_by(hers.laptop).history()] == [sound]
+    left = {damaged.locator.index(kind, 0) for kind in BagKind}
+    assert Copy().opened(thief) <= left, "what was given up stays as it is"
+    hers.laptop = devices.update(hers.laptop)
+    with devices.unlock(hers.laptop) as unlocked:
+        assert edna.reveal(sound, unlocked).complete
+
+
+@pytest.mark.once
+def test_a_device_is_told_that_its_group_has_ended(bea: Student) -> None:
+    hers = Devices(bea)
+    laptop = devices.create(devices.unlock(hers.phone))
+    for act in (devices.unlock, devices.update):
+        with pytest.raises(errors.DeviceGroupEnded):
+            act(hers.phone)
+    assert opened_by(laptop).user == bea.user
+
+
+@pytest.mark.once
+def test_what_is_kept_of_a_device_is_deleted_once_it_is_in_no_group(bea: Student) -> None:
+    hers, never, before = Devices(bea), devices.begin(), DeviceRecord.objects.count()
+    with pytest.raises(errors.OperationRefused), nothing_changes():
+        devices.forget(hers.phone)
+    devices.forget(never.secret_key)
+    assert DeviceRecord.objects.count() == before - 3, (
+        "its state and its card, and the welcome of the phone, which has come"
+    )
+    devices.remove(hers.laptop, hers.phone_id)
+    devices.forget(hers.phone)
+    for act in (devices.forget, devices.unlock):
+        with pytest.raises(errors.DeviceUnknown):
+            act(hers.phone)
+    assert opened_by(hers.laptop).user == bea.user
+
+
+def test_a_device_stays_in_the_group_to_which_it_was_added(bea: Student) -> None:
+    """A device that was removed knows the cards of all, and writes the table: it tells the phone of a group of its own."""
+    hers, carls = Devices(bea), devices.create(enrol().unlock())
+    card = reading.stored(hers.phone).card
+    groups = {name: reading.read(key).membership.group for name, key in (("hers", hers.laptop), ("carls", carls))}
+    welcome = DeviceRecord.objects.get(place=welcome_place(hers.phone_id))
+    # Entries of her log in the place of the first of his: they are of another group.
+    first = DeviceRecord.objects.get(place=entry_place(groups["carls"], 0))
+    operation = open_of_group(
+        bytes(DeviceRecord.objects.get(place=entry_place(groups["hers"], 0)).sealed), groups["hers"]
+    )
+    DeviceRecord.objects.filter(pk=first.pk).update(sealed=seal_for_group(operation, groups["carls"]))
+    forged = seal_welcome(groups["carls"], prekey=card.prekey)
+    DeviceRecord.objects.filter(pk=welcome.pk).update(sealed=forged)
+    with pytest.raises(errors.OperationRefused, match="another group"):
+        devices.unlock(hers.phone)
+    DeviceRecord.objects.filter(pk=first.pk).update(sealed=bytes(first.sealed))
+    welcome.save()
+    assert devices.group_code(hers.phone) == devices.group_code(hers.laptop) != devices.group_code(carls)
+    # Once it has come, nobody tells it of another group.
+    assert opened_by(hers.phone).user == bea.user
+    DeviceRecord.objects.create(place=bytes(welcome.place), sealed=forged)
+    assert opened_by(hers.phone).user == bea.user
 
 
 @pytest.mark.django_db(transaction=True)

@@ -99,6 +99,12 @@ def code_of(device: bytes) -> str:
     return printed(int.from_bytes(device, "big") >> _SHIFT, symbols=CODE_SYMBOLS)
 
 
+def code_of_group(group: bytes) -> str:
+    """What devices of one group show alike, for people to compare. It does not lead to the group."""
+    digest = fingerprint(group, purpose=b"edna.group.say.1", size=ID_BYTES)
+    return printed(int.from_bytes(digest, "big") >> _SHIFT, symbols=CODE_SYMBOLS)
+
+
 def card_place(code: str) -> bytes:
     """Where the card of the device lies that shows a code.
 

@@ -39,7 +39,8 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A group after ``sequence``, the last place of its log; -1 before there is one. ``members`` are today's cards by device, in order.
+    """A group after ``sequence``, the last place of its log; -1 before there is one, or before a device that was told of it has read any.
+    ``members`` are today's cards by device, in order.
 
     ``public_keys`` are by the operation that began with them. ``due``: two have removed each other; one of them made the present secret.
     """
@@ -103,7 +104,7 @@ class Membership:
             OperationRefused: of another group, or nothing that may be done now.
         """
         head = operation.head
-        if self.sequence >= 0 and head.group != self.group:
+        if self.group and head.group != self.group:
             raise OperationRefused(f"Operation {head.sequence} is of another group.")
         if self.crosses(operation):
             return self._crossed(operation)

@@ -3,8 +3,9 @@
 As `making_over` does with what a browser has opened, this does with a secret key: each bag's file key is sealed to its new owner, with
 a succession beside it (docs/format.md). Bags that speak for somebody are sealed anew, with new keys for all for whom they speak; shared
 ones where they say by which key somebody is found.
-Invariants: the old keys open nothing afterwards, and nothing that is damaged or missing in part is left to them, or nothing is changed;
-receipts stay good. The number of statements depends on the levels of speaking-for alone. Does not know why the key is another one.
+Invariants: the old keys open nothing afterwards, and nothing that is damaged or missing in part is left to them, or nothing is changed,
+unless it is given up on purpose; receipts stay good. The number of statements depends on the levels of speaking-for alone. Does not know
+why the key is another one.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from edna.engine.renewing.rotation import renamed_in, with_new_keys
 from edna.errors import BagError, PrincipalAlreadyRegistered, ReceiptsIncomplete, WrongKey
 from edna.keypool import pool
 from edna.records.bag import BagKind
-from edna.records.locator import seal_locator
+from edna.records.locator import Locator, seal_locator
 from edna.records.succession import Succession, read_succession
 from edna.store import Entry, StoredBag, serverkeys
 
 
-def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
+def rewrap_all(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool = False) -> int:
     """Replace the keys, in the caller's transaction; return how many bags have other recipients now.
+
+    With ``leave_damaged``, what does not open as a whole is left where it is and taken out of the lists.
 
     Raises:
         PrincipalNotRegistered: the old key is nobody's, perhaps because it was replaced before.
@@ -41,32 +44,37 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey) -> int:
     using = unlocked.using
     graph = unlocked.key_graph(lock_entries=True, lock_bags=True)
     # Each is opened, so that none goes to the new key with a part damaged or missing: what is restored later would be the old one's.
-    everything = graph.follow(tuple(BagKind), start=())
+    everything = graph.follow(tuple(BagKind), start=(), only_whole=leave_damaged)
     opened = [(locator, each) for locator, part in everything for each in part if each.kind is not BagKind.DIFF]
-    for problem in (*graph.refused.values(), *graph.forged.values()):
+    for problem in (*(() if leave_damaged else graph.refused.values()), *graph.forged.values()):
         raise problem
+    gone = {locator for locator, seen in graph.seen.items() if not seen.whole} if leave_damaged else set()
     if bytes(public_key) in graph.holders:
         raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
     keys = _new_keys(graph, public_key)
-    sealed = dict(_rewrapped(graph, keys, using=using))
+    sealed = dict(_rewrapped(graph, keys, gone=gone, using=using))
+    noted = {index for batch in graph.voices for index in batch.unlisted}
+    known = {*sealed, *(locator.index(segment.kind, segment.sequence) for locator, segment in opened)}
+    unlisted = unlisted_bags.still_there(noted, opened=known, using=using)
+    if unlisted and not leave_damaged:
+        raise ReceiptsIncomplete(
+            "A bag of this principal is there that no list leads to: a disguise with their key at hand has noted it. Reveal it first, or "
+            "rotate with its receipt. Nothing was changed."
+        )
     recipients = {former: keys.recipient(holder) for former, holder in graph.holders.items()}
     for locator, segment in opened:
         if segment.kind is BagKind.SPEAKS_FOR:
-            bag = with_new_keys(segment.bag, keys.voices, given_up=set())
+            bag = with_new_keys(segment.bag, keys.voices, given_up=unlisted)
             recipient = keys.recipient(segment.holder)
         elif (bag := renamed_in(segment.bag, recipients, locator)) is not segment.bag:
             recipient = locator.shared_key().public_key
         else:
             continue
         sealed.update([seal_segment(bag, segment.sequence, locator=locator, recipient=recipient, using=using)])
-    noted = {index for batch in graph.voices for index in batch.unlisted}
-    if unlisted_bags.still_there(noted, opened=sealed, using=using):
-        raise ReceiptsIncomplete(
-            "A bag of this principal is there that no list leads to: a disguise with their key at hand has noted it. Reveal it first, or "
-            "rotate with its receipt. Nothing was changed."
-        )
     store.replace_bags([*sealed.items()], using=using)
-    store.replace_keys([_entry(holder, keys.recipient(holder)) for holder in graph.holders.values()], using=using)
+    store.replace_keys(
+        [_entry(holder, keys.recipient(holder), gone=gone) for holder in graph.holders.values()], using=using
+    )
     return len(sealed)
 
 
@@ -89,15 +97,16 @@ def _new_keys(graph: KeyGraph, public_key: PublicKey) -> _NewKeys:
     return _NewKeys(public_key, graph.own.entry, dict(zip(voices, pool.take(len(voices)), strict=True)))
 
 
-def _entry(holder: Holder, public_key: PublicKey) -> Entry:
-    items = [seal_locator(locator, recipient=public_key) for locator in holder.items]
+def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
+    items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
     half = public_key.encapsulation_key
     return replace(holder.entry, public_key=bytes(public_key), encapsulation_key=half, locators=b"".join(items))
 
 
-def _rewrapped(graph: KeyGraph, keys: _NewKeys, *, using: str) -> Iterator[Sealed]:
+def _rewrapped(graph: KeyGraph, keys: _NewKeys, *, gone: set[Locator], using: str) -> Iterator[Sealed]:
     mac_key = serverkeys.signing_key(using=using)
-    for locator, segments in stored_segments(graph.listed, [BagKind.DIFF], lock=True, using=using).items():
+    wanted = [locator for locator in graph.listed if locator not in gone]
+    for locator, segments in stored_segments(wanted, [BagKind.DIFF], lock=True, using=using).items():
         for kind, sequence, stored in segments:
             index = locator.index(kind, sequence)
             holder, content_key = _opened(stored, graph.listed[locator])

@@ -58,7 +58,7 @@ export function checkPlace(group, operation) {
 /** The group after an operation. Throws what the rules say. */
 export function follow(sodium, group, operation) {
   const { head, cards, removed, publicKey, messages } = operation;
-  if (group.sequence >= 0 && !equal(head.group, group.group)) throw new OperationRefused(`Operation ${head.sequence} is of another group.`);
+  if (group.group.length && !equal(head.group, group.group)) throw new OperationRefused(`Operation ${head.sequence} is of another group.`);
   if (crosses(group, operation)) return crossed(sodium, group, operation);
   if (head.sequence <= group.sequence) throw new OperationReplayed(`Operation ${head.sequence} comes a second time.`);
   if (head.sequence > group.sequence + 1) throw new DeviceLogTruncated(`The log has no operation ${group.sequence + 1}, but ${head.sequence}.`);

@@ -1,0 +1,96 @@
+"""A device as it is stored, and as it is after all that stands in the log of its group.
+
+Keeps: what is read is the log of the one group that the device was told of, or it is refused. ``settle`` writes once, for a device that
+was just added: from then on nobody can tell it of another group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from django.db import transaction
+
+from edna import inner_door
+from edna.crypto.keys import SecretKey
+from edna.custody.devices import keeping
+from edna.custody.devices.device import Device
+from edna.devices import store
+from edna.errors import DeviceCopied, DeviceLogTruncated, DeviceRemoved, DeviceUnknown
+
+_AT_ONCE: Final = 64
+
+
+def key_of(secret_key: SecretKey | str) -> SecretKey:
+    return SecretKey.parse(secret_key) if isinstance(secret_key, str) else secret_key
+
+
+def sealed_state(key: SecretKey) -> bytes:
+    place = keeping.state_place(key)
+    found = store.find([place], using=inner_door.database())
+    if not found:
+        raise DeviceUnknown(
+            "This is not the key of a device of this site. Check that it is the right key, and the right site."
+        )
+    return found[place]
+
+
+def stored(key: SecretKey) -> Device:
+    return keeping.open_state(sealed_state(key), key=key)
+
+
+def read(key: SecretKey) -> Device:
+    """The device as it would be after all that stands in the log."""
+    while True:
+        sealed = sealed_state(key)
+        device = keeping.open_state(sealed, key=key)
+        group = device.membership.group or _welcome(device)
+        # Of another group the log would be refused: whoever puts it there has not written this welcome.
+        told = replace(device, membership=replace(device.membership, group=group))
+        entries = _entries(group, start=max(device.membership.sequence, 0))
+        if not entries:
+            raise DeviceLogTruncated("The group of this device has no log here. Restore it from a backup.")
+        try:
+            return told.catch_up(entries)
+        except DeviceCopied:
+            # Or it has done something in another tab, between the two.
+            if sealed_state(key) == sealed:
+                raise
+
+
+def settle(key: SecretKey, device: Device) -> None:
+    """Store what a device has read that was just added; nothing if it was stored before."""
+    if device.membership.sequence < 0 or not device.is_member:
+        return
+    former, using = sealed_state(key), inner_door.database()
+    if keeping.open_state(former, key=key).membership.group:
+        return
+    with transaction.atomic(using=using):
+        store.replace(keeping.state_place(key), keeping.seal_state(device, key=key), former=former, using=using)
+        store.remove([keeping.welcome_place(device.id)], using=using)
+
+
+def _welcome(device: Device) -> bytes:
+    place = keeping.welcome_place(device.id)
+    found = store.find([place], using=inner_door.database())
+    if not found:
+        raise DeviceUnknown(
+            f"This device was not added yet. Type {keeping.code_of(device.id)} on a device that is in the group."
+        )
+    return keeping.open_welcome(found[place], device=device)
+
+
+def _entries(group: bytes, *, start: int) -> list[bytes]:
+    entries: list[bytes] = []
+    while True:
+        first = start + len(entries)
+        places = [keeping.entry_place(group, number) for number in range(first, first + _AT_ONCE)]
+        found = store.find(places, using=inner_door.database())
+        there = [place for place in places if place in found]
+        entries += [keeping.open_of_group(found[place], group) for place in there]
+        if len(there) < _AT_ONCE:
+            return entries
+
+
+def removed() -> DeviceRemoved:
+    return DeviceRemoved("This device is not in the group any more. Ask another device to add it, as a new one.")
