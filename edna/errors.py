@@ -262,6 +262,81 @@ class EnvelopeRefused(CustodyError):
     """
 
 
+class PolicyMalformed(ConfigurationError):
+    """Cause: a text is no policy, names something that cannot be an attribute, or needs more than 64 clauses. The message says where.
+
+    Remedy: write it as docs/format.md, "Policy seals", says: `region = eu and build in (1.2, 1.3)`.
+    """
+
+
+class AttestationRefused(CustodyError):
+    """Cause: a monitor of policies does not take what a process shows of itself, or a process does not take what a monitor has
+    answered. Nothing
+    was changed, and nobody got a key.
+
+    Remedy: see the leaf.
+    """
+
+
+class NonceRefused(AttestationRefused):
+    """Cause: evidence or a quote was made for another nonce, or one that was used before, or long ago: it may be a replay.
+
+    Remedy: ask for a new nonce and attest anew.
+    """
+
+
+class EvidenceForged(AttestationRefused):
+    """Cause: evidence, a certificate or an attestation is not signed by who it says, was changed since, or is of a kind that is not
+    taken.
+
+    Remedy: take the file again from whoever made it; look at which kinds the monitor takes.
+    """
+
+
+class CertifierUnknown(AttestationRefused):
+    """Cause: a certificate or a manifest is signed by somebody whom the monitor does not trust, or not for such an attribute.
+
+    Remedy: have the monitor trust them, if they are to be trusted.
+    """
+
+
+class MeasurementUnknown(AttestationRefused):
+    """Cause: what was measured of a process is in no certificate that is valid now: another build, or another machine.
+
+    Remedy: have a certifier say what it stands for, or find out what runs there.
+    """
+
+
+class ClauseListForged(AttestationRefused):
+    """Cause: the list of clauses was not signed by the monitor as it is. Nothing is sealed to its keys.
+
+    Remedy: take it again from the monitor.
+    """
+
+
+class ClauseKeyForged(AttestationRefused):
+    """Cause: a key in the list of clauses is not signed by the monitor for this clause and epoch. Nothing is sealed to it.
+
+    Remedy: as for `ClauseListForged`; and find out who made the list, for it is signed as a whole.
+    """
+
+
+class ClauseKeyMissing(AttestationRefused):
+    """Cause: a policy is used that the monitor was not told, so that its list of clauses has no key for it. Nothing was sealed.
+
+    Remedy: tell the monitor, and give its new list to those that seal.
+    """
+
+
+class CredentialForged(AttestationRefused):
+    """Cause: what should be a credential, or a clone of a monitor, is not signed by the monitor for this session, or has keys that do
+    not belong to
+    its clauses.
+
+    Remedy: look at the address and the key of the monitor in the settings; then attest anew.
+    """
+
+
 class OperationRefused(CustodyError):
     """Cause: what a device has done to its group may not be done, or not now; or it is none that this release reads, or of another group.
     Nothing was changed.
@@ -409,8 +484,8 @@ class ReceiptsIncomplete(ReceiptError):
 class BagError(EdnaError):
     """Cause: a sealed bag was refused, as a whole. It is kept as evidence and nothing was changed.
 
-    Remedy: see the leaf. All but `WrongKey` mean that the stored bytes are not the ones that edna wrote: restore the
-    bag from a backup, and find out who wrote to the table.
+    Remedy: see the leaf. All but `WrongKey`, and those of policies, mean that the stored bytes are not the ones that edna wrote:
+    restore the bag from a backup, and find out who wrote to the table.
     """
 
 
@@ -483,6 +558,49 @@ class BagForged(BagError):
 
     Remedy: if `EDNA["MAC_KEYS"]` was changed, put the old key back into the list (behind the new one); otherwise treat
     the bag as an attack and restore it from a backup.
+    """
+
+
+class PolicyError(BagError):
+    """Cause: a bag has a policy seal besides its own, which this process does not open now. The bag was not touched; nothing is damaged.
+
+    Remedy: see the leaf. What waits for it can be done later, or elsewhere.
+    """
+
+
+class PolicyNotSatisfied(PolicyError):
+    """Cause: this process is not one that the policy of a bag allows to open it, or has no way to attest; or a stanza of the policy
+    seal was changed.
+
+    Remedy: have it done by a worker with the right attributes. The message says which this one has.
+    """
+
+
+class CredentialExpired(PolicyError):
+    """Cause: this process's credential is over, so that it opens no policy seal. The bag was not touched.
+
+    Remedy: attest again.
+    """
+
+
+class EpochExpired(PolicyError):
+    """Cause: a bag's policy seal is of an epoch that the monitor has closed. The bag was not touched.
+
+    Remedy: let the monitor open that epoch again, and seal again what is of it.
+    """
+
+
+class MonitorUnavailable(PolicyError):
+    """Cause: this process has no credential, and the monitor cannot be reached, or does not answer in time. The bag was not touched.
+
+    Remedy: try again once the monitor answers. Who has a credential works on until it expires.
+    """
+
+
+class PolicySealForged(BagError):
+    """Cause: a bag's policy seal was changed, or the bag lies in another place than it was sealed for.
+
+    Remedy: restore the bag from a backup; find out who wrote to the table.
     """
 
 
