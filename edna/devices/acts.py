@@ -7,7 +7,8 @@ does it after the other. `members` and `pending` write nothing, `unlock` once, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -21,6 +22,7 @@ from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
 from edna.devices.reading import key_of, read, removed, sealed_state, settle, stored
+from edna.devices.writing import append, note, rewrapped
 from edna.errors import (
     DeviceCodeRefused,
     DeviceGroupEnded,
@@ -35,6 +37,8 @@ Result = TypeVar("Result")
 
 #: How often something is done again because another device was quicker.
 ATTEMPTS: Final = 5
+#: How long a code is taken.
+CODE_LIFETIME: Final = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,17 +84,19 @@ def create(
         ReceiptsIncomplete, BagError, PrincipalNotRegistered; SequenceTaken if ``new`` is the key of a device. Nothing was changed then.
     """
     key, ready = new_key() if new is None else key_of(new), Device.new().create()
-    _rewrapped(unlocked, ready, key=key, is_new=True, names={ready.id: name}, leave_damaged=leave_damaged)
+    rewrapped(unlocked, ready, key=key, is_new=True, names={ready.id: name}, leave_damaged=leave_damaged)
     return key
 
 
 def begin(*, name: str = "") -> NewDevice:
-    """What a new device does first: a key, and a code to be typed on a device of the group."""
+    """What a new device does first: a key, and a code to be typed on a device of the group within `CODE_LIFETIME`."""
     key, device, using = SecretKey.generate(), Device.new(), inner_door.database()
-    code = keeping.code_of(device.id)
+    code, until = keeping.code_of(device.id), timezone.now() + CODE_LIFETIME
+    card = keeping.seal_card(device.card, until=int(until.timestamp()))
     with transaction.atomic(using=using):
+        store.remove_expired(timezone.now().date(), using=using)
         store.add(keeping.state_place(key), keeping.seal_state(device, key=key), using=using)
-        store.add(keeping.card_place(code), keeping.seal_card(device.card), using=using)
+        store.add(keeping.card_place(code), card, expires_on=until.date(), using=using)
     return NewDevice(key, code)
 
 
@@ -98,7 +104,7 @@ def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history:
     """Take in the device that shows a code; return its id. It is handed all secrets of the group, or the present one alone.
 
     Raises:
-        DeviceCodeRefused: no device shows it.
+        DeviceCodeRefused: no device shows it, or it did so too long ago.
         DeviceUnknown, DeviceRemoved, OperationRefused
     """
     using = inner_door.database()
@@ -106,12 +112,12 @@ def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history:
     found = store.find([place], using=using)
     if not found:
         raise DeviceCodeRefused("No device shows this code now. Begin anew on the new device, or type it again.")
-    card = keeping.open_card(found[place], code=code)
+    card = keeping.open_card(found[place], code=code, now=int(timezone.now().timestamp()))
 
     def act(key: SecretKey, device: Device) -> bytes:
         ready = device.add(card, with_history=with_history)
         with transaction.atomic(using=using):
-            _append(ready, key=key, names={card.device: name})
+            append(ready, key=key, names={card.device: name})
             welcome = keeping.seal_welcome(device.membership.group, prekey=card.prekey)
             store.put(keeping.welcome_place(card.device), welcome, using=using)
             store.remove([place], using=using)
@@ -130,7 +136,7 @@ def remove(secret_key: SecretKey | str, device: bytes, *, leave_damaged: bool = 
     """
 
     def act(key: SecretKey, own: Device) -> int:
-        return _rewrapped(_unlock(own), own.remove(device), key=key, gone=device, leave_damaged=leave_damaged)
+        return rewrapped(_unlock(own), own.remove(device), key=key, gone=device, leave_damaged=leave_damaged)
 
     return _tried(secret_key, act)
 
@@ -151,7 +157,7 @@ def update(
     following = new_key() if new is None else key_of(new)
 
     def act(key: SecretKey, own: Device) -> SecretKey:
-        _rewrapped(_unlock(own), own.update(), key=following, is_new=True, former=key, leave_damaged=leave_damaged)
+        rewrapped(_unlock(own), own.update(), key=following, is_new=True, former=key, leave_damaged=leave_damaged)
         return following
 
     try:
@@ -179,7 +185,7 @@ def catch_up(secret_key: SecretKey | str) -> None:
         sealed = keeping.seal_state(device, key=key)
         store.replace(keeping.state_place(key), sealed, former=former, using=using)
         store.remove([keeping.welcome_place(device.id)], using=using)
-        _note(device)
+        note(device)
 
 
 def forget(secret_key: SecretKey | str) -> None:
@@ -273,59 +279,8 @@ def pending(secret_key: SecretKey | str) -> Pending:
     return Pending(now.membership.sequence - before.membership.sequence, now.membership.due)
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-
 def _unlock(device: Device) -> Unlocked:
     return api.unlock(secret_key=device.secret.secret_key())
-
-
-def _rewrapped(
-    unlocked: Unlocked,
-    ready: Device,
-    *,
-    key: SecretKey,
-    is_new: bool = False,
-    former: SecretKey | None = None,
-    names: Mapping[bytes, str] | None = None,
-    gone: bytes | None = None,
-    leave_damaged: bool = False,
-) -> int:
-    """Append what a device has made ready, and give the principal the key that begins with it."""
-
-    def beside() -> None:
-        _append(ready, key=key, is_new=is_new, names=names or {})
-        if gone is not None:
-            store.remove([keeping.note_place(ready.membership.group, gone)], using=unlocked.using)
-        if former is not None:
-            store.remove([keeping.state_place(former)], using=unlocked.using)
-
-    public_key = ready.appended().secret.secret_key().public_key
-    with unlocked:
-        return inner_door.rewrap(unlocked, public_key, beside=beside, leave_damaged=leave_damaged)
-
-
-def _append(ready: Device, *, key: SecretKey, is_new: bool = False, names: Mapping[bytes, str]) -> None:
-    """In the caller's transaction: the operation, the state of the device after it, and what devices are called."""
-    assert ready.pending is not None
-    done, using = ready.appended(), inner_door.database()
-    group = done.membership.group
-    place = keeping.entry_place(group, done.membership.sequence)
-    store.add(place, keeping.seal_for_group(ready.pending.operation, group), using=using)
-    # A new key must be nobody's yet: its state would be lost.
-    (store.add if is_new else store.put)(keeping.state_place(key), keeping.seal_state(done, key=key), using=using)
-    _note(done, names=names)
-
-
-def _note(device: Device, *, names: Mapping[bytes, str] | None = None) -> None:
-    """In the caller's transaction: that the device was here, and what others are called from now on."""
-    group, using = device.membership.group, inner_door.database()
-    place = keeping.note_place(group, device.id)
-    found = store.find([place], using=using)
-    called = {device.id: keeping.open_note(found[place], group=group)[0] if place in found else ""} | dict(names or {})
-    month = timezone.now().strftime("%Y-%m")
-    for each, name in called.items():
-        store.put(keeping.note_place(group, each), keeping.seal_note(name, month, group=group), using=using)
 
 
 def _tried(secret_key: SecretKey | str, act: Callable[[SecretKey, Device], Result]) -> Result:

@@ -5,6 +5,7 @@ Every function takes the database alias; those that write run in the caller's tr
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 
 from django.db import IntegrityError
@@ -19,13 +20,13 @@ def find(places: Iterable[bytes], *, using: str) -> dict[bytes, bytes]:
     return {bytes(place): bytes(sealed) for place, sealed in found.values_list("place", "sealed")}
 
 
-def add(place: bytes, sealed: bytes, *, using: str) -> None:
+def add(place: bytes, sealed: bytes, *, expires_on: datetime.date | None = None, using: str) -> None:
     """
     Raises:
         SequenceTaken: something lies there.
     """
     try:
-        DeviceRecord._default_manager.using(using).create(place=place, sealed=sealed)
+        DeviceRecord._default_manager.using(using).create(place=place, sealed=sealed, expires_on=expires_on)
     except IntegrityError as error:
         raise SequenceTaken(
             "Another device was quicker, or this place is taken. Nothing was changed; try again."
@@ -44,3 +45,7 @@ def replace(place: bytes, sealed: bytes, *, former: bytes, using: str) -> None:
 
 def remove(places: Iterable[bytes], *, using: str) -> None:
     DeviceRecord._default_manager.using(using).filter(place__in=list(places)).delete()
+
+
+def remove_expired(today: datetime.date, *, using: str) -> None:
+    DeviceRecord._default_manager.using(using).filter(expires_on__lt=today).delete()

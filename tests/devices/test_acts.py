@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 import edna
 from apps.websubmit.models import Lecture
@@ -214,6 +216,23 @@ def test_a_code_leads_to_the_device_that_shows_it_and_to_no_other(bea: Student) 
     with pytest.raises(errors.DeviceCodeRefused, match="No device shows"):
         devices.add(laptop, other.code)
     assert opened_by(other.secret_key).user == bea.user
+
+
+@pytest.mark.once
+def test_a_code_that_was_shown_too_long_ago_is_refused_and_deleted(
+    bea: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, new = devices.create(bea.unlock()), devices.begin()
+    now = timezone.now()
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now + acts.CODE_LIFETIME)
+    with pytest.raises(errors.DeviceCodeRefused, match="too long ago"):
+        devices.add(laptop, new.code)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now + 2 * timedelta(days=1))
+    later = devices.begin()
+    assert not DeviceRecord.objects.filter(place=card_place(new.code)).exists()
+    devices.add(laptop, later.code)
+    assert opened_by(later.secret_key).user == bea.user
+    assert not DeviceRecord.objects.exclude(expires_on=None).exists()
 
 
 def test_a_log_that_lacks_its_end_is_refused(bea: Student) -> None:

@@ -6,6 +6,7 @@ Whoever knows a group's id reads its log; whoever has a device's key, its state.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from typing import Final
 
@@ -13,9 +14,9 @@ from edna.crypto.keys import PublicKey, SecretKey, derive, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.custody.devices import states
 from edna.custody.devices.device import Device
-from edna.custody.devices.operations import ID_BYTES, Card
+from edna.custody.devices.operations import CARD_BYTES, ID_BYTES, Card
 from edna.custody.recovery import number_of, printed
-from edna.errors import BagError, DeviceCodeRefused, DeviceStateRefused
+from edna.errors import BagError, DeviceCodeRefused, DeviceStateRefused, OperationRefused
 from edna.records import values
 
 #: A code is the beginning of a device's id: 60 bits. Nobody makes another device with the same.
@@ -113,22 +114,28 @@ def card_place(code: str) -> bytes:
     return fingerprint(_spelled(code).encode(), purpose=b"edna.group.crd.1")
 
 
-def seal_card(card: Card) -> bytes:
-    return seal(bytes(card), recipients=[_code_key(code_of(card.device)).public_key])
+def seal_card(card: Card, *, until: int | None = None) -> bytes:
+    """``until`` is the second, in Unix time, from which nobody takes it."""
+    said = bytes(card) + (b"" if until is None else _NUMBER.pack(until))
+    return seal(said, recipients=[_code_key(code_of(card.device)).public_key])
 
 
-def open_card(sealed: bytes, *, code: str) -> Card:
+def open_card(sealed: bytes, *, code: str, now: int | None = None) -> Card:
     """
-    Raises: DeviceCodeRefused if it is not the card of the device that shows the code: somebody has put another one there.
+    Raises: DeviceCodeRefused if it is not the card of the device that shows the code: somebody has put another one there; or it is too old
+        ``now``.
     """
-    try:
-        card = Card.parse(open_sealed(sealed, secret_key=_code_key(code)))
-    except BagError:
-        card = None
+    card, until = None, None
+    with contextlib.suppress(BagError, OperationRefused, struct.error):
+        said = open_sealed(sealed, secret_key=_code_key(code))
+        until = _NUMBER.unpack(said[CARD_BYTES:])[0] if len(said) > CARD_BYTES else None
+        card = Card.parse(said[:CARD_BYTES])
     if card is None or code_of(card.device) != _spelled(code):
         raise DeviceCodeRefused(
             "What lies under this code is not the device that shows it. Begin anew on the new device."
         )
+    if until is not None and now is not None and now >= until:
+        raise DeviceCodeRefused("This code was shown too long ago. Begin anew on the new device.")
     return card
 
 

@@ -22,6 +22,7 @@ from edna.errors import KeyMalformed, OperationForged, OperationRefused
 VERSION: Final = 1
 ID_BYTES: Final = 16
 HASH_BYTES: Final = 32
+CARD_BYTES: Final = 2 * KEY_BYTES
 #: As many as the count of a create can say.
 MAX_MEMBERS: Final = 65_535
 
@@ -60,8 +61,8 @@ class Card:
         """
         Raises: OperationRefused if it is no card.
         """
-        if len(raw) != 2 * KEY_BYTES:
-            raise OperationRefused(f"The card of a device has {2 * KEY_BYTES} bytes, this one {len(raw)}.")
+        if len(raw) != CARD_BYTES:
+            raise OperationRefused(f"The card of a device has {CARD_BYTES} bytes, this one {len(raw)}.")
         try:
             return cls(bytes(raw[:KEY_BYTES]), PublicKey(bytes(raw[KEY_BYTES:])))
         except KeyMalformed as error:
@@ -176,7 +177,7 @@ class _Reader:
         return bytes(piece)
 
     def _card(self) -> Card:
-        return Card.parse(self._take(2 * KEY_BYTES))
+        return Card.parse(self._take(CARD_BYTES))
 
     def _key(self) -> PublicKey:
         try:

@@ -13,6 +13,8 @@ import { encode } from "../values/encode.js";
 import { deviceOf, parseCard } from "./operations.js";
 import { deviceFrom, stateOf } from "./states.js";
 
+const CARD_BYTES = 64;
+
 /** A code is the beginning of a device's id: 60 bits. */
 const CODE_SYMBOLS = 12;
 const NOTHING = new Uint8Array(0);
@@ -100,7 +102,8 @@ export function openCard(sodium, sealed, code) {
 function cardIn(sodium, sealed, code) {
   const pair = codePair(sodium, code);
   try {
-    return parseCard(openContainer(sodium, sealed, pair));
+    // What stands behind it says until when the server takes it.
+    return parseCard(openContainer(sodium, sealed, pair).subarray(0, CARD_BYTES));
   } catch (error) {
     if (error instanceof BagError || error instanceof OperationRefused) return null;
     throw error;
