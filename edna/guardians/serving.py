@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import CounterCode, MailedCode, Policy, Standing, Tell, Waiting
 from edna.custody.guardians.process.requests import Limits
-from edna.custody.guardians.process.server import Server, is_loopback
+from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Member, Roster
+from edna.custody.sockets.server import is_loopback
 from edna.errors import ConfigurationError, TicketRefused
 
 HOUR_SECONDS = 3600

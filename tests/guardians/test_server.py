@@ -18,12 +18,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from edna.custody.guardians import quorum
-from edna.custody.guardians.process.connections import Connections
 from edna.custody.guardians.process.orders import CHALLENGE_BYTES, checked_status
 from edna.custody.guardians.process.policies import Policy, Waiting
 from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
+from edna.custody.sockets.connections import Connections
 from edna.errors import ConfigurationError, GuardianRefused
 from edna.guardians import files, serving
 from tests.guardians.ring import Ring, mailed

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import nacl.signing
 
 from edna.custody.guardians.process.orders import ORDER_HEADER, order
-from edna.custody.guardians.process.server import is_loopback
 from edna.custody.guardians.roster import Roster
+from edna.custody.sockets.server import is_loopback
 from edna.errors import ConfigurationError, GuardianRefused, TicketRefused
 
 _MAX_BYTES: Final = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""The connections of one guardian: how many there are, and how long each may take.
+"""The connections of one process: how many there are, and how long each may take.
 
 Keeps: no request takes longer than its deadline, however it is dripped in or its answer read; no more than `MOST` connections are held, and
 when another comes, the one gives way that has waited longest for its client. Does not know: what is asked.
@@ -24,7 +24,7 @@ _READING, _WORKING, _WRITING, _RESTING = "reading", "working", "writing", "resti
 
 @dataclass(slots=True)
 class _Held:
-    """`deadline`: when its client has to be done with what is expected of it; None while the guardian works."""
+    """`deadline`: when its client has to be done with what is expected of it; None while the process works."""
 
     phase: str
     since: float
@@ -65,7 +65,7 @@ class Connections:
                 self._held[connection] = self._until(_READING, self._request_seconds)
 
     def work(self, connection: socket.socket) -> None:
-        """The request is there; the guardian's own time does not count."""
+        """The request is there; the process's own time does not count."""
         self._put(connection, _Held(_WORKING, time.monotonic(), None))
 
     def write(self, connection: socket.socket) -> None:
