@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from django.db import OperationalError
 from django.db.models import Model
 
-from edna import recordmigrations, registry, throttle
+from edna import conf, recordmigrations, registry, throttle
 from edna.crypto import hybrid
+from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.keys import ContentKey as ContentKey
-from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.base import SlotSecret as SlotSecret
 from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
@@ -37,7 +37,7 @@ from edna.engine.planning.owners import tables_in_common
 from edna.engine.registration import Registration
 from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
-from edna.errors import ConfigurationError, DatabaseBusy
+from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
@@ -360,6 +360,19 @@ def rotate_elsewhere(
         for key in (PublicKey(former), new):
             key_proofs.prove(key, opened.get(bytes(key), b""), bound_to=bound_to, using=using)
     registration.rotate_elsewhere(new_keys, slots)
+
+
+def new_public_key(raw: bytes) -> PublicKey:
+    """A public key that a browser has made, 32 or 1216 bytes, of the kind that `EDNA["RECIPIENT"]` has new keys be.
+
+    Raises:
+        KeyMalformed: it is none, or of the other kind.
+    """
+    if conf.is_hybrid() is (len(raw) == KEY_BYTES):
+        raise KeyMalformed(
+            f"New keys of this site are of the kind {conf.recipient()}, and this one is not. Nothing was changed; load the page again."
+        )
+    return PublicKey.of(raw)
 
 
 def proved_key(token: bytes, *, bound_to: bytes) -> PublicKey:

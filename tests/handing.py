@@ -18,8 +18,8 @@ from nacl.bindings import crypto_box_beforenm
 
 import edna
 from edna import conf, inner_door
-from edna.crypto.keys import PublicKey
-from edna.crypto.sealing import content_key_of, open_small, open_succession, seal_small
+from edna.crypto.keys import HybridSecretKey, PublicKey, generate_key_pairs, half_tag
+from edna.crypto.sealing import content_key_of, open_small, open_succession, wrap
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
@@ -30,7 +30,7 @@ from edna.errors import BagError
 from edna.inner_door import Handover, MadeOver, NewKeys
 from edna.records.bag import BagKind
 from edna.records.diff import Changed, Modified, Owners, Removed, RowBatch, Shares
-from edna.records.locator import Locator, seal_locator
+from edna.records.locator import Locator, is_item_of, open_locator
 from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch
 from edna.records.succession import read_succession
 from edna.testing import Person
@@ -132,6 +132,7 @@ class Browser:
                 for each, segment in segments
                 if segment.kind is not BagKind.SHARED and (pieces := self.beside(segment))
             },
+            halves=halves_of(holder.opener.secret_key for holder in holders),
         )
 
     def for_new_key(self, new: edna.SecretKey) -> tuple[NewKeys, dict[bytes, edna.SecretKey]]:
@@ -146,7 +147,7 @@ class Browser:
             if segment.kind is BagKind.SPEAKS_FOR
         }
         for row in (row for each in rows.values() for row in each):
-            renewed.setdefault(bytes(row.public_key), edna.SecretKey.generate())
+            renewed.setdefault(bytes(row.public_key), generate_key_pairs(1, hybrid=conf.is_hybrid())[0])
             assert isinstance(row.secret_key, edna.SecretKey)
             old[bytes(row.public_key)] = row.secret_key
         for locator, segment in segments:
@@ -163,7 +164,7 @@ class Browser:
             bags[index] = MadeOver(
                 owner,
                 sealed[-int.from_bytes(sealed[3:7], "big") :][:24],
-                SealedKey(seal_small(content_key_of(sealed, secret_key=opener).expose(), recipient=recipient)),
+                wrap(content_key_of(sealed, secret_key=opener), recipient=recipient),
                 pieces,
                 {
                     recorded.get(bytes(row.public_key), bytes(row.public_key)): SealedKey.of(
@@ -176,10 +177,7 @@ class Browser:
                 else None,
             )
         lists = {
-            holder.entry.public_key: {
-                item: crypto_box_beforenm(item[:32], holder.opener.secret_key.expose())
-                for item in items_of(holder.entry)
-            }
+            holder.entry.public_key: {item: shown_in(item, holder.opener.secret_key) for item in items_of(holder.entry)}
             for holder in self.graph.holders.values()
         }
         keys = {former: key.public_key for former, key in renewed.items()}
@@ -194,14 +192,28 @@ class Browser:
 
     def _handed_items(self, holder: Holder, wanted: Collection[Locator]) -> dict[bytes, Locator | None]:
         """Those that are wanted, and those that lead nowhere: as far as the site has put them there."""
-        recipient = PublicKey(holder.entry.public_key)
+        recipient = holder.opener.secret_key.public_key
         locators = {
             item: locator
             for locator, item in holder.items.items()
             if (locator in wanted or not self.graph.seen[locator].segments)
-            and seal_locator(locator, recipient=recipient) == item
+            and is_item_of(item, locator, recipient=recipient)
         }
         return {item: locators.get(item) for item in items_of(holder.entry)}
+
+
+def shown_in(item: bytes, secret_key: edna.SecretKey) -> bytes:
+    """What shows the site which locator is inside an item: the key of its box, or of an item of the hybrid kind the locator."""
+    if isinstance(secret_key, HybridSecretKey):
+        return open_locator(item, secret_key=secret_key).expose()
+    shared: bytes = crypto_box_beforenm(item[:32], secret_key.expose())
+    return shared
+
+
+def halves_of(keys: Iterable[edna.SecretKey]) -> dict[bytes, bytes]:
+    """What the ML-KEM halves of these are known by, of those that have one."""
+    halves = {bytes(key.public_key): key.public_key.encapsulation_key for key in keys}
+    return {name: half_tag(half) for name, half in halves.items() if half}
 
 
 class Part:
@@ -305,6 +317,7 @@ def as_sent(handover: Handover) -> dict[str, Any]:
                 "public_key": _base64(public_key),
                 "items": _base64(b"".join(items)),
                 "locators": [locator and _base64(locator.expose()) for locator in items.values()],
+                "half": (half := handover.halves.get(public_key)) and _base64(half),
             }
             for public_key, items in handover.lists.items()
         ],

@@ -184,6 +184,27 @@ class OrNull(Field):
 
 
 @dataclass(frozen=True)
+class Either(Field):
+    one: Field
+    other: Field
+
+    @property
+    def says(self) -> str:
+        return f"{self.one.says}; or {self.other.says}"
+
+    def read(self, value: Any, name: str) -> Any:
+        for kind in (self.one, self.other):
+            try:
+                return kind.read(value, name)
+            except RequestRefused:
+                continue
+        raise self.refuse(name)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [self.one.schema(), self.other.schema()]}
+
+
+@dataclass(frozen=True)
 class ListOf(Field):
     field: Field
     most: int | None = None
@@ -265,6 +286,8 @@ def choice(among: Collection[str]) -> Text:
 
 #: A key, a lookup, an index, a locator: all are of this size.
 KEY: Final = Binary(32)
+#: A public key that things are sealed to: of X25519, or of the hybrid kind as X-Wing has it.
+WHOLE_KEY: Final = Either(KEY, Binary(1216))
 LABEL: Final = Text(200)
 
 

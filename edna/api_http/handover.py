@@ -15,11 +15,19 @@ from edna.api_http.fields import KEY, LABEL, Binary, Field, Key, ListOf, Object,
 from edna.errors import RequestRefused
 
 ITEM_BYTES: Final = 80
+#: Of the list of a hybrid key: a multiple of the other.
+HYBRID_ITEM_BYTES: Final = 1200
 #: More than any person has; the size of the request is the real bound.
 MOST: Final = 100_000
 
 _LISTED: Final = Object(
-    {"public_key": KEY, "items": Binary(pieces=ITEM_BYTES), "locators": ListOf(OrNull(KEY), most=MOST)}
+    {
+        "public_key": KEY,
+        "items": Binary(pieces=ITEM_BYTES),
+        "locators": ListOf(OrNull(KEY), most=MOST),
+        "half": OrNull(KEY),
+    },
+    {"half": None},
 )
 #: What is sealed beside a bag that was made over to a new key, as its owner has opened it.
 SUCCESSION: Final = ListOf(Binary(most=0xFFFF), most=inner_door.MOST_PIECES)
@@ -58,8 +66,8 @@ def _handed(
 ) -> inner_door.Handover:
     lists: dict[bytes, dict[bytes, bytes | None]] = {}
     for each in handed["lists"]:
-        items = pieces(each["items"], size=ITEM_BYTES)
-        if len(items) != len(each["locators"]):
+        items = listed(each["items"], len(each["locators"]))
+        if items is None:
             raise RequestRefused(
                 "Each of 'handed.lists' must have a locator, or null, for each item.", status=HTTPStatus.BAD_REQUEST
             )
@@ -69,10 +77,17 @@ def _handed(
         lists=lists,
         content_keys={each["index"]: each["content_key"] for each in handed["bags"]},
         voices={each["public_key"]: each["sealed_key"] for each in handed["voices"]},
+        halves={each["public_key"]: each["half"] for each in handed["lists"] if each["half"] is not None},
         damaged=handed["damaged"],
         whole=whole,
         successions={each["index"]: each["succession"] for each in handed["bags"] if each["succession"] is not None},
     )
+
+
+def listed(items: bytes, count: int) -> list[bytes] | None:
+    """The ``count`` items of a list, of whichever kind; None if there are not as many."""
+    kinds = (pieces(items, size=size) for size in (ITEM_BYTES, HYBRID_ITEM_BYTES))
+    return next((found for found in kinds if len(found) == count and len(set(map(len, found))) <= 1), None)
 
 
 def pieces(whole: bytes, *, size: int) -> list[bytes]:

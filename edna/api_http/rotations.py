@@ -12,8 +12,8 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from edna import api, inner_door
-from edna.api_http.fields import KEY, Binary, ListOf, Object
-from edna.api_http.handover import ITEM_BYTES, MOST, SUCCESSION, pieces
+from edna.api_http.fields import KEY, WHOLE_KEY, Binary, Either, ListOf, Object
+from edna.api_http.handover import ITEM_BYTES, MOST, SUCCESSION, listed, pieces
 from edna.api_http.json_view import json_view
 from edna.api_http.proofs import OPENED, browser, proved_key
 from edna.api_http.slots import SLOTS, slots_in
@@ -29,14 +29,15 @@ from edna.errors import (
     SlotRefused,
 )
 
-#: Some 4,700 bags, of as many disguises. Django takes no more unless a site tells it to.
+#: Some 4,700 bags, of as many disguises; of the hybrid kind some 600. Django takes no more unless a site tells it to.
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _KEY_BYTES: Final = 32
-_BOX: Final = Binary(80)
+#: A file key, as a stanza has it: of X25519, of the hybrid kind.
+_BOX: Final = Either(Binary(80), Binary(1168))
 _NONCE: Final = Binary(24)
 _VOICE_BYTES: Final = _KEY_BYTES + 80
 
-_NEW: Final = Object({"public_key": KEY, "new_public_key": KEY, "opened": OPENED, "new_opened": OPENED})
+_NEW: Final = Object({"public_key": KEY, "new_public_key": WHOLE_KEY, "opened": OPENED, "new_opened": OPENED})
 _LISTED: Final = Object({"public_key": KEY, "items": Binary(pieces=ITEM_BYTES), "anew": ListOf(KEY, most=MOST)})
 _BAG: Final = Object(
     {
@@ -79,9 +80,9 @@ def rotate(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     keys: dict[bytes, api.PublicKey] = {}
     opened: dict[bytes, bytes] = {}
     for each in body["keys"]:
-        former, new = each["public_key"], each["new_public_key"]
-        keys[former] = api.PublicKey(new)
-        opened[former], opened[new] = each["opened"], each["new_opened"]
+        former = each["public_key"]
+        new = keys[former] = inner_door.new_public_key(each["new_public_key"])
+        opened[former], opened[bytes(new)] = each["opened"], each["new_opened"]
     new_keys = inner_door.NewKeys(
         own=bytes(own),
         keys=keys,
@@ -94,8 +95,8 @@ def rotate(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _list(each: Mapping[str, Any]) -> tuple[bytes, dict[bytes, bytes]]:
-    items = pieces(each["items"], size=ITEM_BYTES)
-    if len(items) != len(each["anew"]):
+    items = listed(each["items"], len(each["anew"]))
+    if items is None:
         raise RequestRefused("Each of 'lists' must have as many 'anew' as items.", status=HTTPStatus.BAD_REQUEST)
     return each["public_key"], dict(zip(items, each["anew"], strict=True))
 
@@ -105,7 +106,7 @@ def _bag(each: Mapping[str, Any]) -> tuple[bytes, inner_door.MadeOver]:
     made = inner_door.MadeOver(
         owner=each["public_key"],
         nonce=each["nonce"],
-        box=inner_door.SealedKey(each["sealed_key"]),
+        box=each["sealed_key"],
         succession=each["succession"],
         content_key=inner_door.ContentKey(each["content_key"]) if each["content_key"] else None,
         voices={voice[:_KEY_BYTES]: inner_door.SealedKey(voice[_KEY_BYTES:]) for voice in voices},

@@ -184,7 +184,6 @@ def _recipient() -> Iterator[CheckMessage]:
     try:
         if not conf.is_hybrid():
             return
-        custody = conf.custody()
     except ConfigurationError:
         return  # _values says so
     if missing := inner_door.missing_for_hybrid_keys():
@@ -194,13 +193,6 @@ def _recipient() -> Iterator[CheckMessage]:
             hint="pip install 'django-edna[post-quantum]' in the environment of the site and its workers, or leave EDNA['RECIPIENT'] out.",
             obj=_OBJECT,
             id="edna.E063",
-        )
-    if custody != "server":
-        yield Error(
-            f'EDNA["RECIPIENT"] is "x-wing" and EDNA["CUSTODY"] is "{custody}": the modules for browsers open no bags of the hybrid kind.',
-            hint='Let keys be used on the server, EDNA["CUSTODY"] = "server", or leave EDNA["RECIPIENT"] out.',
-            obj=_OBJECT,
-            id="edna.E064",
         )
 
 

@@ -43,6 +43,11 @@ def fingerprint(data: bytes, *, purpose: bytes, size: int = KEY_BYTES) -> bytes:
     return hashlib.blake2b(data, digest_size=size, person=purpose).digest()
 
 
+def half_tag(encapsulation_key: bytes) -> bytes:
+    """Return what the ML-KEM half of a public key is known by to whoever can make it of the seed."""
+    return fingerprint(encapsulation_key, purpose=b"edna.half.tag.1")
+
+
 class Secret:
     """Bytes that redact themselves. Base of secret keys, slot secrets, locators and recovery codes.
 

@@ -131,6 +131,11 @@ def _stanza(file_key: bytes, recipient: PublicKey) -> tuple[int, bytes]:
     return STANZA_X25519, crypto_box_seal(file_key, bytes(recipient))
 
 
+def wrapped_bytes(recipient: PublicKey) -> int:
+    """Return how long what `wrap` makes for this recipient is."""
+    return _STANZA_BYTES[STANZA_HYBRID if isinstance(recipient, HybridPublicKey) else STANZA_X25519]
+
+
 def wrap(content_key: ContentKey, *, recipient: PublicKey) -> bytes:
     """Return what `rewrap` takes for this recipient: the file key, sealed to them."""
     return _stanza(content_key.expose(), recipient)[1]

@@ -135,6 +135,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "custody": conf.custody(),
                 "has_guardians": conf.has_guardians(),
                 "in_browser": conf.custody() != "server",
+                "hybrid": conf.is_hybrid(),
                 "hands": self.hands,
                 "account_model": self.pages.model._meta.label_lower,
                 # What goes with a password, of who is logged in, and of who says their name.

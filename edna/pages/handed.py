@@ -42,7 +42,7 @@ def require_own(request: HttpRequest) -> None:
     """
     user: Any = getattr(request, "user", None)
     proof = inner_door.Handover.of_bytes(
-        proved_key(request), lists={}, content_keys={}, voices={}, damaged=False, successions={}
+        proved_key(request), lists={}, content_keys={}, voices={}, damaged=False, successions={}, halves={}
     )
     if user is None or not user.is_authenticated:
         return

@@ -207,7 +207,7 @@ def is_sound(place: tuple[Any, ...], junk: Any) -> bool:
             [],
         ):
             return True
-        case "field", _:
+        case ("field", _) | ("half", None):
             return True
         case "sealed_key" | "lobsters.user.username" | "model", str():
             return junk != "" or place[-1] == "lobsters.user.username"

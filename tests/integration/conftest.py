@@ -14,6 +14,12 @@ WORLD = "tests.integration.world"
 FORUM = "tests.integration.forum"
 
 
+@pytest.fixture
+def of_x25519(settings: Any) -> None:
+    """New keys are of the first kind, also where `EDNA_TEST_RECIPIENT` says otherwise: for tests of releases of before, and of sizes."""
+    settings.EDNA = {**settings.EDNA, "RECIPIENT": "x25519"}
+
+
 @pytest.fixture(scope="module")
 def world_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
     with (

@@ -71,6 +71,7 @@ def client_mode(settings: Any) -> None:
 
 
 class TestLocatorsOnTheServer:
+    @pytest.mark.usefixtures("of_x25519")
     def test_the_list_is_sealed_and_grows_and_shrinks(self, bea: Student) -> None:
         """Eighty bytes for each disguise that can be revealed; nobody without the key can use them."""
         receipts = [bea.disguise(ANONYMISE_ALL), bea.disguise(DELETE)]

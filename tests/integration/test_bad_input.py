@@ -465,6 +465,7 @@ REGIONS = {
 
 
 @pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.usefixtures("of_x25519")
 def test_a_tampered_bag(bea: Student, region: str) -> None:
     """Every region of the stored bytes: refused as a whole, kept as evidence, and fine again once it is put right."""
     position, expected = REGIONS[region]
@@ -630,6 +631,7 @@ def test_a_bag_handed_to_somebody_else(bea: Student, carl: Student) -> None:
         edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_a_locator_that_somebody_put_into_the_list_harms_nobody(bea: Student) -> None:
     """Anybody can seal a locator to a public key; one that leads nowhere is passed over, garbage too."""
     receipt = bea.disguise(DELETE)

@@ -24,7 +24,7 @@ from edna.testing import application_dump
 from tests.integration.test_tags import Vandal
 from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, DELETE, Student, enrol_in_course, execute
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.usefixtures("of_x25519")]
 
 TAGGED = (PrincipalEntry, Job, JobItem)
 #: What is printed where edna vouches for nothing.

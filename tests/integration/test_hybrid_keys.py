@@ -9,11 +9,12 @@ import pytest
 
 import edna
 from apps.websubmit.models import Lecture
-from edna import devices, errors, keypool
+from edna import devices, errors, inner_door, keypool
 from edna.crypto.keys import HybridSecretKey, SecretKey
 from edna.crypto.sealing import STANZA_HYBRID, STANZA_X25519
 from edna.models import PrincipalEntry
 from edna.testing import application_dump
+from tests.handing import Browser, keys_in_browsers, without_keys
 from tests.installed import registering
 from tests.integration.test_rotation import EachAlone
 from tests.support import (
@@ -27,7 +28,7 @@ from tests.support import (
     rows_of,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.usefixtures("of_x25519")]
 
 
 @pytest.fixture(autouse=True)
@@ -178,6 +179,27 @@ def test_who_returns_gets_no_half_that_was_put_there_while_they_were_away(bea: S
 
     with nothing_changes(), pytest.raises(errors.EntryForged, match="half"), bea.unlock() as unlocked:
         edna.reveal(receipt, unlocked)
+
+
+@pytest.mark.parametrize("half", [b"\1" * 1184, None])
+def test_nor_does_who_returns_with_a_key_that_stays_in_their_browser(bea: Student, half: bytes | None) -> None:
+    """The server cannot make the half of the key; the browser says what its own is known by. With that it comes back."""
+    with keys_in_browsers():
+        receipt = bea.disguise(DELETE)
+        handover = Browser(bea.secret_key).for_reveal(receipt)
+        [entry] = PrincipalEntry.objects.filter(reference=None)
+        PrincipalEntry.objects.filter(pk=entry.pk).update(encapsulation_key=half)
+
+        with (
+            nothing_changes(),
+            without_keys(),
+            pytest.raises(errors.EntryForged, match="half"),
+            inner_door.unlock_handed(handover) as unlocked,
+        ):
+            edna.reveal(receipt, unlocked)
+
+        entry.save()
+        assert bea.reveal(receipt).complete
 
 
 def test_nobody_speaks_for_a_placeholder_who_was_given_another_half(bea: Student) -> None:

@@ -316,6 +316,7 @@ def with_the_former_salt(user: User) -> Registration:
     return made
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_a_slot_with_the_salt_of_earlier_releases_opens_and_is_made_anew(user: User, derivations: list[Any]) -> None:
     made = with_the_former_salt(user)
     before = edna_dump()["edna_keyslot"]
@@ -332,6 +333,7 @@ def test_a_slot_with_the_salt_of_earlier_releases_opens_and_is_made_anew(user: U
         edna.unlock(identifier=user.email, password=PASSWORD)
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_a_slot_of_version_1_opens_and_is_made_anew(user: User) -> None:
     """Afterwards a browser opens it as well."""
     made = edna.register_principal(user)
@@ -349,6 +351,7 @@ def test_a_slot_of_version_1_opens_and_is_made_anew(user: User) -> None:
     edna.unlock(recovery_code=made.recovery_code).close()
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_another_slot_of_version_1_is_tagged_as_today(user: User) -> None:
     """When one is made anew: from then on the other goes when a browser, which cannot show its former tag, sends one of its kind."""
     made = with_the_former_salt(user)
@@ -377,6 +380,7 @@ def test_such_a_slot_goes_with_a_changed_password_and_a_rotated_key(user: User) 
     edna.unlock(identifier=user.email, password="another password").close()
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_such_a_slot_under_an_older_server_key_opens(user: User, settings: Any, derivations: list[Any]) -> None:
     made = with_the_former_salt(user)
     settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["a key that is newer than the other", *settings.EDNA["MAC_KEYS"]]}

@@ -250,6 +250,7 @@ def test_what_cannot_be_asked_for(bea: Student, carl: Student) -> None:
 # Whoever has the old key
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_a_thief_with_an_old_copy_and_the_old_key_learns_nothing_new(bea: Student, carl: Student) -> None:
     """They know the old locators; what lies under them now they cannot open, and what came since they cannot find."""
     bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
@@ -333,6 +334,7 @@ def test_a_missing_bag_is_refused(bea: Student) -> None:
         edna.rotate(unlocked)
 
 
+@pytest.mark.usefixtures("of_x25519")
 def test_a_planted_item_is_refused_or_forgotten(bea: Student, carl: Student) -> None:
     """It cannot be told from a bag of one's own that was damaged. One that leads nowhere is no matter."""
     receipt, foreign = bea.disguise(EachAlone.name), carl.disguise(EachAlone.name)

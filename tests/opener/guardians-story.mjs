@@ -3,10 +3,9 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import { fromHex } from "../../edna/static/edna/js/base/bytes.js";
 import { EdnaError } from "../../edna/static/edna/js/base/errors.js";
 import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
-import { OpenKey } from "../../edna/static/edna/js/custody.js";
+import { openByText } from "../../edna/static/edna/js/custody.js";
 import { Request, enroll, isEnrolled, veto, withdraw } from "../../edna/static/edna/js/guardians/way-back.js";
 import { Server } from "../../edna/static/edna/js/server.js";
 
@@ -24,8 +23,8 @@ globalThis.fetch = (address, options) => {
 
 async function act(sodium, server) {
   const { identifier, contact, pin, code } = given;
-  if (given.secret_key) {
-    const key = new OpenKey(sodium, server, fromHex(given.secret_key));
+  if (given.text) {
+    const key = openByText(sodium, server, given.text);
     if (given.act === "enroll") return enroll(sodium, server, key, { identifier, contact, pin });
     if (given.act === "veto") return veto(sodium, server, key);
     if (given.act === "withdraw") return withdraw(key);

@@ -5,9 +5,9 @@ import { concat, equal, fromHex, toHex } from "../../edna/static/edna/js/base/by
 import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
 import { openBag } from "../../edna/static/edna/js/bag.js";
 import { accountOf } from "../../edna/static/edna/js/account.js";
-import { paddedLength } from "../../edna/static/edna/js/container.js";
+import { paddedLength, sealedFileKey } from "../../edna/static/edna/js/container.js";
 import { keyOf, openFile, readFile } from "../../edna/static/edna/js/file.js";
-import { pairOf, parsePair, publicKey } from "../../edna/static/edna/js/keys.js";
+import { halfTag, pairOf, parsePair, publicKey, secretKeyText, secretOf, wholePublicKey } from "../../edna/static/edna/js/keys.js";
 import { chunk, index, makeItem, openItem, parseReceipt, sharedKey } from "../../edna/static/edna/js/locator.js";
 import * as slots from "../../edna/static/edna/js/slots.js";
 import { decode } from "../../edna/static/edna/js/values/decode.js";
@@ -17,10 +17,6 @@ import { GUARDIANS } from "./guardians.mjs";
 
 function keysOf(sodium, given) {
   return given.seed ? pairOf(sodium, fromHex(given.seed), { hybrid: true }) : pairOf(sodium, fromHex(given.secret_key));
-}
-
-function rawOf({ secretKey, seed }) {
-  return seed ?? secretKey;
 }
 
 function padded(bytes, length = 0) {
@@ -81,7 +77,11 @@ const OPERATIONS = {
     return { disguise, locator: toHex(locator) };
   },
   parse_recovery_code: (sodium, given) => toHex(slots.parseRecoveryCode(sodium, given)),
-  parse_secret_key: (sodium, given) => toHex(rawOf(parsePair(sodium, given))),
+  parse_secret_key: (sodium, given) => toHex(secretOf(parsePair(sodium, given))),
+  secret_key_text: (sodium, given) => secretKeyText(sodium, keysOf(sodium, given)),
+  half_tag: (sodium, given) => toHex(halfTag(sodium, keysOf(sodium, given))),
+  sealed_file_key: (sodium, given) =>
+    toHex(sealedFileKey(sodium, fromHex(given.file_key), wholePublicKey(sodium, keysOf(sodium, given)))),
   hybrid_key: (sodium, given) => toHex(sodium.encapsulationKey(fromHex(given))),
   public_key: (_, given) => toHex(publicKey(fromHex(given))),
   open_locator: (sodium, given) =>
@@ -100,12 +100,13 @@ const OPERATIONS = {
     return accountOf(openFile(sodium, file, keyOf(sodium, file, given.typed)));
   },
   make_slot: (sodium, given) => {
-    const [secretKey, secret, pepper] = [given.secret_key, given.secret, given.pepper].map(fromHex);
+    const [secret, pepper] = [given.secret, given.pepper].map(fromHex);
+    const pair = keysOf(sodium, given);
     const part = slots.serverPart(sodium, slots.lookup(sodium, secret), pepper);
-    const wrapped = slots.lockSlot(sodium, secretKey, { secret, ...part });
+    const wrapped = slots.lockSlot(sodium, pair, { secret, ...part });
     const again = slots.openWithShare(sodium, { id: part.id, wrapped }, secret, part.share);
-    if (!equal(again, secretKey)) throw new Error("the slot does not open");
-    const tag = slots.storedTag(sodium, sodium.publicKey(secretKey), { kind: given.kind, pepper });
+    if (!equal(secretOf(again), secretOf(pair))) throw new Error("the slot does not open");
+    const tag = slots.storedTag(sodium, pair.publicKey, { kind: given.kind, pepper });
     return { slot_id: toHex(part.id), tag: toHex(tag), wrapped: toHex(wrapped) };
   },
   recovery_code_text: (sodium, given) => slots.recoveryCodeText(sodium, fromHex(given)),

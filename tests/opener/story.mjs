@@ -3,9 +3,8 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import { fromHex } from "../../edna/static/edna/js/base/bytes.js";
 import { EdnaError } from "../../edna/static/edna/js/base/errors.js";
-import { OpenKey } from "../../edna/static/edna/js/custody.js";
+import { openByText } from "../../edna/static/edna/js/custody.js";
 import { loadSodium } from "../../edna/static/edna/js/base/sodium.js";
 import { exportData } from "../../edna/static/edna/js/export.js";
 import { walk } from "../../edna/static/edna/js/graph.js";
@@ -30,7 +29,7 @@ globalThis.fetch = async (address, options) => {
 
 async function act() {
   const sodium = await loadSodium();
-  const key = new OpenKey(sodium, new Server({ base: given.base, csrfToken: TOKEN }), fromHex(given.secret_key));
+  const key = openByText(sodium, new Server({ base: given.base, csrfToken: TOKEN, hybrid: given.hybrid }), given.text);
   if (given.act === "history") return (await walk(sodium, key)).history();
   if (given.act === "disguise") return disguise(sodium, key, given.disguise);
   if (given.act === "edit") return edited(sodium, key);

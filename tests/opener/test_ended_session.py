@@ -29,7 +29,7 @@ globalThis.fetch = async (address, { headers }) => {
   if (sent.length > refused) return new Response("{}");
   return new Response(JSON.stringify({ error: { code: "KeyNotProved", message: "Prove it again." } }), { status: 403 });
 };
-const key = new OpenKey(sodium, new Server({ base: "/privacy/", csrfToken: "" }), Buffer.alloc(32, 2));
+const key = new OpenKey(sodium, new Server({ base: "/privacy/", csrfToken: "" }), { publicKey: Buffer.alloc(32, 1) });
 const result = await key.ask("graph/erase", {}).catch(({ code }) => code);
 process.stdout.write(JSON.stringify([result, sent]));
 """

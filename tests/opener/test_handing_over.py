@@ -24,6 +24,7 @@ from django.http import HttpRequest
 from django.test import override_settings
 
 import edna
+from edna import conf
 from edna.api_http import graph
 from edna.crypto.sealing import content_key_of
 from edna.models import Bag
@@ -86,13 +87,22 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return contents
 
 
+@pytest.fixture(params=["x25519", "x-wing"])
+def either_kind(request: pytest.FixtureRequest, settings: Any) -> str:
+    """Of which all keys are."""
+    settings.EDNA = {**settings.EDNA, "RECIPIENT": request.param}
+    kind: str = request.param
+    return kind
+
+
 @pytest.fixture
 def in_browser(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     """What somebody's browser does."""
     RECEIVED.clear()
 
     def act(member: Member, what: str, **given: str) -> Any:
-        asked = {"base": f"{live_server.url}/", "secret_key": member.secret_key.expose().hex(), "act": what, **given}
+        asked = {"base": f"{live_server.url}/", "text": member.secret_key.expose_text(), "act": what}
+        asked |= {"hybrid": conf.is_hybrid(), **given}
         program = str(shutil.which("node") or shutil.which("nodejs"))
         done = subprocess.run(
             [program, str(HERE / "story.mjs")], input=json.dumps(asked), capture_output=True, text=True
@@ -107,6 +117,7 @@ def in_browser(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
 
 def test_one_of_three_disguises_comes_back_and_the_server_sees_nothing_of_the_others(
+    either_kind: str,
     small_community: Community,  # noqa: F811
     in_browser: Callable[..., Any],
     opened: list[bytes],

@@ -10,7 +10,9 @@ import pytest
 from django.core.cache.backends import locmem
 
 import edna
-from edna.crypto.sealing import content_key_of, open_sealed
+from edna.crypto.keys import HybridSecretKey
+from edna.crypto.sealing import STANZA_HYBRID, STANZA_X25519, content_key_of, open_sealed
+from edna.models import Bag
 from edna.records.bag import BagKind
 from edna.testing.search import finds, places
 from tests.acceptance.conftest import lobsters, lobsters_tables, small_community  # noqa: F401  # fixtures
@@ -19,7 +21,7 @@ from tests.integration.test_making_over import let_several_own
 from tests.integration.test_rotation import assert_opens_nothing
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.specs import ANON, CLEAR_MESSAGES, GDPR, HIDE_PROFILE
-from tests.opener.test_handing_over import RECEIVED, in_browser, opened  # noqa: F401  # fixtures
+from tests.opener.test_handing_over import RECEIVED, either_kind, in_browser, opened  # noqa: F401  # fixtures
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
@@ -42,6 +44,10 @@ def secrets_of(browser: Browser) -> dict[str, bytes]:
     return found
 
 
+def kinds_of_stanzas() -> set[int]:
+    return {bytes(bag.sealed)[7] for bag in Bag.objects.all()}
+
+
 def is_kept_back(what: str) -> bool:
     """Also where the server looks that nobody is left out."""
     return not what.startswith(("locator", "content key of SPEAKS_FOR"))
@@ -57,6 +63,7 @@ def anew(member: Member, in_browser: InBrowser, **given: str) -> str:  # noqa: F
 
 
 def test_the_new_key_opens_everything_and_the_server_has_seen_nothing(
+    either_kind: str,  # noqa: F811
     small_community: Community,  # noqa: F811
     in_browser: InBrowser,  # noqa: F811
     settings: Any,
@@ -86,15 +93,20 @@ def test_the_new_key_opens_everything_and_the_server_has_seen_nothing(
     let_several_own(monkeypatch, False)
     code = anew(ann, in_browser)
 
+    assert type(ann.secret_key) is type(first.secret_key)
     assert (state(), ann.history()) == (disguised, history)
     assert_opens_nothing(old)
     hidden |= secrets_of(Browser(ann.secret_key)) | {"code": edna.RecoveryCode.parse(code).expose(), "its text": code}
     logged = [str(record.__dict__).encode() for record in caplog.records]
     cached = [value for kept in locmem._caches.values() for value in kept.values()]
     assert any(finds(seen, known) for seen in RECEIVED)
-    for seen in [*RECEIVED, *logged, *cached]:
-        assert not finds(seen, hidden)
     shared = {name for name in hidden if name.startswith("locator")}  # the database has these sealed
+    # In the hybrid kind the locator itself shows what is in an item, in place of the key of a box.
+    sent = shared if either_kind == "x-wing" else set()
+    for seen in RECEIVED:
+        assert not finds(seen, {name: value for name, value in hidden.items() if name not in sent})
+    for seen in [*logged, *cached]:
+        assert not finds(seen, hidden)
     assert places({name: value for name, value in hidden.items() if name not in shared}) == []
 
     again = [holder.opener.secret_key for holder in Browser(ann.secret_key).graph.holders.values()]
@@ -115,3 +127,46 @@ def test_the_new_key_opens_everything_and_the_server_has_seen_nothing(
     assert {name: len(rows) for name, rows in edna_dump().items() if name != "edna_keyslot"} == {
         name: len(rows) for name, rows in tables.items() if name != "edna_keyslot"
     }
+
+
+def test_who_was_there_before_moves_to_a_key_of_the_hybrid_kind(
+    small_community: Community,  # noqa: F811
+    in_browser: InBrowser,  # noqa: F811
+    settings: Any,
+) -> None:
+    """By a new key in their browser: bags, lists, and placeholders. The old keys open nothing, and everything comes back."""
+    ann, before = small_community.ann, state()
+    ann.applies(HIDE_PROFILE)
+    ann.applies(ANON)
+    first = Browser(ann.secret_key)
+    assert kinds_of_stanzas() == {STANZA_X25519}
+    settings.EDNA = {**settings.EDNA, "RECIPIENT": "x-wing"}
+    [last] = ann.applies(CLEAR_MESSAGES, with_key=True)[ann.pk]
+    old = [holder.opener.secret_key for holder in Browser(ann.secret_key).graph.holders.values()]
+
+    anew(ann, in_browser)
+
+    assert isinstance(ann.secret_key, HybridSecretKey)
+    assert kinds_of_stanzas() == {STANZA_HYBRID}
+    assert_opens_nothing(old)
+    holders = Browser(ann.secret_key).graph.holders
+    assert len(holders) >= len(first.graph.holders) > 1
+    assert all(holder.entry.encapsulation_key for holder in holders.values())
+    with without_keys():
+        answer = in_browser(ann, "reveal", receipt=str(last))
+    assert "error" not in answer, answer
+    ann.reveal_everything()
+    assert state() == before
+
+
+def test_a_new_key_of_another_kind_than_the_site_gives_is_refused(
+    small_community: Community,  # noqa: F811
+    in_browser: InBrowser,  # noqa: F811
+    settings: Any,
+) -> None:
+    """A page that was loaded before the setting changed makes none that a quantum computer opens."""
+    settings.EDNA = {**settings.EDNA, "RECIPIENT": "x-wing"}
+    ann, before = small_community.ann, edna_dump()
+    answer = in_browser(ann, "rotate", hybrid="")
+    assert answer["error"] == "KeyMalformed"
+    assert edna_dump() == before

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from edna import conf
-from edna.crypto.keys import ContentKey, HybridPublicKey, PublicKey, SecretKey
+from edna.crypto.keys import ContentKey, HybridPublicKey, PublicKey, SecretKey, half_tag
 from edna.errors import BagCorrupt, EntryForged, HandoverRefused, KeyMalformed, SecretKeyNeeded, WrongKey
 from edna.records.bag import Bag, BagKind, open_bag, open_handed_bag
 from edna.records.locator import Locator, is_item_of, open_locator, split_items
@@ -40,6 +40,8 @@ class Handover:
     whole: Handover | None = None
     #: What is sealed beside the body of a bag that was made over to a new key, by the bag's index.
     successions: dict[bytes, Sequence[bytes]] = field(default_factory=dict)
+    #: By public key, what the ML-KEM half of a key of the hybrid kind is known by, for its owner alone can make it.
+    halves: Mapping[bytes, bytes] = field(default_factory=dict)
 
     @classmethod
     def of_bytes(
@@ -51,6 +53,7 @@ class Handover:
         voices: Mapping[bytes, bytes],
         damaged: bool,
         successions: Mapping[bytes, Sequence[bytes]],
+        halves: Mapping[bytes, bytes],
         whole: Handover | None = None,
     ) -> Handover:
         """As it was sent.
@@ -69,6 +72,7 @@ class Handover:
             damaged,
             whole,
             dict(successions),
+            halves,
         )
 
     def anew(self) -> Handover:
@@ -209,8 +213,11 @@ class HandedOpener:
         return found
 
     def require_half(self, entry: Entry) -> None:
-        """As `KeyOpener.require_half`: a key that is used in a browser has no such half. Those of voices are not here to compare with."""
-        if not entry.attached and entry.public_key == bytes(self.handover.public_key) and entry.encapsulation_key:
+        """As `KeyOpener.require_half`, by what the browser says that the half is known by."""
+        if entry.attached or not self.handover.lists:  # nothing is done with what is a proof alone
+            return
+        half = entry.encapsulation_key
+        if (half and half_tag(half)) != self.handover.halves.get(entry.public_key):
             raise _forged_half(entry)
 
     def may_open(self, index: bytes) -> bool:

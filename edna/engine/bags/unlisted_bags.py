@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from edna import store
 from edna.crypto.keys import PublicKey
+from edna.engine.bags.openers import HandedOpener, recipient_of
 from edna.engine.bags.seal import seal_segment
 from edna.engine.planning.steps import Opener, Speaking
 from edna.errors import BagError
@@ -26,7 +27,8 @@ def indexes_of(locator: Locator) -> set[bytes]:
 
 
 def note(new: Iterable[tuple[Speaking, Locator]], *, using: str) -> None:
-    """Write into the bags that speak for them which new bag may name these pseudoprincipals. Three statements, or none.
+    """Write into the bags that speak for them which new bag may name these pseudoprincipals. Three statements, or none; one
+    more where a browser handed over what opens them.
 
     Raises:
         BagError: one of the bags does not open any more.
@@ -37,26 +39,40 @@ def note(new: Iterable[tuple[Speaking, Locator]], *, using: str) -> None:
         for speaking, openers in voices.items()
     }
     stored = store.stored_bags(wanted, using=using, lock=True) if wanted else {}
-    noted = [_noted(bag.sealed, *wanted[index], using=using) for index, bag in stored.items()]
+    opened = [_opened(bag.sealed, *wanted[index]) for index, bag in stored.items()]
+    recipients = _recipients([opener for _, opener, _, _ in opened], using=using)
+    noted = [
+        seal_segment(bag, 0, locator=locator, recipient=recipient, using=using)
+        for (bag, _, locator, _), recipient in zip(map(_noted, opened), recipients, strict=True)
+    ]
     if noted:
         store.replace_bags(noted, using=using)
 
 
-def _noted(
-    sealed: bytes, locator: Locator, openers: Sequence[Opener], indexes: set[bytes], *, using: str
-) -> tuple[bytes, bytes]:
-    bag, owner = _opened(sealed, locator, openers)
+_Found = tuple[Bag, Opener, Locator, set[bytes]]
+
+
+def _noted(found: _Found) -> _Found:
+    bag, opener, locator, indexes = found
     first, *others = bag.batches
     assert isinstance(first, SpeaksForBatch)
     first = replace(first, unlisted=tuple(sorted(indexes.union(first.unlisted))))
-    return seal_segment(replace(bag, batches=(first, *others)), 0, locator=locator, recipient=owner, using=using)
+    return replace(bag, batches=(first, *others)), opener, locator, indexes
 
 
-def _opened(sealed: bytes, locator: Locator, openers: Sequence[Opener]) -> tuple[Bag, PublicKey]:
+def _recipients(openers: Sequence[Opener], *, using: str) -> list[PublicKey]:
+    """To whom their bags are sealed. What a browser hands over does not say whether the key has a second half; its entry does."""
+    names = {bytes(opener.public_key) for opener in openers if isinstance(opener, HandedOpener)}
+    entries = store.entries_by_public_key(names, using=using) if names else ()
+    whole = {entry.public_key: recipient_of(entry) for entry in entries}
+    return [whole.get(bytes(opener.public_key), opener.public_key) for opener in openers]
+
+
+def _opened(sealed: bytes, locator: Locator, openers: Sequence[Opener], indexes: set[bytes]) -> _Found:
     """A locator may be in several lists, and what opens for one of their owners opens the bag."""
     for number, opener in enumerate(openers, start=1):
         try:
-            return opener.open(sealed, locator=locator, kind=BagKind.SPEAKS_FOR, sequence=0), opener.public_key
+            return opener.open(sealed, locator=locator, kind=BagKind.SPEAKS_FOR, sequence=0), opener, locator, indexes
         except BagError:
             if number == len(openers):
                 raise

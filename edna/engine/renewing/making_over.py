@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from edna import conf, store
-from edna.crypto.keys import KEY_BYTES, ContentKey, PublicKey
-from edna.crypto.sealing import open_small_with, rewrap
+from edna.crypto.keys import KEY_BYTES, ContentKey, HybridPublicKey, PublicKey
+from edna.crypto.sealing import open_small_with, rewrap, wrapped_bytes
 from edna.engine.bags.key_graph import KeyGraph, stored_segments
 from edna.engine.bags.memory import Memory
 from edna.engine.bags.openers import HandedOpener, Handover, items_of, recipient_of, refused
@@ -22,7 +22,7 @@ from edna.engine.bags.seal import Sealed
 from edna.engine.planning.owners import several_may_own
 from edna.errors import BagError, PrincipalAlreadyRegistered, PrincipalNotRegistered
 from edna.records.bag import BagKind
-from edna.records.locator import Locator, seal_locator
+from edna.records.locator import Locator, is_item_of, seal_locator
 from edna.records.speaksfor import SealedKey, SpeaksFor
 from edna.records.succession import Succession, read_succession
 from edna.store import Entry, serverkeys
@@ -40,7 +40,7 @@ class MadeOver:
 
     owner: bytes
     nonce: bytes
-    box: SealedKey
+    box: bytes = field(repr=False)
     succession: Sequence[bytes] = ()
     voices: Mapping[bytes, SealedKey] = field(default_factory=dict)
     #: Of a bag that speaks for somebody, where several may own rows.
@@ -52,7 +52,8 @@ class NewKeys:
     """What a browser sends to have the key of ``own`` replaced.
 
     ``keys`` are the new public keys by the former ones, of the principal and of everyone they speak for, each proved. ``lists`` are, by
-    former public key, all items of the list, each with the key of its box. ``bags`` are by index.
+    former public key, all items of the list, each with what shows which locator is inside: the key of its box, or of an item of the hybrid
+    kind the locator. ``bags`` are by index.
 
     Where several may own rows, a list says who else is away: there bags that speak for somebody come with their content keys, and nobody
     is left out of what follows.
@@ -79,8 +80,6 @@ def make_over(new_keys: NewKeys, *, using: str) -> None:
     if own is None or (own.attached and not own.natural):
         raise PrincipalNotRegistered("Nobody is registered with this key. Nothing was changed; unlock again.")
     store.require_sound(entries.values())
-    if any(entry.encapsulation_key is not None for entry in entries.values()):
-        raise refused("One of the keys is of the hybrid kind, and is replaced on the server.")
     new = {bytes(key) for key in new_keys.keys.values()}
     if len(new) < len(new_keys.keys) or store.entries_by_public_key(new, using=using):
         raise PrincipalAlreadyRegistered("One of the new public keys is in use. Nothing was changed; make others.")
@@ -101,14 +100,23 @@ def _relisted(entry: Entry, new_keys: NewKeys, holders: dict[Locator, set[bytes]
         raise refused(f"The list of entry {entry.id} is another one than was sent: it may have changed since.")
     items = []
     for item in listed:
-        raw = open_small_with(sent[item], item, recipient=recipient_of(entry))
+        locator = _locator_in(item, sent[item], recipient=recipient_of(entry))
         # What is given up, or sealed anew elsewhere, might be what tells of another owner of a row.
-        if raw is None or len(raw) != KEY_BYTES:
+        if locator is None:
             raise refused(f"An item in the list of entry {entry.id} does not lead to what it is said to.")
-        locator = Locator(raw)
         holders.setdefault(locator, set()).add(entry.public_key)
         items.append(seal_locator(locator, recipient=recipient))
-    return replace(entry, public_key=bytes(recipient), locators=b"".join(items))
+    half = recipient.encapsulation_key
+    return replace(entry, public_key=bytes(recipient), encapsulation_key=half, locators=b"".join(items))
+
+
+def _locator_in(item: bytes, shown: bytes, *, recipient: PublicKey) -> Locator | None:
+    """The locator inside an item, and none but that one: nobody finds another key of the box, or another locator with its tag."""
+    if isinstance(recipient, HybridPublicKey):
+        locator = Locator(shown)
+        return locator if is_item_of(item, locator, recipient=recipient) else None
+    raw = open_small_with(shown, item, recipient=recipient)
+    return None if raw is None or len(raw) != KEY_BYTES else Locator(raw)
 
 
 class _Follower(HandedOpener):
@@ -119,6 +127,9 @@ class _Follower(HandedOpener):
 
     def voice(self, voice: SpeaksFor) -> _Follower:
         return _Follower(self.handover, voice.public_key)
+
+    def require_half(self, entry: Entry) -> None:
+        """Everything is sealed to new keys: the halves of the former ones do not matter."""
 
     def _handed(self, voice: SpeaksFor) -> SpeaksFor:
         return voice
@@ -171,10 +182,12 @@ def _made_over(new_keys: NewKeys, holders: Mapping[Locator, set[bytes]], *, mac_
                 raise refused("A bag is there that was not sent, or not as its owner's: it may have been made since.")
             left.discard(index)
             recipient = new_keys.keys[made.owner]
+            if len(made.box) != wrapped_bytes(recipient):
+                raise refused("The key of a bag was sealed as another kind of new key has it.")
             try:
                 pieces = _succession(made, new_keys, index=index).pieces(index=index, owner=recipient, mac_key=mac_key)
                 container = rewrap(
-                    stored.sealed, box=made.box.box, recipient=recipient, nonce=made.nonce, succession=pieces
+                    stored.sealed, box=made.box, recipient=recipient, nonce=made.nonce, succession=pieces
                 )
             except ValueError as error:
                 raise refused(f"A bag has too many pseudoprincipals: {error}.") from None

@@ -94,9 +94,13 @@ class Owner(Member):
         return self.shown_code()
 
 
-def test_a_key_that_stays_in_the_browser(page: Any, live_server: Any, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("recipient", ["x25519", "x-wing"])
+def test_a_key_that_stays_in_the_browser(
+    recipient: str, page: Any, live_server: Any, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     """Made, its code kept, used to leave and to return under another name, opened in each way, renewed. Of all that no byte that
     the server got holds a password of the key, the code or the key."""
+    settings.EDNA = {**settings.EDNA, "RECIPIENT": recipient}
     with_passkeys(page)
     anna = join("anna")
     User.objects.create_user("bea", "bea@example.org", PASSWORD)

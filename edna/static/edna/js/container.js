@@ -1,7 +1,7 @@
 /** Sealed containers: docs/format.md, "Container". Trusts no length in them; checks in the order of that page. */
 
 import { concat, readUint32, uint32 } from "./base/bytes.js";
-import { openHpke } from "./base/hpke.js";
+import { openHpke, sealHpke } from "./base/hpke.js";
 import {
   BagCorrupt,
   BagSuiteUnknown,
@@ -12,6 +12,7 @@ import {
   WrongKey,
 } from "./base/errors.js";
 
+const KEY_BYTES = 32;
 const VERSION = 1;
 const SUITE = 1;
 const MOST_BYTES = 64 * 2 ** 20;
@@ -80,6 +81,13 @@ export function successionPieces(sodium, sealed, { secretKey, publicKey, seed })
       : sodium.openSealedBox(stanza, publicKey, secretKey),
   );
   return opened.filter((padded) => padded !== null).map(unpadded);
+}
+
+/** A file key for its new owner, as the stanza of their kind has it; `wholeKey` is what others seal to. */
+export function sealedFileKey(sodium, fileKey, wholeKey) {
+  return wholeKey.length === KEY_BYTES
+    ? sodium.seal(fileKey, wholeKey)
+    : sealHpke(sodium, fileKey, { publicKey: wholeKey, purpose: STANZA_PURPOSE });
 }
 
 /** Another one for each body. */

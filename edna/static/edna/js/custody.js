@@ -5,9 +5,9 @@
  * through its return values alone. Knows no page: whoever calls shows the recovery code, and asks for the password.
  */
 
-import { ascii, equal, toHex } from "./base/bytes.js";
+import { ascii, equal, toBase64, toHex } from "./base/bytes.js";
 import { KeyNotProved, NotYours, WrongCredentials } from "./base/errors.js";
-import { publicKey as checkedPublicKey, parseSecretKey, secretKeyText } from "./keys.js";
+import { publicKey as checkedPublicKey, newPair, parsePair, secretKeyText, wholePublicKey } from "./keys.js";
 import * as slots from "./slots.js";
 import { inWorker } from "./stretch.js";
 
@@ -34,10 +34,10 @@ export class OpenKey {
   #provedAt = 0;
   #voices = new Map();
 
-  constructor(sodium, server, secretKey) {
+  constructor(sodium, server, pair) {
     this.#sodium = sodium;
     this.#server = server;
-    this.pair = { secretKey, publicKey: sodium.publicKey(secretKey) };
+    this.pair = pair;
   }
 
   get publicKey() {
@@ -46,7 +46,7 @@ export class OpenKey {
 
   /** For its owner to keep: who has it needs nothing else. */
   text() {
-    return secretKeyText(this.#sodium, this.pair.secretKey);
+    return secretKeyText(this.#sodium, this.pair);
   }
 
   /** What goes into the header of requests that act for this key; kept in memory for some minutes. */
@@ -84,7 +84,7 @@ export class OpenKey {
     const pair = graph.voice(model, principal);
     if (pair === null) throw new NotYours("This key does not speak for whom this belongs to.");
     const name = toHex(pair.publicKey);
-    if (!this.#voices.has(name)) this.#voices.set(name, new OpenKey(this.#sodium, this.#server, pair.secretKey));
+    if (!this.#voices.has(name)) this.#voices.set(name, new OpenKey(this.#sodium, this.#server, pair));
     return { "X-Edna-Voice-Token": await this.#voices.get(name).token() };
   }
 
@@ -124,7 +124,8 @@ export class OpenKey {
   /** Register this key for whoever is logged in; returns the recovery code's text. Without a password there is no slot of one. */
   async register(given = {}) {
     const { slots: made, code } = await this.makeSlots(given);
-    await this.#acting((token) => this.#server.register(made, token));
+    const whole = toBase64(wholePublicKey(this.#sodium, this.pair));
+    await this.#acting((token) => this.#server.register(whole, made, token));
     return code;
   }
 
@@ -137,9 +138,14 @@ export class OpenKey {
     return { slots: all, code: text };
   }
 
-  /** Another key for the same person. */
+  /** Another key for the same person, of the kind that the site gives now. */
   successor() {
     return makeKey(this.#sodium, this.#server);
+  }
+
+  /** Another key pair for one of their placeholders, of that kind, too. */
+  newPair() {
+    return newPair(this.#sodium, this.#server);
   }
 
   /** What proves that one has these key pairs: `proved`, by the hexadecimal text of the public key, is what a challenge to it holds. */
@@ -173,21 +179,21 @@ export class OpenKey {
     return {
       lookup,
       kind,
-      wrapped: slots.lockSlot(this.#sodium, this.pair.secretKey, { secret, id, share }),
+      wrapped: slots.lockSlot(this.#sodium, this.pair, { secret, id, share }),
     };
   }
 }
 
-/** A new key. It exists nowhere else until it is registered. */
+/** A new key, of the kind that the site gives. It exists nowhere else until it is registered. */
 export function makeKey(sodium, server) {
-  const key = new OpenKey(sodium, server, sodium.random(32));
+  const key = new OpenKey(sodium, server, newPair(sodium, server));
   checkedPublicKey(key.publicKey);
   return key;
 }
 
 /** Throws KeyMalformed. */
 export function openByText(sodium, server, text) {
-  return new OpenKey(sodium, server, parseSecretKey(sodium, text));
+  return new OpenKey(sodium, server, parsePair(sodium, text));
 }
 
 /** Throws RecoveryCodeMalformed, WrongCredentials. */
@@ -215,8 +221,8 @@ export async function openBySecret(sodium, server, secret) {
   return chosen(sodium, server, found, null);
 }
 
-function chosen(sodium, server, secretKeys, publicKey) {
-  const keys = secretKeys.map((secretKey) => new OpenKey(sodium, server, secretKey));
+function chosen(sodium, server, pairs, publicKey) {
+  const keys = pairs.map((pair) => new OpenKey(sodium, server, pair));
   return keys.find((key) => publicKey !== null && equal(key.publicKey, publicKey)) ?? keys[0];
 }
 

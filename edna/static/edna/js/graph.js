@@ -3,11 +3,11 @@
  * many bags and pseudoprincipals there are. Opens everything here; the site is told which lists and indexes are asked for, and nothing else.
  */
 
-import { equal, fromBase64, toBase64, toHex } from "./base/bytes.js";
+import { fromBase64, toBase64, toHex } from "./base/bytes.js";
 import { BagError, BagMissing, WrongKey } from "./base/errors.js";
 import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
 import { bodyNonce, contentKey, successionPieces } from "./container.js";
-import { DIFF, ITEM_BYTES, SHARED, SPEAKS_FOR, chunk, index, makeItem, openItem, receiptText, sharedKey } from "./locator.js";
+import { DIFF, SHARED, SPEAKS_FOR, chunk, index, isSiteItem, itemBytes, openItem, receiptText, sharedKey } from "./locator.js";
 import { plain } from "./values/plain.js";
 
 const KINDS = [DIFF, SPEAKS_FOR, SHARED];
@@ -117,7 +117,8 @@ export class Graph {
         const person = byName.get(toHex(fromBase64(list.public_key)));
         const stored = fromBase64(list.items);
         const items = [];
-        for (let at = 0; at < stored.length; at += ITEM_BYTES) items.push(this.#item(stored.subarray(at, at + ITEM_BYTES), person.pair));
+        const size = itemBytes(person.pair);
+        for (let at = 0; at < stored.length; at += size) items.push(this.#item(stored.subarray(at, at + size), person.pair));
         const holder = { ...person, stored, items };
         this.holders.set(toHex(person.pair.publicKey), holder);
         for (const { locator } of items.filter(({ locator: each }) => each !== null)) {
@@ -133,7 +134,7 @@ export class Graph {
   #item(item, pair) {
     try {
       const locator = openItem(this.#sodium, item, pair);
-      return { locator, isSound: equal(makeItem(this.#sodium, locator, pair.publicKey), item) };
+      return { locator, isSound: isSiteItem(this.#sodium, item, locator, pair) };
     } catch (error) {
       if (!(error instanceof WrongKey)) throw error;
       return { locator: null, isSound: false };

@@ -43,6 +43,26 @@ export function pairOf(sodium, bytes, { hybrid = false } = {}) {
   return hybrid ? { secretKey, publicKey, seed: bytes } : { secretKey, publicKey };
 }
 
+/** A new key pair of a kind. */
+export function newPair(sodium, { hybrid = false } = {}) {
+  return pairOf(sodium, sodium.random(KEY_BYTES), { hybrid });
+}
+
+/** What all of a pair is made of: of the hybrid kind its seed. */
+export function secretOf({ secretKey, seed }) {
+  return seed ?? secretKey;
+}
+
+/** What others seal to: 32 bytes, or X-Wing's 1216, of which the last 32 are the X25519 half. */
+export function wholePublicKey(sodium, { publicKey, seed }) {
+  return seed ? sodium.encapsulationKey(seed) : publicKey;
+}
+
+/** Tells whether it is another ML-KEM half that the site has; null for a pair that has none. */
+export function halfTag(sodium, pair) {
+  return pair.seed ? sodium.blake2b(wholePublicKey(sodium, pair).subarray(0, -KEY_BYTES), { person: "edna.half.tag.1" }) : null;
+}
+
 /** The key pair of that public half, of either kind; null if the secret key is another one's. */
 export function pairWith(sodium, bytes, publicKeyOf) {
   const both = [false, true].map((hybrid) => pairOf(sodium, bytes, { hybrid }));
@@ -55,8 +75,7 @@ export function parsePair(sodium, text) {
   return pairOf(sodium, parseSecretKey(sodium, text, hybrid ? HYBRID : X25519), { hybrid });
 }
 
-/** The bytes of an X25519 secret key from its text. Throws KeyMalformed. */
-export function parseSecretKey(sodium, text, { prefix, person } = X25519) {
+function parseSecretKey(sodium, text, { prefix, person }) {
   const compact = withoutWhiteSpace(text).toLowerCase();
   const bytes = compact.startsWith(prefix) ? fromBase32(compact.slice(prefix.length)) : null;
   if (bytes !== null && bytes.length === KEY_BYTES + 4) {
@@ -66,8 +85,10 @@ export function parseSecretKey(sodium, text, { prefix, person } = X25519) {
   throw new KeyMalformed("This is not a secret key; copy it again, from edna-secret-key-1: to its last character.");
 }
 
-export function secretKeyText(sodium, key) {
-  return X25519.prefix + toBase32(concat(key, sodium.blake2b(key, { person: X25519.person, size: 4 })));
+/** For its owner to keep. */
+export function secretKeyText(sodium, pair) {
+  const [key, { prefix, person }] = [secretOf(pair), pair.seed ? HYBRID : X25519];
+  return prefix + toBase32(concat(key, sodium.blake2b(key, { person, size: 4 })));
 }
 
 /** What of a server's key is used for the purpose `person`. */

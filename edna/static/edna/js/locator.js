@@ -2,13 +2,13 @@
 
 import { ascii, concat, equal, fromBase32, toBase32, toUtf8, uint32 } from "./base/bytes.js";
 import { ReceiptMalformed, WrongKey } from "./base/errors.js";
-import { openHpke } from "./base/hpke.js";
-import { KEY_BYTES, withoutWhiteSpace } from "./keys.js";
+import { openHpke, sealHpke } from "./base/hpke.js";
+import { KEY_BYTES, wholePublicKey, withoutWhiteSpace } from "./keys.js";
 
 export const DIFF = 1;
 export const SPEAKS_FOR = 2;
 export const SHARED = 3;
-export const ITEM_BYTES = 80;
+const ITEM_BYTES = 80;
 /** In lists of those whose key is of the hybrid kind. */
 const HYBRID_ITEM_BYTES = 1200;
 const ITEM_PURPOSE = "edna locator item 1";
@@ -43,13 +43,37 @@ export function openItem(sodium, item, pair) {
 function lockedIn(sodium, item, { secretKey, publicKey, seed }) {
   if (!seed) return sodium.openSealedBox(item, publicKey, secretKey);
   const locator = openHpke(sodium, item.subarray(KEY_BYTES), { seed, purpose: ITEM_PURPOSE });
-  const tag = locator && sodium.blake2b(publicKey, { person: "edna.item.tag.1", key: locator });
+  const tag = locator && itemTag(sodium, locator, publicKey);
   return tag && equal(tag, item.subarray(0, KEY_BYTES)) ? locator : null;
 }
 
 /** The item that the site makes of a locator: the same each time, so that both can see what is inside one. */
 export function makeItem(sodium, locator, publicKey) {
   return sodium.sealWith(sodium.blake2b(publicKey, { person: "edna.item.1", key: locator }), locator, publicKey);
+}
+
+function itemTag(sodium, locator, publicKey) {
+  return sodium.blake2b(publicKey, { person: "edna.item.tag.1", key: locator });
+}
+
+/** An item for the list of that key pair, of its kind. */
+export function itemFor(sodium, locator, pair) {
+  if (!pair.seed) return makeItem(sodium, locator, pair.publicKey);
+  const sealed = sealHpke(sodium, locator, { publicKey: wholePublicKey(sodium, pair), purpose: ITEM_PURPOSE });
+  return concat(itemTag(sodium, locator, pair.publicKey), sealed);
+}
+
+/** Whether an item that opened is the one that the site makes. One of the hybrid kind does not open if it is another: its tag says so. */
+export function isSiteItem(sodium, item, locator, { publicKey, seed }) {
+  return Boolean(seed) || equal(makeItem(sodium, locator, publicKey), item);
+}
+
+/**
+ * What shows the site which locator is inside an item, and none but that one: the key of its box. Of the hybrid kind the locator itself, from which
+ * the item's tag follows.
+ */
+export function openerOf(sodium, item, locator, { secretKey, seed }) {
+  return seed ? locator : sodium.sharedKey(item.subarray(0, KEY_BYTES), secretKey);
 }
 
 export function receiptText(sodium, { disguise, locator }) {

@@ -6,6 +6,7 @@
 import { toBase64, toHex } from "./base/bytes.js";
 import { HandoverRefused } from "./base/errors.js";
 import { OPERATIONS } from "./bag.js";
+import { halfTag, secretOf } from "./keys.js";
 import { SHARED, SPEAKS_FOR, parseReceipt } from "./locator.js";
 import { tagged } from "./values/tagged.js";
 import { walk } from "./graph.js";
@@ -146,15 +147,16 @@ export function handedFor(sodium, graph, locators, { kinds = null, everywhere = 
       public_key: toBase64(pair.publicKey),
       items: toBase64(stored),
       locators: items.map((item) => handedLocator(graph, names, item, everywhere)),
+      half: pair.seed ? toBase64(halfTag(sodium, pair)) : null,
     })),
     bags: parts.map(({ place, contentKey, succession }) => ({
       index: toBase64(place),
       content_key: toBase64(contentKey),
       ...(succession.length ? { succession: succession.map(toBase64) } : {}),
     })),
-    voices: [...voices.values()].map(({ publicKey, secretKey }) => ({
-      public_key: toBase64(publicKey),
-      sealed_key: toBase64(sodium.seal(secretKey, graph.own.publicKey)),
+    voices: [...voices.values()].map((pair) => ({
+      public_key: toBase64(pair.publicKey),
+      sealed_key: toBase64(sodium.seal(secretOf(pair), graph.own.publicKey)),
     })),
   };
 }

@@ -5,13 +5,14 @@
 
 import { concat, fromHex, toBase64, toHex } from "./base/bytes.js";
 import { EdnaError, HandoverRefused } from "./base/errors.js";
-import { SHARED, SPEAKS_FOR } from "./locator.js";
+import { sealedFileKey } from "./container.js";
+import { secretOf, wholePublicKey } from "./keys.js";
+import { SHARED, SPEAKS_FOR, openerOf } from "./locator.js";
 import { walk } from "./graph.js";
 import { sent } from "./server.js";
 import { readSuccession } from "./succession.js";
 
 const ATTEMPTS = 3;
-const EPHEMERAL_BYTES = 32;
 
 /**
  * Puts a new key in the place of `key`: `{key, code}`, the new one and the text of its recovery code. The old one, its password, code and passkey open
@@ -52,15 +53,16 @@ async function madeOver(sodium, key, { graph, successor }) {
   const parts = bags.filter(({ refused }) => refused === null).flatMap((bag) => bag.parts.filter(({ kind }) => kind !== SHARED));
   const pairs = [graph.own, ...parts.flatMap((part) => part.voices ?? [])];
   const former = new Map(pairs.map((pair) => [toHex(pair.publicKey), pair]));
-  const renewed = new Map([...former.keys()].map((name) => [name, newPair(sodium)]));
+  const renewed = new Map([...former.keys()].map((name) => [name, key.newPair()]));
   renewed.set(toHex(graph.own.publicKey), successor.pair);
+  const whole = new Map([...renewed].map(([name, pair]) => [name, wholePublicKey(sodium, pair)]));
   const { proved, inCommon } = await key.proofs([...former.values(), ...renewed.values()]);
   const proof = ({ publicKey }) => toBase64(proved.get(toHex(publicKey)));
   return {
     keys: [...former].map(([name, pair]) => ({
       public_key: toBase64(pair.publicKey),
       opened: proof(pair),
-      new_public_key: toBase64(renewed.get(name).publicKey),
+      new_public_key: toBase64(whole.get(name)),
       new_opened: proof(renewed.get(name)),
     })),
     lists: [...graph.holders.values()].map((holder) => ({
@@ -68,13 +70,8 @@ async function madeOver(sodium, key, { graph, successor }) {
       items: toBase64(holder.stored),
       anew: anew(sodium, graph, holder),
     })),
-    bags: parts.map((part) => bagAnew(sodium, part, { renewed, inCommon })),
+    bags: parts.map((part) => bagAnew(sodium, part, { renewed, whole, inCommon })),
   };
-}
-
-function newPair(sodium) {
-  const secretKey = sodium.random(32);
-  return { secretKey, publicKey: sodium.publicKey(secretKey) };
 }
 
 /**
@@ -87,18 +84,18 @@ function anew(sodium, graph, { stored, items, pair }) {
     // One of an earlier release is known by where it leads.
     const isEmpty = locator === null || graph.bags.get(toHex(locator)).isEmpty;
     if (!isSound && isEmpty) throw new HandoverRefused("A list has an item that the site did not make. Renew the key on the site once; then try again.");
-    const ephemeral = stored.subarray(number * size, number * size + EPHEMERAL_BYTES);
-    return toBase64(sodium.sharedKey(ephemeral, pair.secretKey));
+    return toBase64(openerOf(sodium, stored.subarray(number * size, (number + 1) * size), locator, pair));
   });
 }
 
-function bagAnew(sodium, part, { renewed, inCommon }) {
-  const { publicKey: owner } = renewed.get(toHex(part.pair.publicKey));
+function bagAnew(sodium, part, { renewed, whole, inCommon }) {
+  const name = toHex(part.pair.publicKey);
+  const { publicKey: owner } = renewed.get(name);
   return {
     index: toBase64(part.place),
     public_key: toBase64(part.pair.publicKey),
     nonce: toBase64(part.nonce),
-    sealed_key: toBase64(sodium.seal(part.contentKey, owner)),
+    sealed_key: toBase64(sealedFileKey(sodium, part.contentKey, whole.get(name))),
     ...(part.succession.length ? { succession: part.succession.map(toBase64) } : {}),
     ...(part.kind === SPEAKS_FOR && inCommon ? { content_key: toBase64(part.contentKey) } : {}),
     ...(part.kind === SPEAKS_FOR ? { voices: toBase64(concat(...voicesAnew(sodium, part, owner, renewed))) } : {}),
@@ -111,6 +108,6 @@ function voicesAnew(sodium, part, owner, renewed) {
   const recorded = new Map([...(before?.voices ?? [])].map(([name, { publicKey }]) => [toHex(publicKey), fromHex(name)]));
   return part.voices.map(({ publicKey }) => {
     const name = toHex(publicKey);
-    return concat(recorded.get(name) ?? publicKey, sodium.seal(renewed.get(name).secretKey, owner));
+    return concat(recorded.get(name) ?? publicKey, sodium.seal(secretOf(renewed.get(name)), owner));
   });
 }

@@ -5,7 +5,8 @@
 
 import { concat, fromBase64, toBase64, toHex } from "./base/bytes.js";
 import { OPERATIONS } from "./bag.js";
-import { SHARED, index } from "./locator.js";
+import { secretOf } from "./keys.js";
+import { SHARED, index, itemFor } from "./locator.js";
 import { parseRecoveryCode } from "./slots.js";
 import { stored } from "./graph.js";
 
@@ -38,7 +39,7 @@ export async function sealedFile(sodium, key, graph, { code = null } = {}) {
 /** Receipts that no list has become items of the file's, so that it needs none beside it. */
 function unlisted(sodium, key, graph) {
   const own = [...graph.bags.values()].filter(({ locator, parts }) => parts.some(({ kind }) => kind !== SHARED) && !graph.holdersOf(locator).length);
-  return own.map(({ locator }) => sodium.seal(locator, key.publicKey));
+  return own.map(({ locator }) => itemFor(sodium, locator, key.pair));
 }
 
 /** Where the content of files lies that these records name. */
@@ -52,8 +53,8 @@ function piecesOf(sodium, payload) {
   );
 }
 
-function wrapped(sodium, { secretKey, publicKey }, text) {
+function wrapped(sodium, pair, text) {
   const [version, nonce] = [Uint8Array.of(1), sodium.random(24)];
   const wrapping = sodium.blake2b(parseRecoveryCode(sodium, text), { person: "edna.recovery.2" });
-  return concat(version, nonce, sodium.encrypt(secretKey, { key: wrapping, nonce, associated: concat(version, publicKey) }));
+  return concat(version, nonce, sodium.encrypt(secretOf(pair), { key: wrapping, nonce, associated: concat(version, pair.publicKey) }));
 }

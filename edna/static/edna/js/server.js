@@ -27,10 +27,14 @@ export class Server {
   #base;
   #csrfToken;
 
-  /** `base`: where `edna.urls` is included, "/privacy/" for example. `csrfToken`: Django's `{{ csrf_token }}`, or a function that returns it. */
-  constructor({ base, csrfToken }) {
+  /**
+   * `base`: where `edna.urls` is included, "/privacy/" for example. `csrfToken`: Django's `{{ csrf_token }}`, or a function that returns it.
+   * `hybrid`: whether new keys are of the hybrid kind, `EDNA["RECIPIENT"]`; the site refuses those of the other.
+   */
+  constructor({ base, csrfToken, hybrid = false }) {
     this.#base = base;
     this.#csrfToken = csrfToken;
+    this.hybrid = hybrid;
   }
 
   /** How to stretch a password: as it is done now first, then as it may have been done before. */
@@ -71,8 +75,8 @@ export class Server {
   }
 
   /** For whoever is logged in. */
-  async register(slots, token) {
-    await this.post("keys/register", { slots: slots.map(sent) }, token);
+  async register(publicKey, slots, token) {
+    await this.post("keys/register", { public_key: publicKey, slots: slots.map(sent) }, token);
   }
 
   async replace(slots, token) {

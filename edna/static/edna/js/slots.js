@@ -5,7 +5,7 @@
 
 import { concat, toUtf8 } from "./base/bytes.js";
 import { RecoveryCodeMalformed, WrongCredentials } from "./base/errors.js";
-import { WHITE_SPACE, ofServerKey, withoutWhiteSpace } from "./keys.js";
+import { WHITE_SPACE, ofServerKey, pairOf, secretOf, withoutWhiteSpace } from "./keys.js";
 
 const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const MISREAD = { O: "0", I: "1", L: "1" };
@@ -14,6 +14,7 @@ const WRAPPED_BYTES = 73;
 const VERSION = 2;
 /** What is authenticated of a key of the hybrid kind, so that slots of both look alike. */
 const HYBRID = Uint8Array.of(2);
+const NONE = new Uint8Array(0);
 
 /** The text of a recovery code of 16 bytes. */
 export function recoveryCodeText(sodium, code) {
@@ -109,17 +110,19 @@ export function storedTag(sodium, publicKey, { kind, pepper }) {
 }
 
 /** The key as it is stored in a slot of that secret. */
-export function lockSlot(sodium, secretKey, { secret, id, share }) {
+export function lockSlot(sodium, pair, { secret, id, share }) {
   const nonce = sodium.random(24);
   const version = Uint8Array.of(VERSION);
-  const box = sodium.encrypt(secretKey, { key: wrappingKey(sodium, secret, share), nonce, associated: concat(version, id) });
+  const associated = concat(version, id, pair.seed ? HYBRID : NONE);
+  const box = sodium.encrypt(secretOf(pair), { key: wrappingKey(sodium, secret, share), nonce, associated });
   return concat(version, nonce, box);
 }
 
-/** The X25519 secret key inside a slot of today. Throws WrongCredentials. */
+/** The key pair inside a slot of today. Throws WrongCredentials. */
 export function openWithShare(sodium, { id, wrapped }, secret, share) {
-  const found = wrapped[0] === VERSION && opened(sodium, { id, wrapped }, [wrappingKey(sodium, secret, share)]);
-  return found && !found.hybrid ? found.secretKey : refuse();
+  if (wrapped[0] !== VERSION) refuse();
+  const { secretKey, hybrid } = opened(sodium, { id, wrapped }, [wrappingKey(sodium, secret, share)]);
+  return pairOf(sodium, secretKey, { hybrid });
 }
 
 /** `{secretKey, hybrid}`: the key inside and its kind, for whoever has the server's keys. Throws WrongCredentials. */
@@ -141,7 +144,7 @@ function opened(sodium, { id, wrapped }, keys) {
   if (wrapped.length !== WRAPPED_BYTES) refuse();
   for (const key of keys) {
     for (const hybrid of [false, true]) {
-      const associated = concat(wrapped.subarray(0, 1), id, hybrid ? HYBRID : new Uint8Array(0));
+      const associated = concat(wrapped.subarray(0, 1), id, hybrid ? HYBRID : NONE);
       const secretKey = sodium.decrypt(wrapped.subarray(25), { key, nonce: wrapped.subarray(1, 25), associated });
       if (secretKey !== null) return { secretKey, hybrid };
     }

@@ -1,6 +1,6 @@
 /**
- * HPKE (RFC 9180, base mode) with X-Wing as its KEM, HKDF-SHA256 and ChaCha20-Poly1305: opens what is sealed to a hybrid of X25519 and
- * ML-KEM-768. Knows no format of edna's.
+ * HPKE (RFC 9180, base mode) with X-Wing as its KEM, HKDF-SHA256 and ChaCha20-Poly1305: seals to a hybrid of X25519 and ML-KEM-768, and opens what is
+ * sealed to one. Knows no format of edna's.
  */
 
 import { ascii, concat } from "./bytes.js";
@@ -8,7 +8,16 @@ import { ascii, concat } from "./bytes.js";
 /** HPKE, then the numbers of KEM, KDF and AEAD. */
 const SUITE = concat(ascii("HPKE"), Uint8Array.of(0x64, 0x7a, 0, 1, 0, 3));
 const ENCAPSULATED_BYTES = 1120;
+const SECRET_BYTES = 32;
 const NONE = new Uint8Array(0);
+
+/** A message for whoever has the seed of this public key, of 1216 bytes; null if that is none. */
+export function sealHpke(sodium, message, { publicKey, purpose }) {
+  const made = sodium.encapsulate(publicKey);
+  if (made === null) return null;
+  const { key, nonce } = schedule(sodium, made.subarray(0, SECRET_BYTES), purpose);
+  return concat(made.subarray(SECRET_BYTES), sodium.encryptChaCha(message, { key, nonce }));
+}
 
 /** What was sealed to this seed's key for this purpose; null if it was not. */
 export function openHpke(sodium, sealed, { seed, purpose }) {

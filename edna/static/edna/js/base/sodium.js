@@ -206,6 +206,13 @@ class Sodium {
     );
   }
 
+  /** X-Wing: 32 new random bytes, and behind them the ciphertext that holds them for a public key of 1216 bytes; null if that is none. */
+  encapsulate(publicKey) {
+    return this.#call(32 + 1120, [publicKey], (out, [publicAt]) =>
+      this.#library._crypto_kem_xwing_enc(out + 32, out, publicAt),
+    );
+  }
+
   /** X-Wing: the secret that a ciphertext holds for the key of a seed; null if it is none. */
   decapsulate(ciphertext, seed) {
     return this.#call(32, [ciphertext, seed], (out, [input, seedAt]) =>
@@ -232,6 +239,15 @@ class Sodium {
     return this.#call(size, [ciphertext, nonce, key], (out, [cipherAt, nonceAt, keyAt]) =>
       this.#library._crypto_aead_chacha20poly1305_ietf_decrypt(
         ...[out, 0, 0, cipherAt, ciphertext.length, 0, 0, 0, 0, nonceAt, keyAt],
+      ),
+    );
+  }
+
+  /** The same, encrypted. */
+  encryptChaCha(plaintext, { key, nonce }) {
+    return this.#call(plaintext.length + TAG_BYTES, [plaintext, nonce, key], (out, [plainAt, nonceAt, keyAt]) =>
+      this.#library._crypto_aead_chacha20poly1305_ietf_encrypt(
+        ...[out, 0, plainAt, plaintext.length, 0, 0, 0, 0, 0, nonceAt, keyAt],
       ),
     );
   }

@@ -33,7 +33,7 @@ export class Question {
     this.form = form;
     this.secrets = Object.fromEntries([...form.querySelectorAll("[data-edna-secret]")].map((field) => [field.dataset.ednaSecret, field]));
     for (const field of Object.values(this.secrets)) field.removeAttribute("name");
-    this.server = new Server({ base: form.dataset.ednaBase, csrfToken: () => form.elements.csrfmiddlewaretoken.value });
+    this.server = new Server({ base: form.dataset.ednaBase, csrfToken: () => form.elements.csrfmiddlewaretoken.value, hybrid: "ednaHybrid" in form.dataset });
   }
 
   /** `work({ sodium, key, password, identifier, passkey })` is done whenever the key was opened; `check({ byPasskey })` before, and throws a `Mistake`. */
