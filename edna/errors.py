@@ -426,6 +426,66 @@ class DeviceRemoved(CustodyError):
     """
 
 
+class AudienceRefused(CustodyError):
+    """Cause: what somebody has done, or would do, to an audience may not be done, or not now; or it is none that this release reads, or of
+    another audience. Nothing was changed.
+
+    Remedy: what the message says. If it is stored so, restore the audience's tables from a backup.
+    """
+
+
+class AudienceForged(AudienceRefused):
+    """Cause: an update of an audience is not signed by the member that is said to have made it. Nothing of it was taken over.
+
+    Remedy: restore the audience's tables from a backup, and find out who can write there.
+    """
+
+
+class AudienceChanged(AudienceRefused):
+    """Cause: an update of an audience was made for another moment: another member was quicker, or it comes a second time. Nothing was
+    changed.
+
+    Remedy: read the audience anew, and do it again.
+    """
+
+
+class NotInAudience(CustodyError):
+    """Cause: a key was given of somebody who is not in the audience, any more or yet, or who has no share in what it opens together.
+    Nothing was changed.
+
+    Remedy: let a member take them in. Whoever came after something was sealed for several together gets a share when enough of the others
+    hand theirs on.
+    """
+
+
+class WrapRefused(CustodyError):
+    """Cause: a node of an audience's tree, or a former secret, does not open for a member below it: it was changed past edna. Nothing was
+    changed.
+
+    Remedy: restore the audience's tables from a backup, and find out who can write there.
+    """
+
+
+class ShareRefused(CustodyError):
+    """Cause: a share or what a member does with it is not what was announced: it was changed, or made wrongly. The message says whose it
+    was. Nothing was changed.
+
+    Remedy: the others go on without it; let enough of them hand their shares on, which gives everybody a new one.
+    """
+
+
+class TooFewTogether(CustodyError):
+    """Cause: what several members of an audience open together was asked for by fewer of them. `.have` and `.need` say how many. Nothing
+    was opened.
+
+    Remedy: let further members agree.
+    """
+
+    def __init__(self, message: str = "", *, have: int = 0, need: int = 0) -> None:
+        self.have, self.need = have, need
+        super().__init__(message or f"{have} of the {need} members who have to act together have done their part.")
+
+
 class DeviceGroupEnded(CustodyError):
     """Cause: the key that the devices of a group have is nobody's any more. Its person has made another group, or a new key in another way;
     or nothing was left for it to open; or somebody has taken away the end of the log, so that this device does not know the present key.

@@ -1,0 +1,76 @@
+"""The files of tests/vectors/audiences are read, or refused, as they say: the promise of docs/format.md to every other reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edna import errors
+from edna.crypto.keys import PublicKey, SecretKey
+from edna.custody.audiences import channels, together
+from edna.custody.audiences.audience import Audience
+from edna.custody.audiences.channels import Hop
+from edna.custody.audiences.together import Sharing
+from edna.custody.audiences.updates import Member
+from tests.vectors.audiences.generate import all_cases
+
+VECTORS = Path(__file__).resolve().parent.parent / "vectors" / "audiences"
+CASES = {path.stem: json.loads(path.read_text()) for path in sorted(VECTORS.glob("*.json"))}
+VALID = [name for name, case in CASES.items() if "expect" in case]
+
+unhex = bytes.fromhex
+
+
+def follow(given: dict[str, Any]) -> dict[str, Any]:
+    audience = Audience()
+    for update in given["updates"]:
+        audience = audience.follow(unhex(update))
+    told = [
+        [secret.expose().hex() for secret in audience.secrets(Member(SecretKey(unhex(key))))]
+        for key in given["members"]
+    ]
+    assert all(each == told[0] for each in told)
+    return {
+        "secrets": told[0],
+        "head": audience.head.hex(),
+        "members": [member.hex() for member in audience.cards],
+    }
+
+
+def open_together(given: dict[str, Any]) -> str:
+    members = tuple(bytes((number,)) for number in range(given["members"]))
+    sharing = Sharing(unhex(given["sharing"]), given["epoch"], members, tuple(map(unhex, given["commitments"])))
+    parts = [unhex(part) for part in given["parts"]]
+    context = unhex(given["context"])
+    return together.open_together(unhex(given["sealed"]), parts, sharing=sharing, context=context).hex()
+
+
+def open_hop(given: dict[str, Any]) -> str | None:
+    key = channels.channel_key(SecretKey(unhex(given["own"])), PublicKey(unhex(given["theirs"])))
+    hop = Hop(unhex(given["sender"]), unhex(given["reader"]), unhex(given["sealed"]))
+    opened = channels.open_hop(hop, key=key, context=unhex(given["context"]))
+    return opened.expose().hex() if opened else None
+
+
+OPERATIONS = {"follow": follow, "open_together": open_together, "open_hop": open_hop}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_what_the_vector_says_comes_out(name: str) -> None:
+    case = CASES[name]
+    assert OPERATIONS[case["operation"]](case["input"]) == case["expect"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in VALID])
+def test_a_defective_vector_is_refused_with_the_error_it_names(name: str) -> None:
+    case = CASES[name]
+    with pytest.raises(errors.EdnaError) as caught:
+        OPERATIONS[case["operation"]](case["input"])
+    assert type(caught.value) is getattr(errors, case["error"])
+
+
+def test_the_vectors_are_those_of_their_generator() -> None:
+    assert all_cases() == {path.name: path.read_text() for path in VECTORS.glob("*.json")}
