@@ -122,10 +122,12 @@ def rotate(
 
     Everything is sealed anew, all or nothing; receipts stay good. ``unlocked`` is closed. All key slots go; arguments and what is returned
     are as for `register_principal` (``identifier`` has to be given while the account is removed). In locator mode ``client``,
-    ``receipts_complete`` says that those given to `unlock` are all there are. ``leave_damaged`` gives up bags that do not open.
+    ``receipts_complete`` says that those given to `unlock` are all there are. ``leave_damaged`` gives up bags that do not open. What
+    `edna.devices.unlock` returned is updated as that device, whose new key is returned.
 
     Raises:
-        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered. Nothing was changed then.
+        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, PrincipalHasDevices. Nothing was
+            changed then.
     """
     throttle.admit()
     return registration.rotate(

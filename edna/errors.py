@@ -113,6 +113,14 @@ class PrincipalAlreadyRegistered(PrincipalError):
     """
 
 
+class PrincipalHasDevices(PrincipalError):
+    """Cause: a person's key was to be replaced by one that none of their devices has: the group would end. Nothing was changed.
+
+    Remedy: `edna.devices.update` with the key of a device gives all of them another key; `edna.devices.end` gives the person one key
+    again, and no devices.
+    """
+
+
 class UnregisteredOwners(PrincipalError):
     """Cause: a disguise for everybody met owners of rows who have no public key.
 

@@ -202,6 +202,30 @@ def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:
     tables_beside.on_slots_gone(told)
 
 
+def before_rotation(asked: Callable[[PublicKey, str], None]) -> None:
+    """Have ``asked(public_key, alias)`` called before a key is replaced by one that is made without those who hold it; it may raise. Called
+    once the applications are loaded."""
+    tables_beside.before_rotation(asked)
+
+
+def rotate(unlocked: Unlocked, *, password: str | None, identifier: str | None, leave_damaged: bool) -> Registration:
+    """As `api.rotate`, by whoever holds the key in another way, and gives that up.
+
+    Raises:
+        ReceiptsIncomplete, BagError, PrincipalNotRegistered
+    """
+    throttle.admit()
+    return registration.rotate(
+        unlocked,
+        password=password,
+        identifier=identifier,
+        public_key=None,
+        receipts_complete=False,
+        leave_damaged=leave_damaged,
+        require=False,
+    )
+
+
 def public_key_of(principal: Model) -> PublicKey | None:
     """What is sealed to for them; None if they are not registered."""
     model, reference, using = people.identity(principal)

@@ -10,18 +10,19 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from django.db import transaction
 from django.utils import timezone
 
 from edna import api, inner_door
-from edna.api import Unlocked
+from edna.api import Registration, Unlocked
 from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
-from edna.devices.reading import key_of, read, removed, sealed_state, settle, stored
+from edna.devices.reading import ended, key_of, read, removed, sealed_state, settle, stored
 from edna.devices.writing import append, note, rewrapped
 from edna.errors import (
     DeviceCodeRefused,
@@ -188,6 +189,29 @@ def catch_up(secret_key: SecretKey | str) -> None:
         note(device)
 
 
+def end(
+    secret_key: SecretKey | str,
+    *,
+    password: str | None = None,
+    identifier: str | None = None,
+    leave_damaged: bool = False,
+) -> Registration:
+    """Give the principal one key again, as `edna.rotate` does: no device opens anything any more, and nothing is kept of the group.
+
+    Raises:
+        DeviceUnknown, DeviceRemoved, DeviceGroupEnded, and what `edna.rotate` raises. Nothing was changed then.
+    """
+    using = inner_door.database()
+
+    def act(key: SecretKey, own: Device) -> Registration:
+        with transaction.atomic(using=using), _unlock(own) as unlocked:
+            made = inner_door.rotate(unlocked, password=password, identifier=identifier, leave_damaged=leave_damaged)
+            store.remove([keeping.state_place(key)], using=using)
+        return made
+
+    return _tried(secret_key, act)
+
+
 def forget(secret_key: SecretKey | str) -> None:
     """Delete what is kept of a device that was removed, was never added, or whose group has ended: its key is good for nothing then.
 
@@ -208,7 +232,8 @@ def forget(secret_key: SecretKey | str) -> None:
 
 
 def unlock(secret_key: SecretKey | str) -> Unlocked:
-    """Open the principal's keys with the key of one of their devices; as what `edna.unlock` returns.
+    """Open the principal's keys with the key of one of their devices; as what `edna.unlock` returns. To `edna.rotate` it is to `update` the
+    device: what that returns has the new key of the device.
 
     Raises:
         DeviceUnknown, DeviceRemoved, DeviceGroupEnded
@@ -217,6 +242,7 @@ def unlock(secret_key: SecretKey | str) -> Unlocked:
     def act(key: SecretKey, own: Device) -> Unlocked:
         unlocked = _unlock(own)
         settle(key, own)
+        unlocked.renewed_by = partial(_renewed, key)
         return unlocked
 
     return _tried(secret_key, act)
@@ -279,6 +305,11 @@ def pending(secret_key: SecretKey | str) -> Pending:
     return Pending(now.membership.sequence - before.membership.sequence, now.membership.due)
 
 
+def _renewed(key: SecretKey, leave_damaged: bool) -> Registration:
+    new = update(key, leave_damaged=leave_damaged)
+    return Registration(read(new).secret.secret_key().public_key, new)
+
+
 def _unlock(device: Device) -> Unlocked:
     return api.unlock(secret_key=device.secret.secret_key())
 
@@ -294,8 +325,5 @@ def _tried(secret_key: SecretKey | str, act: Callable[[SecretKey, Device], Resul
                 raise
         except PrincipalNotRegistered as error:
             if attempt == ATTEMPTS:
-                raise DeviceGroupEnded(
-                    "What the devices of this group open is nobody's any more: its person has made another group or a new key, or what was "
-                    "left of them was erased; or the end of the log is missing. Nothing was changed."
-                ) from error
+                raise ended() from error
     raise AssertionError("unreachable")

@@ -8,3 +8,10 @@ class DevicesConfig(AppConfig):
     label = "edna_devices"
     verbose_name = "Devices"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from edna import inner_door
+        from edna.devices import groups
+
+        inner_door.before_rotation(groups.require_none)
+        inner_door.on_slots_gone(groups.forget)

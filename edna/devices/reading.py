@@ -16,7 +16,7 @@ from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
-from edna.errors import DeviceCopied, DeviceLogTruncated, DeviceRemoved, DeviceUnknown
+from edna.errors import DeviceCopied, DeviceGroupEnded, DeviceRemoved, DeviceUnknown
 
 _AT_ONCE: Final = 64
 
@@ -47,11 +47,11 @@ def read(key: SecretKey) -> Device:
         group = device.membership.group or _welcome(device)
         # Of another group the log would be refused: whoever puts it there has not written this welcome.
         told = replace(device, membership=replace(device.membership, group=group))
-        entries = _entries(group, start=max(device.membership.sequence, 0))
-        if not entries:
-            raise DeviceLogTruncated("The group of this device has no log here. Restore it from a backup.")
+        after = entries(group, start=max(device.membership.sequence, 0))
+        if not after and not store.find([keeping.entry_place(group, 0)], using=inner_door.database()):
+            raise ended()
         try:
-            return told.catch_up(entries)
+            return told.catch_up(after)
         except DeviceCopied:
             # Or it has done something in another tab, between the two.
             if sealed_state(key) == sealed:
@@ -80,17 +80,25 @@ def _welcome(device: Device) -> bytes:
     return keeping.open_welcome(found[place], device=device)
 
 
-def _entries(group: bytes, *, start: int) -> list[bytes]:
-    entries: list[bytes] = []
+def entries(group: bytes, *, start: int) -> list[bytes]:
+    """What stands in the log of a group from there on."""
+    raw: list[bytes] = []
     while True:
-        first = start + len(entries)
+        first = start + len(raw)
         places = [keeping.entry_place(group, number) for number in range(first, first + _AT_ONCE)]
         found = store.find(places, using=inner_door.database())
         there = [place for place in places if place in found]
-        entries += [keeping.open_of_group(found[place], group) for place in there]
+        raw += [keeping.open_of_group(found[place], group) for place in there]
         if len(there) < _AT_ONCE:
-            return entries
+            return raw
 
 
 def removed() -> DeviceRemoved:
     return DeviceRemoved("This device is not in the group any more. Ask another device to add it, as a new one.")
+
+
+def ended() -> DeviceGroupEnded:
+    return DeviceGroupEnded(
+        "What the devices of this group open is nobody's any more: its person has made another group or a new key, or what was left of "
+        "them was erased; or the log lacks its end. Nothing was changed."
+    )

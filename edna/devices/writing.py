@@ -14,7 +14,7 @@ from edna.api import Unlocked
 from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
-from edna.devices import store
+from edna.devices import groups, store
 
 
 def rewrapped(
@@ -30,14 +30,23 @@ def rewrapped(
 ) -> int:
     """Append what a device has made ready, and give the principal the key that begins with it."""
 
+    # Of a group that is replaced by another one, what is kept is found by its key, and deleted when that goes.
+    is_first = ready.membership.sequence < 0
+    former_key, public_key = unlocked.public_key, ready.appended().secret.secret_key().public_key
+
     def beside() -> None:
+        groups.move(
+            ready.appended().membership.group,
+            former=None if is_first else former_key,
+            new=public_key,
+            using=unlocked.using,
+        )
         append(ready, key=key, is_new=is_new, names=names or {})
         if gone is not None:
             store.remove([keeping.note_place(ready.membership.group, gone)], using=unlocked.using)
         if former is not None:
             store.remove([keeping.state_place(former)], using=unlocked.using)
 
-    public_key = ready.appended().secret.secret_key().public_key
     with unlocked:
         return inner_door.rewrap(unlocked, public_key, beside=beside, leave_damaged=leave_damaged)
 

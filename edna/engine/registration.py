@@ -18,12 +18,19 @@ from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine import browser_slots, key_slots
 from edna.engine.bags.capability import Unlocked
+from edna.engine.books import beside as tables_beside
 from edna.engine.browser_slots import BrowserSlot
 from edna.engine.graph.references import without_row
 from edna.engine.principals import identity
 from edna.engine.renewing import making_over, rewrapping, rotation
 from edna.engine.renewing.making_over import NewKeys
-from edna.errors import HandoverRefused, PrincipalAlreadyRegistered, PrincipalError, ReceiptsIncomplete
+from edna.errors import (
+    HandoverRefused,
+    PrincipalAlreadyRegistered,
+    PrincipalError,
+    PrincipalHasDevices,
+    ReceiptsIncomplete,
+)
 from edna.store import serverkeys
 
 
@@ -122,13 +129,26 @@ def rotate(
     public_key: PublicKey | bytes | None,
     receipts_complete: bool,
     leave_damaged: bool,
+    require: bool = True,
 ) -> Registration:
-    """Replace a principal's key and slots, and seal everything anew. ``unlocked`` is closed.
+    """Replace a principal's key and slots, and seal everything anew. ``unlocked`` is closed. With ``require``, those who keep something
+    beside it are asked.
 
     Raises:
-        ReceiptsIncomplete, and what `rotation.rotate` raises
+        ReceiptsIncomplete, what `rotation.rotate` raises, and those who are asked
     """
     old, using = unlocked.secret_key, unlocked.using
+    if require and unlocked.renewed_by is not None:
+        if (password, identifier, public_key) != (None, None, None):
+            raise PrincipalHasDevices(
+                "This key was unlocked by a device, so that rotate() updates the device: without a password, an identifier or a public "
+                "key. Nothing was changed."
+            )
+        renewed: Registration = unlocked.renewed_by(leave_damaged)
+        unlocked.close()
+        return renewed
+    if require:
+        tables_beside.require_rotation(old.public_key, using=using)
     serverkeys.require(using=using)
     if public_key is not None and (password is not None or identifier is not None):
         raise TypeError("rotate(public_key=...) makes no key slots: the secret key is not here.")
@@ -202,6 +222,7 @@ def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
     """
     using = registry.database()
     serverkeys.require(using=using)
+    tables_beside.require_rotation(PublicKey(new_keys.own), using=using)
     if registry.any_unlisted():
         raise ReceiptsIncomplete(
             "Receipts may be the only way to some bags of this principal (locator mode client), and a receipt does not say whose they are. "

@@ -172,14 +172,14 @@ def test_a_device_that_acts_in_another_tab_is_not_taken_for_a_copy(
     bea: Student, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has read its state there and is about to read the log, in which its own operation stands by now."""
-    hers, new, entries = Devices(bea), devices.begin(), reading._entries
+    hers, new, entries = Devices(bea), devices.begin(), reading.entries
 
     def interrupted(group: bytes, *, start: int) -> list[bytes]:
-        monkeypatch.setattr(reading, "_entries", entries)
+        monkeypatch.setattr(reading, "entries", entries)
         devices.add(hers.laptop, new.code)
         return entries(group, start=start)
 
-    monkeypatch.setattr(reading, "_entries", interrupted)
+    monkeypatch.setattr(reading, "entries", interrupted)
     assert len(devices.members(hers.laptop)) == 3
 
 
@@ -241,7 +241,8 @@ def test_a_log_that_lacks_its_end_is_refused(bea: Student) -> None:
     before = {record.pk for record in DeviceRecord.objects.all()}
     hers.laptop = devices.update(hers.laptop)
     devices.catch_up(hers.phone)
-    DeviceRecord.objects.exclude(pk__in=before).exclude(place=state_place(hers.laptop)).get().delete()
+    group = reading.read(hers.laptop).membership.group
+    assert DeviceRecord.objects.exclude(pk__in=before).filter(place=entry_place(group, 2)).delete()[0] == 1
     with pytest.raises(errors.DeviceLogTruncated):
         devices.unlock(hers.phone)
 
@@ -342,6 +343,57 @@ def test_what_is_damaged_is_given_up_on_purpose_alone(bea: Student) -> None:
     hers.laptop = devices.update(hers.laptop)
     with devices.unlock(hers.laptop) as unlocked:
         assert edna.reveal(sound, unlocked).complete
+
+
+@pytest.mark.once
+def test_rotate_updates_a_device_and_never_locks_all_of_them_out(bea: Student) -> None:
+    """Whether the key was opened by a device, by a password, or as it is."""
+    receipt = bea.disguise(_DELETE)
+    hers = Devices(bea)
+    with devices.unlock(hers.laptop) as unlocked:
+        thief = keys_of(opened_by(hers.laptop))
+        edna.change_password(unlocked, identifier="bea", password="a long walk home")
+        for arguments in ({"password": "a new one"}, {"public_key": SecretKey.generate().public_key}):
+            with pytest.raises(errors.PrincipalHasDevices), nothing_changes():
+                edna.rotate(unlocked, **arguments)
+        by_password = edna.unlock(identifier="bea", password="a long walk home")
+        with pytest.raises(errors.PrincipalHasDevices), nothing_changes():
+            edna.rotate(by_password, leave_damaged=True)
+        made = edna.rotate(unlocked)
+        assert unlocked.closed
+    assert_opens_nothing(thief)
+    assert made.secret_key is not None
+    with pytest.raises(errors.DeviceUnknown):
+        devices.unlock(hers.laptop)
+    with devices.unlock(made.secret_key) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+    assert opened_by(hers.phone).user == bea.user
+
+
+@pytest.mark.once
+def test_who_wants_no_devices_any_more_has_one_key_and_nothing_is_kept_of_the_group(bea: Student) -> None:
+    receipt, hers = bea.disguise(_DELETE), Devices(bea)
+    others = devices.create(enrol().unlock())
+    theirs = {entry_place(reading.read(others).membership.group, 0), state_place(others)}
+    made = devices.end(hers.laptop, identifier="bea", password="a long walk home")
+    with pytest.raises(errors.DeviceGroupEnded):
+        devices.unlock(hers.phone)
+    devices.forget(hers.phone)
+    assert theirs < {bytes(record.place) for record in DeviceRecord.objects.all()}
+    assert DeviceRecord.objects.count() == 4, "of the other group: operation, state, note, and whose key it has"
+    with edna.unlock(identifier="bea", password="a long walk home") as unlocked:
+        assert made.public_key == unlocked.public_key
+        assert edna.reveal(receipt, unlocked).complete
+
+
+@pytest.mark.once
+def test_nothing_is_kept_of_the_group_of_somebody_who_is_erased(bea: Student) -> None:
+    receipt, hers = bea.disguise(_DELETE), Devices(bea)
+    with devices.unlock(hers.laptop) as unlocked:
+        edna.erase(receipt, unlocked)
+    assert DeviceRecord.objects.count() == 3, "two states and a welcome: what devices alone can delete"
+    with pytest.raises(errors.DeviceGroupEnded):
+        devices.unlock(hers.phone)
 
 
 @pytest.mark.once

@@ -12,6 +12,7 @@ from typing import Final
 
 from edna.crypto.keys import PublicKey, SecretKey, derive, fingerprint
 from edna.crypto.sealing import open_sealed, seal
+from edna.custody.base import pepper_key
 from edna.custody.devices import states
 from edna.custody.devices.device import Device
 from edna.custody.devices.operations import CARD_BYTES, ID_BYTES, Card
@@ -48,6 +49,29 @@ def open_of_group(sealed: bytes, group: bytes) -> bytes:
 
 def _group_key(group: bytes) -> SecretKey:
     return SecretKey(derive(group, purpose=b"edna.group.read1", data=b""))
+
+
+# Which group a key is the present one of
+
+
+def key_place(public_key: PublicKey, *, pepper: bytes) -> bytes:
+    """Where lies which group has this public key. ``pepper`` is a key of the server: the tables alone do not tell who has devices."""
+    return derive(pepper_key(pepper), purpose=b"edna.group.pub.1", data=bytes(public_key))
+
+
+def seal_group(group: bytes, *, public_key: PublicKey, pepper: bytes) -> bytes:
+    return seal(group, recipients=[_server_key(public_key, pepper).public_key])
+
+
+def open_group(sealed: bytes, *, public_key: PublicKey, pepper: bytes) -> bytes:
+    """
+    Raises: BagError if it was changed.
+    """
+    return open_sealed(sealed, secret_key=_server_key(public_key, pepper))
+
+
+def _server_key(public_key: PublicKey, pepper: bytes) -> SecretKey:
+    return SecretKey(derive(pepper_key(pepper), purpose=b"edna.group.pub.k", data=bytes(public_key)))
 
 
 # What the members see of a device

@@ -7,7 +7,7 @@ damaged bag does not keep the others shut: it is said in ``damaged``. Reads, nev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,6 +37,8 @@ class Unlocked:
         self._outdated = True
         self.using = using
         self.memory = Memory()
+        #: Of whoever holds the key in another way than as a text: what replaces it there. It is told whether to leave what is damaged.
+        self.renewed_by: Callable[[bool], Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Unlocked {'closed' if self.closed else 'open'}>"
@@ -59,7 +61,7 @@ class Unlocked:
 
     def close(self) -> None:
         """Forget all keys. Using it afterwards raises `CapabilityClosed`."""
-        self._key = self._opener = self._graph = None
+        self._key = self._opener = self._graph = self.renewed_by = None
         self.locators = ()
         self.memory.clear()
 

@@ -89,6 +89,7 @@ class Beside:
 
 _kept = [Beside()]
 _without_slots: list[Callable[[PublicKey, str], None]] = []
+_before_rotation: list[Callable[[PublicKey, str], None]] = []
 
 
 def connect(beside: Beside) -> None:
@@ -108,3 +109,13 @@ def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:
 def slots_gone(public_key: PublicKey, *, using: str) -> None:
     for told in _without_slots:
         told(public_key, using)
+
+
+def before_rotation(asked: Callable[[PublicKey, str], None]) -> None:
+    """Have ``asked(public_key, alias)`` called before a key is replaced by one that is made without those who hold it; it may raise."""
+    _before_rotation.append(asked)
+
+
+def require_rotation(public_key: PublicKey, *, using: str) -> None:
+    for asked in _before_rotation:
+        asked(public_key, using)
