@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from benchmarks.audiences.report import audiences
 from benchmarks.custody.report import custody
 from benchmarks.devices.report import devices
 from benchmarks.goals import goals
@@ -16,7 +17,7 @@ PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and
 
 def report(results: Sequence[Result]) -> str:
     """Everything there is to say, for one application after the other; the goals last."""
-    parts = (quick, tables, devices, guardians, custody, goals)
+    parts = (quick, tables, devices, audiences, guardians, custody, goals)
     return "\n\n".join(text for part in parts if (text := part(results)))
 
 
