@@ -11,12 +11,14 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
 
+from tests.thorough import is_thorough
 from tests.waiting import WAIT_SECONDS, be_late
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "admin_client", "admin_user", "django_db_setup"}
@@ -48,6 +50,11 @@ def _belongs_here(item: pytest.Item, vendor: str) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if late_seconds := os.environ.get("EDNA_TEST_LATE"):
         be_late(float(late_seconds))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders that are left out are not imported: each process collects for itself."""
+    return True if "not thorough" in config.option.markexpr and is_thorough(collection_path) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

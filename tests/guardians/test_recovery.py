@@ -110,6 +110,7 @@ def test_a_ticket_of_one_enrolment_opens_no_other(tmp_path: Path) -> None:
         recovery.finish()
 
 
+@pytest.mark.slow
 def test_each_flipped_byte_of_an_envelope_fails(tmp_path: Path) -> None:
     ring = Ring(tmp_path, count=2, threshold=2, limits=Limits(requests_a_day=10_000, uses_of_a_ticket=10_000))
     raw = bytes(ring.enrol().envelope)

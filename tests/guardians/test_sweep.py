@@ -112,6 +112,7 @@ class Dying(Ring):
         raise GuardianRefused(f"Guardian {number} cannot be reached (killed).")
 
 
+@pytest.mark.slow
 @given(
     requests=st.lists(
         st.tuples(st.integers(1, 45), st.sampled_from(["site", "before", "after"])), min_size=1, max_size=4

@@ -329,6 +329,7 @@ def test_one_pseudoprincipal_for_every_row(world: Any) -> None:
     assert edna_dump() | trail == tables | trail
 
 
+@pytest.mark.slow
 def test_three_levels_and_then_everything_goes(world: Any) -> None:
     """anon, anon, anon, then leave with the key: all of it goes, and comes back in order (promise 22)."""
     ada, bob = person(world, "ada"), person(world, "bob")
@@ -343,6 +344,7 @@ def test_three_levels_and_then_everything_goes(world: Any) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.slow
 def test_few_possible_keys_never_collide(world: Any) -> None:
     """A principal model with 16-bit keys: thousands of pseudoprincipals find a free one each (promise 32)."""
     eve, kim = (registered(world.Villager.objects.create(name=name)) for name in ("eve", "kim"))

@@ -85,6 +85,7 @@ def registered() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_delete_and_return_take_as_many_statements_for_8000_answers_as_for_8(settings: Any) -> None:
     """At most twenty each, the transaction's own included; in one segment, as a bag of more takes more."""
     settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 10_000}

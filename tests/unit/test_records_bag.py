@@ -99,6 +99,7 @@ def test_a_bag_comes_back_as_it_was(bag: Bag, compress: bool) -> None:
     assert opened(stored.sealed, kind=bag.kind, sequence=4) == bag
 
 
+@pytest.mark.slow
 @given(rows=st.lists(st.tuples(SCALARS, SCALARS, SCALARS), max_size=6), principal=SCALARS, compress=st.booleans())
 @settings(max_examples=150)
 def test_every_value_in_a_bag_comes_back_exactly(rows: list[tuple[Any, ...]], principal: Any, compress: bool) -> None:
@@ -250,6 +251,7 @@ def test_an_authentic_payload_of_the_other_kind_is_refused() -> None:
         opened(made_by_server(values.encode([*payload[:-1], []]), 0))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=400)
 def test_an_authentic_payload_with_one_part_replaced_is_refused_or_a_bag(data: st.DataObject) -> None:

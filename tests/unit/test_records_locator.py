@@ -98,7 +98,6 @@ def test_a_receipt_in_capitals_reads_back() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=100)
 def test_any_wrong_character_is_noticed(data: st.DataObject) -> None:
     """In the prefix, in the name or in the code; the error does not repeat the rest of the code."""
     text = str(RECEIPT)

@@ -73,6 +73,7 @@ def test_every_kind_of_row_and_some_of_everything_for_the_demo_people() -> None:
     assert m.PaperReview.objects.filter(requested_by=0).exists()
 
 
+@pytest.mark.slow
 def test_at_the_published_scale_a_member_of_the_pc_has_200_to_300_rows() -> None:
     """Counted on what is drawn, without storing it."""
     source = random.Random(1)
@@ -104,6 +105,7 @@ def test_at_the_published_scale_a_member_of_the_pc_has_200_to_300_rows() -> None
     assert len({person.email for person in people.everybody}) == 3080
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_same_seed_makes_the_same_data() -> None:
     seen = []

@@ -44,12 +44,14 @@ def difference(found: Histogram, expected: Histogram) -> float:
     return sum(abs(bins.get(start, 0) - others.get(start, 0)) for start in {*bins, *others}) / 2 / expected.total
 
 
+@pytest.mark.slow
 def test_the_published_size(published: Population) -> None:
     assert published.users == 15_955
     assert len(published.story_authors) == 111_792
     assert len(published.comment_authors) == 333_495
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_histograms_at_the_published_size(name: str, published: Population) -> None:
     expected = read(name).scaled(PUBLISHED)
@@ -111,6 +113,7 @@ def test_every_user_casts_as_many_votes_as_planned(published: Population) -> Non
         )
 
 
+@pytest.mark.slow
 def test_writers_are_as_heavy_as_their_votes(published: Population) -> None:
     """Few have written very much, most of them less than ten."""
     written = Counter([*published.story_authors, *published.comment_authors])
@@ -122,6 +125,7 @@ def test_writers_are_as_heavy_as_their_votes(published: Population) -> None:
     assert heavy > 0.35
 
 
+@pytest.mark.slow
 def test_half_of_the_comments_are_replies_in_the_same_thread(published: Population) -> None:
     replies = [(comment, parent) for comment, parent in enumerate(published.comment_parents) if parent != NOBODY]
     assert len(replies) / len(published.comment_parents) == pytest.approx(0.5, abs=0.01)
@@ -132,6 +136,7 @@ def test_half_of_the_comments_are_replies_in_the_same_thread(published: Populati
         assert published.story_times[stories[comment]] < times[parent] <= times[comment] <= published.seconds
 
 
+@pytest.mark.slow
 def test_every_fifth_story_of_a_user_is_on_the_topic(published: Population) -> None:
     stories, on_topic = Counter(published.story_authors), Counter()
     for author, topical in zip(published.story_authors, published.on_topic, strict=True):

@@ -19,6 +19,7 @@ import edna
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_without_a_name_it_shows_websubmit_and_says_what_to_try_next(tour: Any) -> None:
     """And leaves the site's own database alone."""
     sites_own = connections["default"]

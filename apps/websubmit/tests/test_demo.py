@@ -75,7 +75,7 @@ def let_everybody_speak(original: Any, *args: Any, **kwargs: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "sabotage", "claim"),
     [
-        ("disguise", leave_an_answer, "Nothing of Bea's is left to be read"),
+        pytest.param("disguise", leave_an_answer, "Nothing of Bea's is left to be read", marks=pytest.mark.slow),
         pytest.param("reveal", forget_an_answer, "Every table is equal to what it was before", marks=pytest.mark.slow),
         pytest.param("disguise", leave_the_address, "Nothing of Bea's is left to be read", marks=pytest.mark.slow),
         pytest.param("register_principal", leave_the_key, "No secret is in the database", marks=pytest.mark.slow),
