@@ -306,7 +306,8 @@ def reveal(
     ``overrides`` gives new values for unique columns that somebody else has taken meanwhile: ``{"shop.user.email": "b@x.org"}``.
     ``accept`` names what is given up if it cannot come back, and erased for good: held rows of an earlier outcome, or `edna.ALL` for
     whatever is held now. As long as the account itself is held, nothing is; rows that others hold as well, and what the application's
-    function holds, never are.
+    function holds, never are. If the account is gone and nothing else is left, the entry and the key slots go as well, as after `erase`:
+    then the capability is closed.
 
     A disguise that was applied in chunks comes back chunk by chunk, the last one first. If that is interrupted, what is back is back, and
     the same receipt leads to the rest. All is one transaction with ``atomic``, without ``allow_partial``, and inside one of the caller.

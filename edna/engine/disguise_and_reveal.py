@@ -330,33 +330,40 @@ def reveal(
     specification = registry.find(receipt.disguise)
     policy = specification.accepts if specification is not None else {}
 
-    def in_one() -> Outcome | None:
-        """None if it was done in chunks; then nothing is done."""
+    def forgets(outcome: Outcome) -> bool:
+        return bool(outcome.accepted) and erasing.forget_given_up(unlocked)
+
+    def in_one() -> tuple[Outcome | None, bool]:
+        """None if it was done in chunks; then nothing is done. And whether nothing is left of the person."""
         unlocked.start_over()
         may_hold = allow_partial or bool(accepted or policy)
         outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=may_hold)
-        rows = rows_to_give_up(outcome.held, accepted, policy) if outcome is not None else None
-        if outcome is not None and rows:
+        if outcome is None:
+            return None, False
+        if rows := rows_to_give_up(outcome.held, accepted, policy):
             again = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, given_up=rows)
             assert again is not None
             outcome.forget_held()
             outcome.include(again)
-        if outcome is not None and not allow_partial:
+        if not allow_partial:
             outcome.require_complete(receipt.disguise)
-        return outcome
+        return outcome, forgets(outcome)
 
-    def in_chunks() -> Outcome:
+    def in_chunks() -> tuple[Outcome, bool]:
         unlocked.start_over()
         give_up = partial(rows_to_give_up, accepted=accepted, policy=policy)
-        return revealing_in_chunks.reveal(
+        outcome = revealing_in_chunks.reveal(
             receipt, unlocked, overrides=overrides, give_up=give_up, allow_partial=allow_partial, separately=several
         )
+        return outcome, transactions.run(partial(forgets, outcome), using=using)
 
     try:
-        outcome = transactions.run(in_one, using=using)
+        outcome, forgotten = transactions.run(in_one, using=using)
         if outcome is None:
             several = not whole
-            outcome = in_chunks() if several else transactions.run(in_chunks, using=using)
+            outcome, forgotten = in_chunks() if several else transactions.run(in_chunks, using=using)
+        if forgotten:
+            unlocked.close()
         return outcome
     except IntegrityError:
         pass

@@ -10,8 +10,9 @@ import pytest
 import edna
 from apps.websubmit.disguises import Anonymous
 from apps.websubmit.models import Answer, User
-from edna import Decorrelate, Disguise, Held, Modify, Reason, placeholders
-from edna.errors import InvalidParameters, ReceiptUnknown, RevealRefused
+from edna import Decorrelate, Disguise, Held, Modify, Reason, Remove, placeholders
+from edna.errors import CapabilityClosed, InvalidParameters, ReceiptUnknown, RevealRefused
+from edna.models import Bag, KeySlot, PrincipalEntry
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
@@ -155,3 +156,36 @@ def test_what_is_no_row_of_an_outcome_is_refused(bea: Student) -> None:
     with pytest.raises(InvalidParameters, match="accept takes"):
         bea.reveal(receipt, accept=["websubmit.answer:1"])
     assert bea.reveal(receipt, accept=[Held(ANSWER, 1, Reason.CHANGED)]).complete
+
+
+class Withdraw(Disguise):
+    name = "tests.withdraw"
+    transformations = [Remove(Answer, owner="author")]
+
+
+@pytest.mark.parametrize("cls", [Redact, Withdraw])
+def test_where_the_account_is_gone_for_good_nothing_is_left_of_the_person(
+    bea: Student, cls: type[Disguise], rows_at_once: None
+) -> None:
+    """Neither an entry nor a key slot, as after an erasure; while anything is left, both stay."""
+    with registering(Redact, Withdraw):
+        first, last = bea.disguise(Redact.name), bea.disguise(cls.name)
+        bea.user.delete()
+        bea.reveal(first, accept=edna.ALL)
+        assert (PrincipalEntry.objects.count(), KeySlot.objects.count()) == (1, 1)
+
+        with bea.unlock() as unlocked:
+            outcome = edna.reveal(last, unlocked, accept=edna.ALL)
+            with pytest.raises(CapabilityClosed):
+                edna.history(unlocked)
+
+        assert (outcome.complete, outcome.accepted) == (True, {ANSWER: 4})
+        assert not any(model.objects.exists() for model in (Bag, KeySlot, PrincipalEntry))
+
+
+def test_somebody_with_an_account_keeps_their_key(bea: Student) -> None:
+    with registering(Redact):
+        receipt = bea.disguise(Redact.name)
+        Answer.objects.all().delete()
+        assert bea.reveal(receipt, accept=edna.ALL).complete
+    assert (PrincipalEntry.objects.count(), KeySlot.objects.count()) == (1, 1)

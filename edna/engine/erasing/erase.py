@@ -94,6 +94,15 @@ def forget_removed(unlocked: Unlocked) -> bool:
     return True
 
 
+def forget_given_up(unlocked: Unlocked) -> bool:
+    """If the account is gone, and what was given up was the last that waited for it: forget the person, in the caller's transaction.
+    Whether nothing is left."""
+    forgets = _leads_to(unlocked, receipts_complete=False) == set()
+    if forgets:
+        _forget(unlocked)
+    return forgets
+
+
 def _follow_those_gone(unlocked: Unlocked) -> None:
     """Placeholders went with the account, whose lists a browser had handed over."""
     if (handover := unlocked.handover) is not None:
