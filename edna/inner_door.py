@@ -18,6 +18,7 @@ from edna.crypto import hybrid
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.keys import ContentKey as ContentKey
 from edna.custody.base import SlotSecret as SlotSecret
+from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
@@ -206,6 +207,37 @@ def before_rotation(asked: Callable[[PublicKey, str], None]) -> None:
     """Have ``asked(public_key, alias)`` called before a key is replaced by one that is made without those who hold it; it may raise. Called
     once the applications are loaded."""
     tables_beside.before_rotation(asked)
+
+
+def open_otherwise(opened: Callable[[SecretKey], Unlocked | None]) -> None:
+    """Have ``opened(secret_key)`` called by `api.unlock` for a key that is nobody's own, and may lead to somebody's. Called once the
+    applications are loaded."""
+    tables_beside.open_otherwise(opened)
+
+
+def add_password_slot(secret_key: SecretKey, *, identifier: str, password: str) -> None:
+    """A slot for a key that is not a principal's own, and leads to one.
+
+    Raises:
+        ServerKeyUnknown
+    """
+    throttle.admit()
+    key_slots.add_password_slot(secret_key, identifier=identifier, password=password, using=registry.database())
+
+
+def add_recovery_slot(secret_key: SecretKey) -> RecoveryCode:
+    """As `add_password_slot`, for a recovery code, which is stored nowhere.
+
+    Raises:
+        ServerKeyUnknown
+    """
+    throttle.admit()
+    return key_slots.add_recovery_slot(secret_key, using=registry.database())
+
+
+def remove_slots(secret_key: SecretKey) -> None:
+    """Delete every slot in which a key lies, in the caller's transaction."""
+    key_slots.remove_all(secret_key, using=registry.database())
 
 
 def rotate(unlocked: Unlocked, *, password: str | None, identifier: str | None, leave_damaged: bool) -> Registration:

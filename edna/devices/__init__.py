@@ -28,12 +28,15 @@ if TYPE_CHECKING:
         unlock,
         update,
     )
+    from edna.devices.passwords import add_password, add_recovery_code
 
 __all__ = [
     "Member",
     "NewDevice",
     "Pending",
     "add",
+    "add_password",
+    "add_recovery_code",
     "begin",
     "catch_up",
     "create",
@@ -53,5 +56,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Late: Django imports this package before its models may be imported.
     if name in __all__:
-        return getattr(import_module("edna.devices.acts"), name)
+        room = "passwords" if name in {"add_password", "add_recovery_code"} else "acts"
+        return getattr(import_module(f"edna.devices.{room}"), name)
     raise AttributeError(f"module 'edna.devices' has no attribute {name!r}")

@@ -213,7 +213,8 @@ def end(
 
 
 def forget(secret_key: SecretKey | str) -> None:
-    """Delete what is kept of a device that was removed, was never added, or whose group has ended: its key is good for nothing then.
+    """Delete what is kept of a device that was removed, was never added, or whose group has ended: its key is good for nothing then. Nor is
+    a password that held it.
 
     Raises:
         DeviceUnknown
@@ -227,6 +228,7 @@ def forget(secret_key: SecretKey | str) -> None:
         places = [keeping.state_place(key), keeping.welcome_place(own.id), keeping.card_place(keeping.code_of(own.id))]
         with transaction.atomic(using=using):
             store.remove(places, using=using)
+            inner_door.remove_slots(key)
         return
     raise OperationRefused("This device is in a group. Remove it from another device first. Nothing was changed.")
 
@@ -246,6 +248,12 @@ def unlock(secret_key: SecretKey | str) -> Unlocked:
         return unlocked
 
     return _tried(secret_key, act)
+
+
+def is_known(secret_key: SecretKey) -> bool:
+    """Whether this is the key of a device."""
+    place = keeping.state_place(secret_key)
+    return place in store.find([place], using=inner_door.database())
 
 
 def group_code(secret_key: SecretKey | str) -> str:

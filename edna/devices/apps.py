@@ -11,7 +11,8 @@ class DevicesConfig(AppConfig):
 
     def ready(self) -> None:
         from edna import inner_door
-        from edna.devices import groups
+        from edna.devices import groups, passwords
 
         inner_door.before_rotation(groups.require_none)
         inner_door.on_slots_gone(groups.forget)
+        inner_door.open_otherwise(passwords.opened)

@@ -35,7 +35,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, row_of
-from edna.errors import PrincipalError, WrongCredentials
+from edna.errors import PrincipalError, PrincipalNotRegistered, WrongCredentials
 from edna.records.locator import Locator
 from edna.store import serverkeys
 
@@ -60,6 +60,7 @@ def unlock(
     serverkeys.require_any(using=using)
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
+    is_from_slot = secret_key is None
     if isinstance(secret_key, str):
         secret_key = SecretKey.parse(secret_key)
     elif secret_key is None:
@@ -72,8 +73,33 @@ def unlock(
             keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, using=using)
         secret_key = _meant(keys, principal, locators, using=using)
     unlocked = Unlocked(secret_key, using=using, locators=locators)
-    unlocked.entry()
+    try:
+        unlocked.entry()
+    except PrincipalNotRegistered:
+        other: Unlocked | None = tables_beside.opened_otherwise(secret_key)
+        if other is None:
+            raise
+        unlocked, other.locators = other, tuple(locators)
+        if is_from_slot:
+            # Another key in its place would be in no slot.
+            unlocked.renewed_by = None
     return unlocked
+
+
+def add_password_slot(secret_key: SecretKey, *, identifier: str, password: str, using: str) -> None:
+    """For a key that is not a principal's own, and leads to one."""
+    serverkeys.require(using=using)
+    slot = for_password(secret_key, identifier=identifier, password=password, using=using)
+    transactions.run(lambda: add([slot], using=using), using=using)
+
+
+def add_recovery_slot(secret_key: SecretKey, *, using: str) -> RecoveryCode:
+    """As `add_password_slot`, for a new code."""
+    serverkeys.require(using=using)
+    code = RecoveryCode.new()
+    slot = for_code(secret_key, code, using=using)
+    transactions.run(lambda: add([slot], using=using), using=using)
+    return code
 
 
 def unlock_handed(handover: Handover, *, locators: Sequence[Locator]) -> Unlocked:

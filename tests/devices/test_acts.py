@@ -371,6 +371,45 @@ def test_rotate_updates_a_device_and_never_locks_all_of_them_out(bea: Student) -
 
 
 @pytest.mark.once
+def test_a_password_and_a_code_go_on_opening_while_devices_come_go_and_update(bea: Student) -> None:
+    """Each is a device, and is removed as one. A device that is lost takes none of them along."""
+    receipt, hers = bea.disguise(_DELETE), Devices(bea)
+    words = {"identifier": "bea", "password": "a long walk home"}
+    by_password = devices.add_password(hers.laptop, **words, name="password")
+    code = devices.add_recovery_code(hers.phone, name="paper")
+    assert [member.name for member in devices.members(hers.laptop)] == ["laptop", "phone", "password", "paper"]
+    devices.remove(hers.laptop, hers.phone_id)
+    hers.laptop = devices.update(hers.laptop)
+    for given in (words, {"recovery_code": str(code)}, {"secret_key": hers.laptop}):
+        with edna.unlock(**given) as unlocked:
+            assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
+    with edna.unlock(**words) as unlocked, nothing_changes(), pytest.raises(errors.PrincipalHasDevices):
+        edna.rotate(unlocked)  # its new key would be in no slot
+    with pytest.raises(errors.WrongCredentials):
+        edna.unlock(identifier="bea", password="another")
+    devices.remove(hers.laptop, by_password)
+    with pytest.raises(errors.DeviceRemoved):
+        edna.unlock(**words)
+    with edna.unlock(recovery_code=code) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+
+
+@pytest.mark.once
+def test_a_password_that_could_not_be_added_leaves_nothing(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    hers = Devices(bea)
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the power is gone")
+
+    monkeypatch.setattr(acts, "add", broken)
+    with nothing_changes(), pytest.raises(RuntimeError):
+        devices.add_password(hers.laptop, identifier="bea", password="a long walk home")
+    devices.remove(hers.laptop, hers.phone_id)
+    with nothing_changes(), pytest.raises(errors.DeviceRemoved):
+        devices.add_recovery_code(hers.phone)
+
+
+@pytest.mark.once
 def test_who_wants_no_devices_any_more_has_one_key_and_nothing_is_kept_of_the_group(bea: Student) -> None:
     receipt, hers = bea.disguise(_DELETE), Devices(bea)
     others = devices.create(enrol().unlock())

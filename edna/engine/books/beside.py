@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import Exists, Model
 
-from edna.crypto.keys import PublicKey
+from edna.crypto.keys import PublicKey, SecretKey
 from edna.db.rows import Table
 from edna.engine.planning.steps import Plan
 from edna.store import Entry
@@ -89,6 +89,7 @@ class Beside:
 
 _kept = [Beside()]
 _without_slots: list[Callable[[PublicKey, str], None]] = []
+_openers: list[Callable[[SecretKey], Any]] = []
 _before_rotation: list[Callable[[PublicKey, str], None]] = []
 
 
@@ -119,3 +120,13 @@ def before_rotation(asked: Callable[[PublicKey, str], None]) -> None:
 def require_rotation(public_key: PublicKey, *, using: str) -> None:
     for asked in _before_rotation:
         asked(public_key, using)
+
+
+def open_otherwise(opened: Callable[[SecretKey], Any]) -> None:
+    """Have ``opened(secret_key)`` called for a key that is nobody's: an unlocked principal, if it leads to somebody's; or None."""
+    _openers.append(opened)
+
+
+def opened_otherwise(secret_key: SecretKey) -> Any:
+    found = (opened(secret_key) for opened in _openers)
+    return next((unlocked for unlocked in found if unlocked is not None), None)
