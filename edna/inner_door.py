@@ -38,6 +38,8 @@ from edna.engine.planning.owners import tables_in_common
 from edna.engine.registration import Registration
 from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
+from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
+from edna.engine.renewing.parts import parts_kept
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
@@ -429,6 +431,27 @@ def new_public_key(raw: bytes) -> PublicKey:
             f"New keys of this site are of the kind {conf.recipient()}, and this one is not. Nothing was changed; load the page again."
         )
     return PublicKey.of(raw)
+
+
+def keep_part(public_key: PublicKey, number: int, content: bytes) -> ContentKey:
+    """Keep a part of what will be sent to `rotate_elsewhere`, for whoever has proved this key; return what opens it. It changes nothing,
+    and takes the place of an earlier one; with number 0 all earlier ones are gone.
+
+    Raises:
+        PrincipalNotRegistered, EntryForged, HandoverRefused, BagTooLarge, ServerKeyUnknown, DatabaseBusy
+    """
+    throttle.admit()
+    return registration.keep_part(public_key, number, content)
+
+
+def kept_parts(public_key: PublicKey, keys: Sequence[ContentKey]) -> list[bytes]:
+    """What `keep_part` has kept of somebody, from number 0 on.
+
+    Raises:
+        HandoverRefused: a part is not there, or is another one.
+    """
+    throttle.admit()
+    return parts_kept(public_key, keys, using=registry.database())
 
 
 def proved_key(token: bytes, *, bound_to: bytes) -> PublicKey:

@@ -1,10 +1,12 @@
 """A new key that a browser has made takes the place of the old one, and of those that the old one led to.
 
 Keeps: nobody's key is replaced who has not proved the old one and the new one; of bags and lists come keys and boxes, and no content.
+What is too long for one request comes in parts before, which change nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,7 +14,7 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from edna import api, inner_door
-from edna.api_http.fields import KEY, WHOLE_KEY, Binary, Either, ListOf, Object
+from edna.api_http.fields import KEY, WHOLE_KEY, Binary, Either, Field, ListOf, Number, Object, to_base64
 from edna.api_http.handover import ITEM_BYTES, MOST, SUCCESSION, listed, pieces
 from edna.api_http.json_view import json_view
 from edna.api_http.proofs import OPENED, browser, proved_key
@@ -29,8 +31,10 @@ from edna.errors import (
     SlotRefused,
 )
 
-#: Some 4,700 bags, of as many disguises; of the hybrid kind some 600. Django takes no more unless a site tells it to.
+#: Some 4,700 bags; of the hybrid kind some 600. Django takes no more unless a site tells it to.
 _MOST_BYTES: Final = 2 * 1024 * 1024
+#: Of a part: what servers in front of a site take unless they are told otherwise.
+_MOST_BYTES_OF_A_PART: Final = 1024 * 1024
 _KEY_BYTES: Final = 32
 #: A file key, as a stanza has it: of X25519, of the hybrid kind.
 _BOX: Final = Either(Binary(80), Binary(1168))
@@ -52,14 +56,34 @@ _BAG: Final = Object(
     {"succession": [], "voices": b"", "content_key": None},
 )
 
+_CONTENT: Final[Mapping[str, Field]] = {
+    "keys": ListOf(_NEW, most=MOST),
+    "lists": ListOf(_LISTED, most=MOST),
+    "bags": ListOf(_BAG, most=MOST),
+}
+_NOTHING: Final[Mapping[str, Any]] = {name: [] for name in _CONTENT}
+_PART: Final = Object(_CONTENT, _NOTHING)
+
 
 @json_view(
-    takes={
-        "keys": ListOf(_NEW, least=1, most=MOST),
-        "lists": ListOf(_LISTED, most=MOST),
-        "bags": ListOf(_BAG, most=MOST),
-        "slots": SLOTS,
-    },
+    takes={"number": Number(), "part": _PART},
+    answers={"opens": KEY},
+    proved=True,
+    raises=(HandoverRefused, PrincipalError, BagError, DatabaseBusy),
+    most_bytes=_MOST_BYTES_OF_A_PART,
+)
+def rotate_part(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Keeps a part of what ``keys/rotate`` takes, sealed, in the place of an earlier one of that number, and answers what ``opens`` it: for
+    ``parts`` of that request. With ``number`` 0 all earlier parts are gone. Nothing else is changed."""
+    own, part = proved_key(request), json.loads(request.body)["part"]
+    content = json.dumps({name: part[name] for name in _CONTENT if name in part}).encode()
+    content_key = inner_door.keep_part(own, body["number"], content)
+    return {"opens": to_base64(content_key.expose())}
+
+
+@json_view(
+    takes={**_CONTENT, "slots": SLOTS, "parts": ListOf(KEY, most=inner_door.MOST_PARTS)},
+    optional={**_NOTHING, "parts": []},
     proved=True,
     raises=(
         HandoverRefused,
@@ -75,20 +99,22 @@ _BAG: Final = Object(
 )
 def rotate(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Makes everything of the proved key over to a new one: ``keys`` of the person and of those they speak for, their ``lists``, ``bags``,
-    and ``slots`` of the new key."""
+    and ``slots`` of the new key. What ``keys/rotate-part`` has kept comes besides, by what opens each of the ``parts``, in their order."""
     own = proved_key(request)
+    content_keys = [inner_door.ContentKey(each) for each in body["parts"]]
+    kept = inner_door.kept_parts(own, content_keys) if content_keys else []
+    parts = [body, *(_PART.read(json.loads(each), "part") for each in kept)]
     keys: dict[bytes, api.PublicKey] = {}
     opened: dict[bytes, bytes] = {}
-    for each in body["keys"]:
+    for each in (each for part in parts for each in part["keys"]):
         former = each["public_key"]
         new = keys[former] = inner_door.new_public_key(each["new_public_key"])
         opened[former], opened[bytes(new)] = each["opened"], each["new_opened"]
-    new_keys = inner_door.NewKeys(
-        own=bytes(own),
-        keys=keys,
-        lists=dict(map(_list, body["lists"])),
-        bags=dict(map(_bag, body["bags"])),
-    )
+    lists: dict[bytes, dict[bytes, bytes]] = {}
+    for public_key, items in (_list(each) for part in parts for each in part["lists"]):
+        lists.setdefault(public_key, {}).update(items)
+    bags = dict(_bag(each) for part in parts for each in part["bags"])
+    new_keys = inner_door.NewKeys(own=bytes(own), keys=keys, lists=lists, bags=bags)
     slots = slots_in(body["slots"])
     inner_door.rotate_elsewhere(new_keys, opened=opened, slots=slots, bound_to=browser(request))
     return {}

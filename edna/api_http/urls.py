@@ -16,6 +16,7 @@ urlpatterns = [
     path("keys/challenge", keys.challenge, name="keys-challenge"),
     path("keys/challenges", keys.challenges, name="keys-challenges"),
     path("keys/rotate", rotations.rotate, name="keys-rotate"),
+    path("keys/rotate-part", rotations.rotate_part, name="keys-rotate-part"),
     path("keys/session", keys.session, name="keys-session"),
     path("keys/register", registrations.register, name="keys-register"),
     path("slots/salt", slots.salt, name="slots-salt"),

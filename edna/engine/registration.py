@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from django.db.models import Model
 
 from edna import conf, keypool, registry, store
-from edna.crypto.keys import PublicKey, SecretKey, generate_key_pairs
+from edna.crypto.keys import ContentKey, PublicKey, SecretKey, generate_key_pairs
 from edna.custody.base import Slot
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
@@ -22,7 +22,7 @@ from edna.engine.books import beside as tables_beside
 from edna.engine.browser_slots import BrowserSlot
 from edna.engine.graph.references import without_row
 from edna.engine.principals import identity
-from edna.engine.renewing import making_over, rewrapping, rotation
+from edna.engine.renewing import making_over, parts, rewrapping, rotation
 from edna.engine.renewing.making_over import NewKeys
 from edna.errors import (
     HandoverRefused,
@@ -237,8 +237,15 @@ def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
         making_over.make_over(new_keys, using=using)
         browser_slots.remove_all(PublicKey(new_keys.own), using=using)
         browser_slots.keep(public_key, slots, made, using=using)
+        parts.forget_parts(PublicKey(new_keys.own), using=using)
 
     transactions.run(work, using=using)
+
+
+def keep_part(public_key: PublicKey, number: int, content: bytes) -> ContentKey:
+    """As `parts.keep_part`, in a transaction of its own."""
+    using = registry.database()
+    return transactions.run(lambda: parts.keep_part(public_key, number, content, using=using), using=using)
 
 
 def _made(

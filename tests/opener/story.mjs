@@ -18,11 +18,16 @@ const TOKEN = "t".repeat(32);
 const given = JSON.parse(readFileSync(0, "utf8"));
 
 let requests = 0;
+let parts = 0;
 const { fetch } = globalThis;
 globalThis.fetch = async (address, options) => {
   requests++;
   const whole = address.startsWith("/") ? new URL(address, given.base) : address;
   const response = await fetch(whole, { ...options, headers: { ...options.headers, Cookie: `csrftoken=${TOKEN}` } });
+  if (String(address).endsWith("/keys/rotate-part") && ++parts === given.killed_after) {
+    process.stdout.write(JSON.stringify({ killed: parts }));
+    process.exit(0);
+  }
   if (given.lost && String(address).endsWith("/keys/rotate")) throw new TypeError("the connection was lost");
   return response;
 };
@@ -36,8 +41,8 @@ async function act() {
   if (given.act === "export") return exportData(sodium, key);
   if (given.act === "erase") return { planned: await planErasure(sodium, key, given.receipt), erased: await erase(sodium, key, given.receipt) };
   if (given.act === "rotate") {
-    const { key: successor, code } = await replaceKey(sodium, key);
-    return { text: successor.text(), code };
+    const { key: successor, code } = await replaceKey(sodium, key, {}, { partBytes: given.part_bytes });
+    return { text: successor.text(), code, parts };
   }
   return reveal(sodium, key, given.receipt);
 }

@@ -100,7 +100,7 @@ def in_browser(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     """What somebody's browser does."""
     RECEIVED.clear()
 
-    def act(member: Member, what: str, **given: str) -> Any:
+    def act(member: Member, what: str, **given: str | int) -> Any:
         asked = {"base": f"{live_server.url}/", "text": member.secret_key.expose_text(), "act": what}
         asked |= {"hybrid": conf.is_hybrid(), **given}
         program = str(shutil.which("node") or shutil.which("nodejs"))

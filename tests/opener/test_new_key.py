@@ -10,8 +10,10 @@ import pytest
 from django.core.cache.backends import locmem
 
 import edna
+from edna import conf, store
 from edna.crypto.keys import HybridSecretKey
 from edna.crypto.sealing import STANZA_HYBRID, STANZA_X25519, content_key_of, open_sealed
+from edna.engine.renewing import parts
 from edna.models import Bag
 from edna.records.bag import BagKind
 from edna.testing.search import finds, places
@@ -53,7 +55,7 @@ def is_kept_back(what: str) -> bool:
     return not what.startswith(("locator", "content key of SPEAKS_FOR"))
 
 
-def anew(member: Member, in_browser: InBrowser, **given: str) -> str:  # noqa: F811
+def anew(member: Member, in_browser: InBrowser, **given: str | int) -> str:  # noqa: F811
     """Give them a new key, in their browser; the recovery code that goes with it."""
     made = in_browser(member, "rotate", **given)
     assert "error" not in made, made
@@ -170,3 +172,43 @@ def test_a_new_key_of_another_kind_than_the_site_gives_is_refused(
     answer = in_browser(ann, "rotate", hybrid="")
     assert answer["error"] == "KeyMalformed"
     assert edna_dump() == before
+
+
+def kept_parts(member: Member) -> int:
+    """How many parts of a new key lie among the bags."""
+    places = parts._places(member.secret_key.public_key, conf.mac_keys()[0])
+    return len(store.indexes_there(places, using="default"))
+
+
+def test_one_who_is_interrupted_between_parts_has_lost_nothing_and_begins_again(
+    small_community: Community,  # noqa: F811
+    in_browser: InBrowser,  # noqa: F811
+) -> None:
+    """A closed tab, a dead connection: after any part the old key opens everything, and the new one is nobody's."""
+    ann, before, tables = small_community.ann, state(), edna_dump()
+    small_community.everybody(ANON)
+    ann.applies(HIDE_PROFILE)
+    ann.applies(CLEAR_MESSAGES, with_key=True)
+    disguised, history = state(), ann.history()
+    old = [holder.opener.secret_key for holder in Browser(ann.secret_key).graph.holders.values()]
+    left = edna_dump()
+    for number in (3, 1):
+        assert in_browser(ann, "rotate", part_bytes=2000, killed_after=number) == {"killed": number}
+        assert kept_parts(ann) == number
+        assert (state(), ann.history()) == (disguised, history)
+        assert {name: rows for name, rows in edna_dump().items() if name != "edna_bag"} == {
+            name: rows for name, rows in left.items() if name != "edna_bag"
+        }
+        assert places(secrets_of(Browser(ann.secret_key))) == []
+
+    made = in_browser(ann, "rotate", part_bytes=2000)
+    assert made["result"]["parts"] > 4
+    assert kept_parts(ann) == 0
+    ann.secret_key = edna.SecretKey.parse(made["result"]["text"])
+    assert (state(), ann.history()) == (disguised, history)
+    assert_opens_nothing(old)
+    assert len(edna_dump()["edna_bag"]) == len(left["edna_bag"])
+    for member in (small_community.bob, small_community.cat, ann):
+        member.reveal_everything()
+    assert state() == before
+    assert len(edna_dump()["edna_bag"]) == len(tables["edna_bag"])

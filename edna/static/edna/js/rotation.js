@@ -13,21 +13,25 @@ import { sent } from "./server.js";
 import { readSuccession } from "./succession.js";
 
 const ATTEMPTS = 3;
+/** In one request; as JSON, of which each character is a byte. More goes in parts before. */
+const PART_BYTES = 512 * 1024;
+const ITEMS_AT_ONCE = 200;
 
 /**
  * Puts a new key in the place of `key`: `{key, code}`, the new one and the text of its recovery code. The old one, its password, code and passkey open
- * nothing from then on. All or nothing: where something does not open, the site alone can give that up.
+ * nothing from then on. All or nothing: where something does not open, the site alone can give that up. What is longer than `partBytes` is sent in
+ * parts, and counts when the last request has come: whoever is interrupted before has the old key, and begins again.
  *
  * Throws a BagError where something does not open, HandoverRefused where others were quicker each time, and what the server refuses with.
  */
-export async function replaceKey(sodium, key, ways = {}) {
+export async function replaceKey(sodium, key, ways = {}, { partBytes = PART_BYTES } = {}) {
   const successor = key.successor();
   const { slots, code } = await successor.makeSlots(ways);
   for (let attempt = 1; ; attempt++) {
     const graph = await walk(sodium, key);
-    const content = { ...(await madeOver(sodium, key, { graph, successor })), slots: slots.map(sent) };
+    const content = await madeOver(sodium, key, { graph, successor });
     try {
-      await key.ask("keys/rotate", content);
+      await key.ask("keys/rotate", { ...(await inParts(key, content, partBytes)), slots: slots.map(sent) });
       return { key: successor, code };
     } catch (error) {
       // Somebody disguised or revealed something since the walk.
@@ -38,6 +42,31 @@ export async function replaceKey(sodium, key, ways = {}) {
       return { key: successor, code };
     }
   }
+}
+
+/** What is left to be sent: all of it, or what opens the parts that were sent. */
+async function inParts(key, content, partBytes) {
+  if (JSON.stringify(content).length <= partBytes) return content;
+  const opens = [];
+  for (const part of portions(content, partBytes)) {
+    opens.push((await key.ask("keys/rotate-part", { number: opens.length, part })).opens);
+  }
+  return { parts: opens };
+}
+
+/** Parts of the content, each as long as may be. */
+function* portions(content, partBytes) {
+  let [part, length] = [{}, 0];
+  for (const [name, one] of Object.entries(content).flatMap(([name, all]) => all.map((one) => [name, one]))) {
+    const size = JSON.stringify(one).length + 1;
+    if (length && length + size > partBytes) {
+      yield part;
+      [part, length] = [{}, 0];
+    }
+    (part[name] ??= []).push(one);
+    length += size;
+  }
+  if (length) yield part;
 }
 
 async function isRegistered(key) {
@@ -65,13 +94,22 @@ async function madeOver(sodium, key, { graph, successor }) {
       new_public_key: toBase64(whole.get(name)),
       new_opened: proof(renewed.get(name)),
     })),
-    lists: [...graph.holders.values()].map((holder) => ({
-      public_key: toBase64(holder.pair.publicKey),
-      items: toBase64(holder.stored),
-      anew: anew(sodium, graph, holder),
-    })),
+    lists: [...graph.holders.values()].flatMap((holder) => listAnew(sodium, graph, holder)),
     bags: parts.map((part) => bagAnew(sodium, part, { renewed, whole, inCommon })),
   };
+}
+
+/** Some items of a list at a time, as one part has them. */
+function listAnew(sodium, graph, holder) {
+  const [opens, size] = [anew(sodium, graph, holder), holder.stored.length / Math.max(holder.items.length, 1)];
+  return Array.from({ length: Math.ceil(opens.length / ITEMS_AT_ONCE) }, (_, number) => {
+    const [from, to] = [number * ITEMS_AT_ONCE, Math.min((number + 1) * ITEMS_AT_ONCE, opens.length)];
+    return {
+      public_key: toBase64(holder.pair.publicKey),
+      items: toBase64(holder.stored.subarray(from * size, to * size)),
+      anew: opens.slice(from, to),
+    };
+  });
 }
 
 /**

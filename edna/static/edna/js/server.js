@@ -6,7 +6,7 @@
 import { fromBase64, toBase64 } from "./base/bytes.js";
 import * as errors from "./base/errors.js";
 
-/** What changes nothing, however often it is asked. */
+/** What changes nothing, however often it is asked; a part of a new key takes the place of itself. */
 const ASKING = new Set([
   "graph/bags",
   "graph/entries",
@@ -15,6 +15,7 @@ const ASKING = new Set([
   "graph/references",
   "keys/challenge",
   "keys/challenges",
+  "keys/rotate-part",
   "keys/session",
   "slots/open",
   "slots/salt",
