@@ -21,6 +21,7 @@ TESTS = [
     *(f"apps/{app}/tests/test_browser.py" for app in ("websubmit", "lobsters_sim")),
     "tests/operator/test_browser.py",
     "tests/pages/test_bare.py",
+    "tests/devices/test_in_chromium.py",
 ]
 #: Several stand beside each other.
 PICTURES: dict[str, str | list[str]] = {
@@ -46,6 +47,7 @@ PICTURES: dict[str, str | list[str]] = {
     "key-taken-along": "pages-in-browser/15-take-along",
     "key-edited": "pages-in-browser/16-edit-disowned",
     "key-phone": [f"pages-in-browser/{name}-phone" for name in ("01-make-key", "03-code", "14-delete")],
+    "devices": [f"devices/{name}-phone" for name in ("04-code", "06-two", "09-remove")],
     "admin-catalogue": "edna/02-catalogue",
     "admin-preview": "edna/05-preview",
     "admin-job": "edna/09-failed",

@@ -298,6 +298,11 @@ def guardians() -> Mapping[str, Any] | None:
     return said
 
 
+def has_devices() -> bool:
+    """Whether `edna.devices` is installed, and has pages: where keys stay in browsers, it has none."""
+    return django_apps.is_installed("edna.devices") and custody() == "server"
+
+
 def has_guardians() -> bool:
     """Whether `edna.guardians` is installed, and there are guardians."""
     return _read("GUARDIANS") is not None and django_apps.is_installed("edna.guardians")

@@ -11,8 +11,14 @@ class DevicesConfig(AppConfig):
 
     def ready(self) -> None:
         from edna import inner_door
-        from edna.devices import groups, passwords
+        from edna.devices import browsers, groups, passwords
+        from edna.pages import handed, urls
 
         inner_door.before_rotation(groups.require_none)
         inner_door.on_slots_gone(groups.forget)
         inner_door.open_otherwise(passwords.opened)
+
+        # By its name: pages are imported with the addresses.
+        urls.beside.append("edna.devices.pages")
+        handed.brings.append(browsers.brings_one)
+        handed.openers.append(browsers.opened)

@@ -133,6 +133,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "title": self.title,
                 "problem": "",
                 "custody": conf.custody(),
+                "has_devices": conf.has_devices(),
                 "has_guardians": conf.has_guardians(),
                 "in_browser": conf.custody() != "server",
                 "hybrid": conf.is_hybrid(),
@@ -206,7 +207,8 @@ class KeyPage(FormPage):
 
     def whose(self) -> dict[str, Any]:
         """What a form is told of who fills it in."""
-        return {"user": self.request.user, "pages": self.pages}
+        said = {"user": self.request.user, "pages": self.pages}
+        return {**said, "is_brought": True} if handed.is_brought(self.request) else said
 
     def submitted(self, form: Any) -> HttpResponseBase:
         return self.opened(form, self.unlock(form))
@@ -238,8 +240,10 @@ class KeyPage(FormPage):
         given = {**form.credentials(), **({"receipts": receipts} if receipts else {})}
         edna: Any = self.request.edna  # type: ignore[attr-defined]  # of EdnaMiddleware
         unlocked: api.Unlocked
-        if form.is_handed():  # noqa: SIM108
+        if form.is_handed():
             unlocked = edna.keep(handed.unlock(self.request, receipts=given.get("receipts", ())))
+        elif (brought := handed.brought(self.request, given)) is not None:
+            unlocked = edna.keep(brought)
         else:
             unlocked = edna.unlock(**given)
         self.pages.require(unlocked)

@@ -77,9 +77,13 @@ class KeyForm(forms.Form):
     #: The names of the fields that stand in for the password.
     other_ways = ("recovery_code", "secret_key")
 
-    def __init__(self, *args: Any, user: Any = None, pages: People | None = None, **options: Any) -> None:
+    def __init__(
+        self, *args: Any, user: Any = None, pages: People | None = None, is_brought: bool = False, **options: Any
+    ) -> None:
         super().__init__(*args, **options)
         self.user: Any = user or AnonymousUser()
+        #: Whether the browser brings something along that opens the key: then nothing has to be typed.
+        self.is_brought = is_brought
         self.pages = pages or People()
         if not self.pages.asks_for_name(self.user):
             del self.fields["identifier"]
@@ -114,6 +118,8 @@ class KeyForm(forms.Form):
                 gettext("Nothing was changed: the script of this page did not run, and only it can use your key.")
             )
         given = [name for name in ("password", *self.other_ways) if data.get(name)]
+        if not given and self.is_brought:
+            return data
         if not self.errors and len(given) != 1:
             if given:
                 raise ValidationError(
@@ -129,9 +135,9 @@ class KeyForm(forms.Form):
         return data
 
     def credentials(self) -> dict[str, Any]:
-        """What to unlock with; nothing, if a browser hands over what it has opened."""
+        """What to unlock with; nothing, if a browser hands over what it has opened, or brings a key along."""
         data = self.cleaned_data
-        if self.is_handed():
+        if self.is_handed() or not (data.get("password") or any(data.get(name) for name in self.other_ways)):
             return {}
         for name in self.other_ways:
             if data.get(name):

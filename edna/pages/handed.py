@@ -1,14 +1,14 @@
 """What a browser that keeps the key sends with a form instead of it: a handover for this one act, and the proof that it has the key.
 
-Keeps: what was handed over is used for this one request. Where ``EDNA["CUSTODY"]`` is "server", nobody asks here.
+Or brings along with any request, if an optional application knows how. Keeps: what was handed over is used for this one request.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest
 
@@ -23,6 +23,28 @@ from edna.pages.forms import HANDED
 
 #: The token of the session of the key; and slots that take the place of the key's own in the same transaction.
 _TOKEN, _SLOTS = "key_session", "slots"
+
+#: Of optional applications: whether a request brings something along that may open a key; no statement.
+brings: Final[list[Callable[[HttpRequest], bool]]] = []
+#: Of the same: what that opens, or the text of a secret key which is none of edna's own; None if it is not theirs.
+openers: Final[list[Callable[[HttpRequest, str], api.Unlocked | None]]] = []
+
+
+def is_brought(request: HttpRequest) -> bool:
+    """Whether this browser opens a key with nothing typed."""
+    return any(brings_one(request) for brings_one in brings)
+
+
+def brought(request: HttpRequest, given: Mapping[str, Any]) -> api.Unlocked | None:
+    """What it opens, where nothing else was typed than a secret key; None if no optional application knows it.
+
+    Raises:
+        EdnaError: it opens nothing.
+    """
+    if given.get("password") or given.get("recovery_code"):
+        return None
+    found = (opener(request, str(given.get("secret_key", ""))) for opener in openers)
+    return next((each for each in found if each is not None), None)
 
 
 def unlock(request: HttpRequest, *, receipts: Sequence[api.Receipt] = ()) -> api.Unlocked:

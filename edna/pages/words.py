@@ -73,6 +73,23 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
     errors.GuardianRefused: gettext_lazy(
         "A guardian could not be reached. Nothing was changed; please try again later."
     ),
+    errors.PrincipalHasDevices: gettext_lazy(
+        "You have devices, and a new key here would be one that none of them has. Nothing was changed. Under “My devices” you remove a "
+        "device, or give it another key."
+    ),
+    errors.DeviceUnknown: gettext_lazy(
+        "This is not the key of one of your devices, or no other device has added it yet. Nothing was changed."
+    ),
+    errors.DeviceRemoved: gettext_lazy(
+        "This device was removed, and opens nothing any more. Another one of your devices can add it, as a new one."
+    ),
+    errors.DeviceGroupEnded: gettext_lazy(
+        "What your devices opened has another key now: you have begun anew with another first device, or made a new key. "
+        "Nothing was changed."
+    ),
+    errors.DeviceCodeRefused: gettext_lazy(
+        "No device shows this code now. Look at it on the new device, and type it again; if it is the same, begin anew there."
+    ),
     errors.DatabaseBusy: gettext_lazy("The site is very busy. Nothing was changed; please try again in a minute."),
     errors.ServerKeyUnknown: gettext_lazy(
         "This site was started with a wrong setting, and cannot hide or bring back anything. There is nothing wrong with what you "

@@ -39,6 +39,7 @@ def edna_account(context: Any, pages: People | str = "") -> SafeString:
         more |= {
             "has_key": ways.has_key,
             "lacks_code": ways.lacks_code,
+            "has_devices": conf.has_devices(),
             "has_guardians": conf.has_guardians() and conf.custody() != "browser",
             "make_key_address": meant.make_key_address(request),
             "next": getattr(request, "path", ""),

@@ -28,9 +28,12 @@ _PLACES = re.compile(r"%\((\w+)\)s")
 
 def messages() -> Iterator[str]:
     """The first argument of every call; of a message with a plural, both forms."""
-    for path in [file for room in ("pages", "templatetags", "guardians") for file in (EDNA / room).rglob("*.py")]:
+    for path in [
+        file for room in ("pages", "templatetags", "devices", "guardians") for file in (EDNA / room).rglob("*.py")
+    ]:
         yield from _in_code(path.read_text())
-    for path in [*(EDNA / "templates" / "edna").iterdir(), *(EDNA / "guardians" / "templates" / "edna").iterdir()]:
+    rooms = (EDNA, EDNA / "devices", EDNA / "guardians")
+    for path in [file for room in rooms for file in (room / "templates" / "edna").iterdir()]:
         for call in re.findall(r"(?:_|n?gettext)\(.*?\)(?= |$)", templatize(path.read_text()), re.MULTILINE):
             yield from _in_code(re.sub(r"^(_|gettext)\(", "gettext(", call))
 

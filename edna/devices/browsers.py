@@ -1,0 +1,127 @@
+"""The key of a device that is a browser, where the server uses keys: in a cookie, which each request to the pages brings along.
+
+Keeps: no script reads the cookie, no other site has it sent, and it goes to edna's pages alone; error reports hide it by its name. The
+server keeps nothing of it. Several people may use one browser: each has a cookie, and one that opens somebody else's key opens nothing
+here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.views.decorators.debug import sensitive_variables
+
+from edna import api, conf, devices
+from edna.errors import DeviceGroupEnded, DeviceRemoved, DeviceUnknown, EdnaError, KeyMalformed, NotYours
+
+#: Its name has a word by which reports of errors hide it.
+_NAME: Final = "edna_device_key_"
+#: In the place of a code.
+_IS_NEW: Final = "new"
+#: As long as browsers keep one.
+_MAX_AGE_SECONDS: Final = 400 * 86_400
+#: Whoever has more of them in one browser has put them there by hand.
+_MOST: Final = 8
+
+
+@dataclass(frozen=True, repr=False)
+class BroughtKey:
+    """A key that this browser keeps as a device. ``code`` is what it shows until another device has added it. ``is_new``: it was given the
+    key before anything was done with it, so that an answer that is lost loses no key."""
+
+    cookie: str
+    secret_key: api.SecretKey
+    code: str = ""
+    is_new: bool = False
+
+
+@sensitive_variables()
+def brought_keys(request: HttpRequest) -> Iterator[BroughtKey]:
+    """Those of whoever uses this browser."""
+    names = sorted(name for name in request.COOKIES if name.startswith(_NAME))
+    for name in names[:_MOST]:
+        text, _, code = request.COOKIES[name].partition(".")
+        try:
+            yield BroughtKey(name, api.SecretKey.parse(text), "" if code == _IS_NEW else code, code == _IS_NEW)
+        except KeyMalformed:
+            continue
+
+
+def brings_one(request: HttpRequest) -> bool:
+    """Whether there is one that may open something, whoever's; another device may have added it meanwhile. No statement."""
+    brought = [text for name, text in request.COOKIES.items() if name.startswith(_NAME)]
+    return any(text and not text.endswith(f".{_IS_NEW}") for text in brought) and conf.has_devices()
+
+
+@sensitive_variables()
+def opened(request: HttpRequest, secret_key: str) -> api.Unlocked | None:
+    """What a key of a device opens: the one that was typed, or one that this browser keeps, of who is logged in. None: a typed one is no
+    device's.
+
+    Raises:
+        DeviceUnknown, DeviceRemoved, DeviceGroupEnded: nothing was typed, and no device here opens anything.
+    """
+    if not conf.has_devices():
+        return None
+    if secret_key:
+        try:
+            return _without_renewal(devices.unlock(secret_key))
+        except (DeviceUnknown, KeyMalformed):
+            return None
+    problem: EdnaError | None = None
+    for each in brought_keys(request):
+        try:
+            return own(request, each)
+        except (DeviceUnknown, DeviceRemoved, DeviceGroupEnded, NotYours) as error:
+            problem = problem if each.is_new else error
+    raise problem or DeviceUnknown("This browser keeps no key of a device. Nothing was changed.")
+
+
+def own(request: HttpRequest, brought: BroughtKey) -> api.Unlocked:
+    """
+    Raises:
+        DeviceUnknown, DeviceRemoved, DeviceGroupEnded: it opens nothing any more, or not yet.
+        NotYours: it is a device of another account than the one that is logged in.
+    """
+    unlocked = _without_renewal(devices.unlock(brought.secret_key))
+    user: Any = request.user
+    if user.is_authenticated and api.principal(unlocked) != user:
+        unlocked.close()
+        raise NotYours("This is a device of another account than the one that is logged in. Nothing was changed.")
+    return unlocked
+
+
+def _without_renewal(unlocked: api.Unlocked) -> api.Unlocked:
+    """A page for one new key would replace that of the device, and not tell it: there a person with devices is refused."""
+    unlocked.renewed_by = None
+    return unlocked
+
+
+def new_name() -> str:
+    """Of a cookie. It says of nobody that they have one."""
+    return _NAME + secrets.token_hex(4)
+
+
+@sensitive_variables()
+def keep(response: HttpResponseBase, brought: BroughtKey, *, request: HttpRequest, path: str) -> None:
+    """Have the browser keep it, for as long as browsers do; from now on."""
+    response.set_cookie(
+        brought.cookie,
+        ".".join(filter(None, (brought.secret_key.expose_text(), _IS_NEW if brought.is_new else brought.code))),
+        max_age=_MAX_AGE_SECONDS,
+        path=path,
+        secure=settings.SESSION_COOKIE_SECURE or request.is_secure(),
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def forget(response: HttpResponseBase, cookie: str, *, path: str) -> None:
+    """Have the browser forget it."""
+    response.delete_cookie(cookie, path=path, samesite="Lax")

@@ -1,0 +1,138 @@
+"""What the pages "my devices" have in common: what this browser is to who is logged in, its new key, and the password beside devices.
+
+Keeps: a new key is in the browser before anything is done with it, so that an answer that is lost loses none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.functional import cached_property
+from django.utils.translation import gettext
+from django.views.decorators.debug import sensitive_variables
+
+from edna import api, conf, devices
+from edna.devices import browsers
+from edna.devices.browsers import BroughtKey
+from edna.errors import DeviceGroupEnded, DeviceRemoved, DeviceUnknown, EdnaError, NotYours
+from edna.pages.base import FormPage, Page
+
+
+@dataclass(frozen=True, repr=False)
+class State:
+    """What this browser is to who is logged in. ``key`` is that of a device in the group; ``waiting`` shows its code; ``removed`` was one,
+    of this group or one that has ended; ``new`` will be one. What is ``unknown`` may have been replaced by another key."""
+
+    key: BroughtKey | None = None
+    waiting: BroughtKey | None = None
+    removed: BroughtKey | None = None
+    new: BroughtKey | None = None
+    unknown: tuple[BroughtKey, ...] = ()
+
+
+class DevicePage(Page):
+    """What all of them know: what this browser is."""
+
+    key_required = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not conf.has_devices():
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
+
+    @cached_property
+    @sensitive_variables()
+    def state(self) -> State:
+        key = waiting = removed = new = None
+        unknown = []
+        for each in browsers.brought_keys(self.request):
+            try:
+                browsers.own(self.request, each).close()
+                key = each
+            except (DeviceRemoved, DeviceGroupEnded):
+                removed = each
+            except DeviceUnknown:
+                if each.code:
+                    waiting = each
+                elif each.is_new:
+                    new = each
+                else:
+                    unknown.append(each)
+            except NotYours:
+                continue
+        return State(key, waiting, removed, new, tuple(unknown))
+
+    @property
+    def path(self) -> str:
+        """Where cookies are sent to."""
+        return self.address_of("home")
+
+    @sensitive_variables()
+    def kept(self, response: HttpResponseBase, brought: BroughtKey) -> HttpResponseBase:
+        """An answer after which this browser keeps that key, in the place of what it had of this person."""
+        state = self.state
+        formers: tuple[BroughtKey | None, ...] = () if brought.is_new else (state.waiting, state.removed, state.key)
+        # Only for a key that works: after a restored backup an older one may be there again.
+        formers += state.unknown if not (brought.is_new or brought.code) else ()
+        for former in formers:
+            if former is not None and former.cookie != brought.cookie:
+                browsers.forget(response, former.cookie, path=self.path)
+        browsers.keep(response, brought, request=self.request, path=self.path)
+        self.request.edna.mark()  # type: ignore[attr-defined]  # of EdnaMiddleware
+        return response
+
+    @sensitive_variables()
+    def keep_password(self, key: api.SecretKey, password: str) -> None:
+        """Have it open the key that has just taken the place of another."""
+        if password:
+            with devices.unlock(key) as unlocked:
+                identifier = self.pages.identifier_of(self.request.user)
+                api.change_password(unlocked, identifier=identifier, password=password)
+
+
+class KeepsNewKey(DevicePage):
+    """A page whose form gives this browser a new key. It is kept with the form, before anything is done with it."""
+
+    @sensitive_variables()
+    def with_new_key(self, response: HttpResponse) -> HttpResponse:
+        """An answer with the form: the browser has the new key by the time it sends the form."""
+        if self.state.new is None:
+            new = BroughtKey(browsers.new_name(), devices.new_key(), is_new=True)
+            self.kept(response, new)
+        return response
+
+    def new_key(self, form: Any) -> BroughtKey | None:
+        """The one that it has; None, and the form says so, if it keeps none."""
+        if self.state.new is None:
+            form.add_error(
+                None, gettext("Your browser has kept no cookie, so that it cannot be a device. Nothing was changed.")
+            )
+        return self.state.new
+
+
+class WithDevice(DevicePage, FormPage):
+    """A page for a browser that is a device; any other is led to where it becomes one."""
+
+    @property
+    def key(self) -> BroughtKey:
+        """That of this device.
+
+        Raises:
+            DeviceUnknown: it is none.
+        """
+        if self.state.key is None:
+            raise DeviceUnknown("This browser is no device of who is logged in. Nothing was changed.")
+        return self.state.key
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().get(request, *args, **kwargs) if self.key else self.listed()
+
+    def refused(self, error: EdnaError) -> HttpResponse:
+        return self.listed() if isinstance(error, DeviceUnknown) else super().refused(error)
+
+    def listed(self) -> HttpResponse:
+        return redirect(self.address_of("devices"))

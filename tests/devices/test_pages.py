@@ -1,0 +1,235 @@
+"""The pages "my devices", where the server uses keys: two browsers of one person, and one that is removed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+from django.urls import reverse
+
+import edna
+from apps.websubmit.models import User
+from edna import devices
+from tests.support import PASSWORD, statements
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+NAME = "bea@example.org"
+
+
+def at(name: str) -> str:
+    return reverse(f"websubmit-privacy:{name}")
+
+
+class Browser:
+    """One of Bea's."""
+
+    def __init__(self) -> None:
+        self.client = Client()
+        self.client.login(username=NAME, password=PASSWORD)
+
+    def open(self, name: str) -> str:
+        return str(self.client.get(at(name), follow=True).content.decode())
+
+    def send(self, name: str, /, **data: Any) -> str:
+        return str(self.client.post(at(name), data, follow=True).content.decode())
+
+    def key(self) -> str:
+        (cookie,) = [
+            each for name, each in self.client.cookies.items() if name.startswith("edna_device_key") and each.value
+        ]
+        assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", at("home"))
+        return str(cookie.value)
+
+    def id_of(self, name: str) -> str:
+        """As the list has it."""
+        return re.findall(rf'id="edna-device-([0-9a-f]+)">{name}<', self.open("devices"))[0]
+
+
+@pytest.fixture
+def bea() -> User:
+    user = User.objects.create_user(NAME, PASSWORD)
+    edna.register_principal(user, password=PASSWORD, identifier=NAME)
+    return user
+
+
+@pytest.fixture
+def laptop(bea: User) -> Browser:
+    browser = Browser()
+    browser.open("devices-first")
+    page = browser.send("devices-first", name="laptop", password=PASSWORD, keep_password="on")
+    assert "This is your only device" in page
+    return browser
+
+
+def added(laptop: Browser, name: str = "phone") -> Browser:
+    new = Browser()
+    page = new.send("devices-begin")
+    (code,) = re.findall(r'id="edna-device-code">([^<]+)<', page)
+    assert code in new.open("devices")
+    assert "No device shows this code" in laptop.send("devices-add", code="0000-0000-0000", name=name)
+    assert name in laptop.send("devices-add", code=code.lower(), name=name)
+    assert "This device." in new.open("devices")
+    return new
+
+
+def test_from_the_first_device_to_one_that_is_removed(laptop: Browser, bea: User) -> None:
+    """Each opens her key with nothing typed; one that is removed opens nothing, and is told so; the password goes on opening it."""
+    phone = added(laptop)
+    assert "you do not have to type anything" in phone.open("hidden")
+    assert "Receipt" not in phone.send("hidden")
+    kept = phone.key()
+
+    page = laptop.send("devices-remove", device=laptop.id_of("phone"))
+    assert "What it has already, it keeps" in page
+    page = laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1", password="a guess")
+    assert "This is not your password." in page
+    page = laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1", password=PASSWORD)
+    assert "It is removed" in page
+
+    assert "This device was removed" in phone.send("hidden", password="")
+    with pytest.raises(edna.errors.DeviceRemoved):
+        devices.unlock(kept)
+    assert "This device was removed" in phone.open("devices")
+    assert "you do not have to type anything" not in phone.open("hidden")
+    assert phone.client.post(at("hidden"), {"password": PASSWORD}).status_code == 200
+    with edna.unlock(identifier=NAME, password=PASSWORD) as unlocked:
+        assert edna.principal(unlocked) == bea
+
+
+def test_without_the_password_only_devices_open_the_key(laptop: Browser) -> None:
+    phone = added(laptop)
+    laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1")
+
+    with pytest.raises(edna.errors.WrongCredentials):
+        edna.unlock(identifier=NAME, password=PASSWORD)
+    assert phone.open("home")
+    devices.unlock(laptop.key()).close()
+
+
+def test_somebody_who_is_away_comes_back_by_a_device(laptop: Browser, bea: User) -> None:
+    """Nothing is typed; and a key from a drawer is typed as a secret key."""
+    page = laptop.send("devices-paper", name="drawer")
+    (key,) = set(re.findall(r"edna-secret-key-1:[a-z2-7]+", page))
+    phone = added(laptop)
+    for browser, typed in ((phone, {}), (Browser(), {"secret_key": key})):
+        account = User.objects.get(email=NAME)
+        edna.disguise("websubmit.delete-account", account)
+        del browser.client.cookies["sessionid"]
+        assert "Your account is here" in browser.send("return", **typed)
+        browser.client.login(username=NAME, password=PASSWORD)
+
+
+def test_a_copied_device_gets_another_key(laptop: Browser) -> None:
+    former = laptop.key()
+    laptop.send("devices-update", device=laptop.id_of("laptop"))
+    page = laptop.send("devices-update", device=laptop.id_of("laptop"), sure="1", password=PASSWORD)
+    assert "This device has another key" in page
+    assert laptop.key() != former
+    with pytest.raises(edna.errors.DeviceUnknown):
+        devices.unlock(former)
+    devices.unlock(laptop.key()).close()
+
+
+def test_renamed(laptop: Browser) -> None:
+    page = laptop.send("devices-rename", device=laptop.id_of("laptop"))
+    assert 'value="laptop"' in page
+    page = laptop.send("devices-rename", device=laptop.id_of("laptop"), sure="1", name="<b>old laptop</b>")
+    assert "&lt;b&gt;old laptop&lt;/b&gt;" in page
+
+
+def test_of_several_people_in_one_browser_each_has_their_own(laptop: Browser) -> None:
+    """Carl, who logs in on Bea's laptop, is not offered her devices, and his become others."""
+    carl = User.objects.create_user("carl@example.org", PASSWORD)
+    edna.register_principal(carl, password=PASSWORD, identifier="carl@example.org")
+    key = laptop.key()
+    laptop.client.login(username="carl@example.org", password=PASSWORD)
+    page = laptop.open("devices")
+    assert ("none of your devices yet" in page, "edna-device-" in page) == (True, False)
+    assert "belongs to another account" in laptop.send("hidden")
+    laptop.open("devices-first")
+    laptop.send("devices-first", name="shared", password=PASSWORD)
+    assert "shared" in laptop.open("devices")
+    laptop.client.login(username=NAME, password=PASSWORD)
+    page = laptop.open("devices")
+    assert ("laptop</h2>" in page, "shared</h2>" in page) == (True, False)
+    assert key in [each.value for each in laptop.client.cookies.values()]
+
+
+@pytest.mark.parametrize("name", ["devices-add", "devices-paper", "devices-rename", "devices-remove", "devices-update"])
+def test_a_browser_that_is_no_device_is_led_to_where_it_becomes_one(laptop: Browser, name: str) -> None:
+    other = Browser()
+    assert "none of your devices yet" in other.open(name)
+    data = {
+        "device": laptop.id_of("laptop"),
+        "sure": "1",
+        "name": "stolen",
+        "code": "0000-0000-0000",
+        "password": PASSWORD,
+    }
+    other.send(name, **data)
+    assert [each.name for each in devices.members(laptop.key())] == ["laptop"]
+
+
+def test_not_there_where_keys_stay_in_browsers(client: Client, bea: User, settings: Any) -> None:
+    """No page, and no link to one."""
+    client.login(username=NAME, password=PASSWORD)
+    assert at("devices") in client.get(at("home")).content.decode()
+    with override_settings(EDNA={**settings.EDNA, "CUSTODY": "browser"}):
+        names = ("devices", "devices-first", "devices-begin", "devices-add", "devices-paper", "devices-remove")
+        assert {client.get(at(name)).status_code for name in names} == {404}
+        assert at("devices") not in client.get(at("home")).content.decode()
+
+
+def test_whoever_is_not_logged_in_sees_none(laptop: Browser) -> None:
+    del laptop.client.cookies["sessionid"]
+    assert laptop.client.get(at("devices")).status_code == 302
+
+
+def test_a_page_asks_the_table_of_devices_only_once_something_is_sent(laptop: Browser) -> None:
+    """A browser that brings a key along is believed until then."""
+    assert [each for each in statements(lambda: laptop.open("hidden")) if "edna_devices" in each] == []
+    assert [each for each in statements(lambda: laptop.send("hidden")) if "edna_devices" in each]
+
+
+def test_an_answer_that_is_lost_loses_no_key(laptop: Browser, bea: User) -> None:
+    """The browser has the new key with the form already: what the answer would have said, it sees when it looks again."""
+    laptop.send("devices-update", device=laptop.id_of("laptop"))
+    before = laptop.client.cookies.copy()
+    laptop.send("devices-update", device=laptop.id_of("laptop"), sure="1")
+    laptop.client.cookies = before
+    assert "This device." in laptop.open("devices")
+    assert not laptop.key().endswith(".new")
+
+
+def test_a_browser_that_keeps_no_cookies_becomes_no_device(bea: User) -> None:
+    browser = Browser()
+    page = browser.send("devices-first", name="laptop", password=PASSWORD)
+    assert "Your browser has kept no cookie" in page
+    with edna.unlock(identifier=NAME, password=PASSWORD) as unlocked:
+        assert edna.principal(unlocked) == bea
+
+
+def test_devices_show_the_same_code_of_their_group(laptop: Browser) -> None:
+    phone = added(laptop)
+    (one, other) = (re.findall(r"show this:\s*<strong>([^<]+)<", each.open("devices")) for each in (laptop, phone))
+    assert (one, len(one)) == (other, 1)
+
+
+def test_whose_group_has_ended_is_told_so(laptop: Browser) -> None:
+    """Somebody begins anew elsewhere."""
+    other = Browser()
+    other.open("devices-first")
+    other.send("devices-first", name="tablet", password=PASSWORD)
+    assert "has another key now" in laptop.send("hidden")
+    assert "Show a code" in laptop.open("devices")
+
+
+@pytest.mark.parametrize("typed", [{}, {"password": PASSWORD}])
+def test_a_new_key_that_no_device_would_have_is_refused(laptop: Browser, typed: dict[str, str]) -> None:
+    new = "five yaks in a rowing boat"
+    page = laptop.send("replace-key", new_password=new, again=new, **typed)
+    assert "none of them has" in page
+    assert User.objects.get(email=NAME).check_password(PASSWORD)
+    devices.unlock(laptop.key()).close()
