@@ -16,6 +16,7 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import store
+from edna.crypto.keys import KEY_BYTES
 from edna.engine.bags.chain import followed
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened_bag import Opened
@@ -157,6 +158,26 @@ def _unlist_for_others(reveal: Reveal, done: Sequence[Opened]) -> None:
     found = store.entries_by_public_key(strangers, using=reveal.using, lock=True) if strangers else []
     for entry in [*(known[key] for key in items.keys() & known.keys()), *found]:
         reveal.entries[entry.public_key] = _without_items(entry, items[entry.public_key])
+    if lost := strangers - {entry.public_key for entry in found}:
+        _unlist_for_successors(reveal, [opened for opened in done if lost & {key for key, _ in opened.listings}], lost)
+
+
+def _unlist_for_successors(reveal: Reveal, done: Sequence[Opened], lost: Collection[bytes]) -> None:
+    """The same for those who have a new key, which a browser made: what several own says the former one. They are among those whom rows
+    name now, or named when they were disguised."""
+    others = reveal.others
+    references = {need.reference for needs in others.needs.values() for need in needs if need.public_key in lost}
+    references |= others.standing.entries.keys()
+    label = others.model._meta.label_lower
+    for found in store.entries_by_reference(label, references, using=reveal.using, lock=True) if references else ():
+        entry = reveal.entries.get(found.public_key, found)
+        if not entry.sound:
+            continue
+        # Of either kind of key, an item begins with what follows from its locator.
+        ours = tuple(seal_locator(opened.locator, recipient=recipient_of(entry))[:KEY_BYTES] for opened in done)
+        dead = [item for item in items_of(entry) if item.startswith(ours)]
+        if dead:
+            reveal.entries[entry.public_key] = _without_items(entry, dead)
 
 
 def _list_adopted(reveal: Reveal) -> None:
