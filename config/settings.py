@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "edna",
     "edna.operations",
     "edna.guardians",
+    "edna.policies",
     "edna.devices",
     "apps.showcase",
     "apps.websubmit",

@@ -50,6 +50,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "LEDGER": False,
     "METRICS_TOKEN": None,
     "GUARDIANS": None,
+    "POLICIES": {},
+    "MONITOR": None,
 }
 
 _ARGON2_LEAST_BYTES: Final = 8192
@@ -301,6 +303,33 @@ def guardians() -> Mapping[str, Any] | None:
 def has_devices() -> bool:
     """Whether `edna.devices` is installed, and has pages: where keys stay in browsers, it has none."""
     return django_apps.is_installed("edna.devices") and custody() == "server"
+
+
+def policies() -> Mapping[str, str]:
+    """Policies by name; a disguise names one."""
+    said = _read("POLICIES")
+    if not isinstance(said, Mapping) or not all(isinstance(each, str) for pair in said.items() for each in pair):
+        raise ConfigurationError('EDNA["POLICIES"] must be a dictionary of texts by name: {"restore": "region = eu"}.')
+    return said
+
+
+def monitor() -> Mapping[str, Any] | None:
+    """Where the monitor of policies is, its public key, the file of its clauses, and what this process shows; None without one."""
+    said = _read("MONITOR")
+    if said is None:
+        return None
+    needed, others = {"ADDRESS", "PUBLIC_KEY", "CLAUSES"}, {"CERTIFICATE", "MANIFEST", "WORKER_KEY"}
+    if (
+        not isinstance(said, Mapping)
+        or not needed <= set(said) <= needed | others
+        or not all(isinstance(each, (str, os.PathLike)) for each in said.values())
+        or ("MANIFEST" in said) != ("WORKER_KEY" in said)
+    ):
+        raise ConfigurationError(
+            'EDNA["MONITOR"] must be a dictionary with "ADDRESS", "PUBLIC_KEY", and "CLAUSES", a file; perhaps with "CERTIFICATE", a file, '
+            'and "MANIFEST" and "WORKER_KEY", two files, for processes that open.'
+        )
+    return said
 
 
 def has_guardians() -> bool:

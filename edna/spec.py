@@ -296,7 +296,8 @@ class Disguise:
     ``"retain"`` on the pseudoprincipal. ``accepts`` says, per ``"app.Model"``, for which reasons a reveal gives up a row that it would
     hold: what others did then stands, and the record is erased (`Reason` lists them).
     ``asks_for_key`` says whether pages open the person's key before they apply it: without, what
-    another disguise has given to pseudoprincipals stays as it is.
+    another disguise has given to pseudoprincipals stays as it is. ``policy`` names the policy of ``EDNA["POLICIES"]`` that is needed,
+    besides the person's key, to open what it seals.
     """
 
     name: ClassVar[str]
@@ -311,6 +312,7 @@ class Disguise:
     title: ClassVar[str | Promise] = ""
     description: ClassVar[str | Promise] = ""
     self_service: ClassVar[bool | Mapping[str, Any]] = False
+    policy: ClassVar[str | None] = None
 
     @classmethod
     def steps(cls) -> list[Transformation]:

@@ -54,6 +54,8 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.request_rate_cache,
     conf.metrics_token,
     conf.guardians,
+    conf.policies,
+    conf.monitor,
 )
 
 

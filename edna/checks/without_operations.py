@@ -1,5 +1,5 @@
 """Checks of a project without `edna.operations`: that it asks for nothing that only this does, and that no rows of it are there. And of
-one without `edna.guardians`: that it names no guardians.
+one without `edna.guardians` or `edna.policies`: that it names no guardians or policies.
 
 Knows the names of its tables and settings, for it cannot ask what is not installed.
 """
@@ -42,7 +42,11 @@ _HINT: Final = 'INSTALLED_APPS += ["edna.operations"], then manage.py migrate.'
 
 def check_wanted(**_: Any) -> list[CheckMessage]:
     """From the settings and what is registered alone."""
-    return [*_guardians(), *([] if conf.has_operations() else [*_settings(), *_schedules(), *_retention()])]
+    return [
+        *_guardians(),
+        *_policies(),
+        *([] if conf.has_operations() else [*_settings(), *_schedules(), *_retention()]),
+    ]
 
 
 def _guardians() -> Iterator[CheckMessage]:
@@ -51,6 +55,17 @@ def _guardians() -> Iterator[CheckMessage]:
             'EDNA["GUARDIANS"] is set, and edna.guardians, which alone reads it, is not installed: it is ignored: there are no pages of '
             "guardians.",
             hint='INSTALLED_APPS += ["edna.guardians"], then manage.py migrate. Or leave the setting out.',
+            obj="settings.EDNA",
+            id="edna.E006",
+        )
+
+
+def _policies() -> Iterator[CheckMessage]:
+    if settings_value("POLICIES") and not apps.is_installed("edna.policies"):
+        yield Error(
+            'EDNA["POLICIES"] is set, and edna.policies, which alone puts policy seals on, is not installed: disguises that name one are '
+            "refused, and what has a policy seal does not open.",
+            hint='INSTALLED_APPS += ["edna.policies"]. Or leave the setting out.',
             obj="settings.EDNA",
             id="edna.E006",
         )

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from edna import registry, store
+from edna import policy_seals, registry, store
 from edna.custody import recovery
 from edna.custody.recovery import RecoveryCode
 from edna.engine.bags.capability import Unlocked, require_unlocked
@@ -41,7 +41,10 @@ def text(unlocked: Unlocked, recovery_code: RecoveryCode | str | None) -> str:
         "public_key": bytes(unlocked.public_key).hex(),
         "wrapped": _base64(wrapped) if wrapped else None,
         "lists": list(_lists(graph, unlocked)),
-        "bags": [{"index": index.hex(), "sealed": _base64(bag.sealed)} for index, bag in sorted(bags.items())],
+        "bags": [
+            {"index": index.hex(), "sealed": _base64(_container(index, bag.sealed))}
+            for index, bag in sorted(bags.items())
+        ],
     }
     return json.dumps(document, indent=1) + "\n"
 
@@ -53,7 +56,8 @@ def lists_of(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def bags_at(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, bytes], list[bytes]]:
-    """By index, those of the bags that are there, as they are stored: at least one, and no more bytes than this. Where the others lie."""
+    """By index, those of the bags that are there, as they are stored but for policy seals: at least one, and no more bytes than this. Where
+    the others lie."""
     using = registry.database()
     sizes = store.sizes_of_bags(set(indexes), using=using)
     wanted: list[bytes] = []
@@ -63,7 +67,16 @@ def bags_at(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, b
         wanted.append(index)
         most_bytes -= size
     bags = store.stored_bags(wanted, using=using) if wanted else {}
-    return {index: bag.sealed for index, bag in bags.items()}, [*sizes][len(wanted) :]
+    return {index: _container(index, bag.sealed) for index, bag in bags.items()}, [*sizes][len(wanted) :]
+
+
+def _container(index: bytes, stored: bytes) -> bytes:
+    """Without a policy seal: whose it is, opens it elsewhere.
+
+    Raises:
+        PolicyError: this process does not open it.
+    """
+    return policy_seals.take_off(stored, index=index)[1]
 
 
 def _contents(segments: list[Segment]) -> Iterator[bytes]:

@@ -38,9 +38,11 @@ from edna import (
 )
 from edna.checks.without_operations import TABLES as TABLES_OF_OPERATIONS
 from edna.custody.guardians.roster import Identity, Roster
+from edna.custody.policies.signing import to_base64
 from edna.guardians import files
 from edna.operations.models import LastRun
 from edna.spec import filler
+from tests.policies.parties import Party
 from tests.unit.checks_app.models import (
     Agent,
     Band,
@@ -1360,6 +1362,24 @@ def test_a_setting_that_only_operations_read(without_operations: None, settings:
     assert (name in said.msg, 'INSTALLED_APPS += ["edna.operations"]' in str(said.hint)) == (True, True)
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "edna.operations"]
     assert "E006" not in ids(run_checks(tags=["edna"]))
+
+
+def test_policies_that_nobody_could_satisfy_or_seal_to(settings: Any, tmp_path: Path) -> None:
+    assert "E002" in with_setting(settings, POLICIES=["restore"])
+    assert "E002" in with_setting(settings, POLICIES={}, MONITOR={"ADDRESS": "http://localhost:8600"})
+    party, list_file = Party(), tmp_path / "clauses.json"
+    list_file.write_text(party.monitor.clauses())
+    key = to_base64(party.monitor.public_key)
+    monitor = {"ADDRESS": "http://localhost:8600", "PUBLIC_KEY": key, "CLAUSES": str(list_file)}
+    made = {"POLICIES": dict(party.policies), "MONITOR": monitor}
+    assert {"E002", "E006", "E066"}.isdisjoint(with_setting(settings, **made))
+    assert "E066" in with_setting(settings, **{**made, "POLICIES": {"restore": "region ="}})
+    assert "E066" in with_setting(settings, **{**made, "POLICIES": {"restore": "region = us"}})
+    assert "E066" in with_setting(settings, **{**made, "MONITOR": None})
+    list_file.write_text(Party().monitor.clauses())
+    assert "E066" in with_setting(settings, **made)
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "edna.policies"]
+    assert 'INSTALLED_APPS += ["edna.policies"]' in str(message(run_checks(tags=["edna"]), "E006").hint)
 
 
 def test_guardians_that_the_site_cannot_find(settings: Any, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from edna import conf
+from edna import conf, policy_seals
 from edna.db import rows as raw
 from edna.engine.bags.openers import Opener
 from edna.records.bag import Bag, BagKind, open_bag
@@ -44,6 +44,7 @@ class Memory:
         if known is not None:
             self._bytes -= known[2]
         if known is None or known[0] != digest:
+            _, sealed = policy_seals.take_off(sealed, index=place[0])
             bag = (
                 _shared(sealed, locator=locator, sequence=sequence)
                 if shared

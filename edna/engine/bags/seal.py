@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from edna import conf
+from edna import conf, policy_seals, registry
 from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
 from edna.engine.bags.openers import Handover
@@ -87,7 +87,19 @@ def seal_segment(
         compress=conf.compress(),
         content_key=handover.new_content_key(locator.index(bag.kind, sequence)) if handover else None,
     )
-    return made.index, made.sealed
+    return made.index, policy_seals.put_on(made.sealed, name=_policy_of(bag.disguise), index=made.index)
+
+
+def _policy_of(disguise: str) -> str | None:
+    """The name of the policy that a disguise asks for. A bag of several owners is of none.
+
+    Raises:
+        UnknownDisguise: there are policies, and nobody knows any more which one this disguise has.
+    """
+    if not disguise or not conf.policies():
+        return None
+    found = registry.find(disguise)
+    return (registry.get(disguise) if found is None else found).policy
 
 
 def _with_sealed_keys(batch: RowBatch | SpeaksForBatch, recipient: PublicKey) -> SpeaksForBatch:

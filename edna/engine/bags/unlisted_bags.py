@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from edna import store
+from edna import policy_seals, store
 from edna.crypto.keys import PublicKey
 from edna.engine.bags.openers import HandedOpener, recipient_of
 from edna.engine.bags.seal import seal_segment
@@ -70,6 +70,7 @@ def _recipients(openers: Sequence[Opener], *, using: str) -> list[PublicKey]:
 
 def _opened(sealed: bytes, locator: Locator, openers: Sequence[Opener], indexes: set[bytes]) -> _Found:
     """A locator may be in several lists, and what opens for one of their owners opens the bag."""
+    _, sealed = policy_seals.take_off(sealed, index=locator.index(BagKind.SPEAKS_FOR, 0))
     for number, opener in enumerate(openers, start=1):
         try:
             return opener.open(sealed, locator=locator, kind=BagKind.SPEAKS_FOR, sequence=0), opener, locator, indexes

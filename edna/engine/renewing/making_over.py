@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from edna import conf, store
+from edna import conf, policy_seals, store
 from edna.crypto.keys import KEY_BYTES, ContentKey, HybridPublicKey, PublicKey
 from edna.crypto.sealing import open_small_with, rewrap, wrapped_bytes
 from edna.engine.bags.key_graph import KeyGraph, stored_segments
@@ -186,14 +186,13 @@ def _made_over(new_keys: NewKeys, holders: Mapping[Locator, set[bytes]], *, mac_
                 raise refused("The key of a bag was sealed as another kind of new key has it.")
             try:
                 pieces = _succession(made, new_keys, index=index).pieces(index=index, owner=recipient, mac_key=mac_key)
-                container = rewrap(
-                    stored.sealed, box=made.box, recipient=recipient, nonce=made.nonce, succession=pieces
-                )
+                policy, inner = policy_seals.take_off(stored.sealed, index=index)
+                container = rewrap(inner, box=made.box, recipient=recipient, nonce=made.nonce, succession=pieces)
             except ValueError as error:
                 raise refused(f"A bag has too many pseudoprincipals: {error}.") from None
             if container is None:
                 raise refused("A bag was sealed anew since it was seen.")
-            sealed.append((index, container))
+            sealed.append((index, policy_seals.put_back(container, policy=policy, index=index)))
     if left:
         raise refused("A bag was sent to which no item of a list leads, or which is not there any more.")
     return sealed

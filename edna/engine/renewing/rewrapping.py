@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edna import conf, store
+from edna import conf, policy_seals, store
 from edna.crypto.keys import ContentKey, PublicKey, SecretKey
 from edna.crypto.sealing import content_key_of, open_succession, rewrap, wrap
 from edna.engine.bags import unlisted_bags
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder, KeyGraph, stored_segments
 from edna.engine.bags.seal import Sealed, seal_segment
-from edna.engine.renewing.rotation import renamed_in, with_new_keys
+from edna.engine.renewing.rotation import renamed_in, require_no_policy, with_new_keys
 from edna.errors import BagError, PrincipalAlreadyRegistered, ReceiptsIncomplete, WrongKey
 from edna.keypool import pool
 from edna.records.bag import BagKind
@@ -48,6 +48,7 @@ def rewrap_all(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool
     opened = [(locator, each) for locator, part in everything for each in part if each.kind is not BagKind.DIFF]
     for problem in (*(() if leave_damaged else graph.refused.values()), *graph.forged.values()):
         raise problem
+    require_no_policy(graph.refused.values())
     gone = {locator for locator, seen in graph.seen.items() if not seen.whole} if leave_damaged else set()
     if bytes(public_key) in graph.holders:
         raise PrincipalAlreadyRegistered("This public key is one of those that are to be replaced; take a new one.")
@@ -109,6 +110,8 @@ def _rewrapped(graph: KeyGraph, keys: _NewKeys, *, gone: set[Locator], using: st
     for locator, segments in stored_segments(wanted, [BagKind.DIFF], lock=True, using=using).items():
         for kind, sequence, stored in segments:
             index = locator.index(kind, sequence)
+            policy, container = policy_seals.take_off(stored.sealed, index=index)
+            stored = replace(stored, sealed=container)
             holder, content_key = _opened(stored, graph.listed[locator])
             recipient, before = keys.recipient(holder), _before(stored, holder, index=index)
             # Its own succession says whom the MAC in it names, if it was made over before.
@@ -120,7 +123,7 @@ def _rewrapped(graph: KeyGraph, keys: _NewKeys, *, gone: set[Locator], using: st
                 succession=made.pieces(index=index, owner=recipient, mac_key=mac_key),
             )
             assert sealed is not None
-            yield index, sealed
+            yield index, policy_seals.put_back(sealed, policy=policy, index=index)
 
 
 def _opened(stored: StoredBag, holders: Sequence[Holder]) -> tuple[Holder, ContentKey]:

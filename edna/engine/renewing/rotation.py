@@ -10,7 +10,7 @@ the new ones. The number of statements depends on the levels of speaking-for alo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -20,7 +20,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.reader import Everything, read_all
 from edna.engine.bags.seal import Sealed, seal_segment
-from edna.errors import PrincipalAlreadyRegistered, ReceiptsIncomplete
+from edna.errors import BagError, PolicyError, PrincipalAlreadyRegistered, ReceiptsIncomplete
 from edna.keypool import pool
 from edna.records.bag import Bag, BagKind
 from edna.records.diff import Listed, Owners, RowBatch
@@ -45,6 +45,7 @@ def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) ->
     everything = read_all(unlocked)
     if everything.refused and not leave_damaged:
         raise next(iter(everything.refused.values()))
+    require_no_policy(everything.refused.values())
     if everything.unopened and not leave_damaged:
         raise ReceiptsIncomplete(
             "A bag of this principal is there whose receipt was not given: a disguise with their key at hand has noted it. Unlock with all "
@@ -74,6 +75,17 @@ def rotate(unlocked: Unlocked, public_key: PublicKey, *, leave_damaged: bool) ->
     entries = [_entry(holder, recipients[old], gone=gone) for old, holder in everything.holders.items()]
     store.replace_bags(sealed, using=using)
     store.replace_keys(entries, using=using)
+
+
+def require_no_policy(refused: Iterable[BagError]) -> None:
+    """What only a worker with a credential opens is not damaged, and is not given up.
+
+    Raises:
+        PolicyError: something has a policy seal that this process does not open.
+    """
+    for error in refused:
+        if isinstance(error, PolicyError):
+            raise error
 
 
 def _without_entry(everything: Everything) -> list[bytes]:

@@ -8,6 +8,7 @@ statements. Says nothing about any principal. What it takes to ask workers is gi
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -15,7 +16,7 @@ from typing import Any, Final
 from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
-from edna import conf, registry, schedules, serverkeys
+from edna import conf, policy_seals, registry, schedules, serverkeys
 from edna.operations import jobs
 from edna.operations.retention import holds
 from edna.operations.upkeep import figures
@@ -103,6 +104,7 @@ def health() -> Health:
         _key_pool(pool),
         _checks(),
         _ledger(),
+        *_policies(),
     )
     return Health(lines, queue, pool, storage, runs, files, workers, broker)
 
@@ -252,6 +254,32 @@ def _failing_checks() -> Iterator[str]:
     for message in run_checks(tags=["edna", Tags.database], databases=[registry.database()]):
         if message.id and message.id.startswith("edna.") and not message.is_silenced():
             yield message.id
+
+
+def _policies() -> Iterator[Line]:
+    """How the process that is asked stands; where there are policies."""
+    stands = policy_seals.standing()
+    if stands is None:
+        return
+    numbers: dict[str, int | float | str] = {
+        "opened": stands.opened,
+        "refused": stands.refused,
+        "expires_at": stands.expires_at,
+    }
+    if stands.problem:
+        finding = f"This process opens no policy seal: {stands.problem}"
+        yield Line("policies", finding, "If it is to open some, docs/policies.md says how it attests.", numbers)
+        return
+    until = time.strftime("%Y-%m-%d %H:%M", time.gmtime(stands.expires_at))
+    finding = f"This process is attested as {stands.attested_as}, until {until} UTC."
+    if stands.lacks:
+        finding += f" It opens no bag of these policies: {', '.join(stands.lacks)}."
+    advice = ""
+    if stands.refused or len(stands.lacks) == len(conf.policies()):
+        advice = (
+            "Reveals that were refused here wait: send them to a worker with the right attributes, or certify this one."
+        )
+    yield Line("policies", finding, advice, numbers)
 
 
 def _ledger() -> Line:

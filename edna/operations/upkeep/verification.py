@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from edna import registry, serverkeys
+from edna import policy_seals, registry, serverkeys
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.sealing import BEGINNING_BYTES, check_container
 from edna.custody.base import WRAPPED_BYTES
@@ -201,6 +201,8 @@ def _nothing_under(everything: Everything) -> set[Any]:
 
 
 def _no_container(bag: SeenBag) -> bool:
+    if bag.beginning[:1] == policy_seals.FIRST_BYTE:
+        return not policy_seals.is_sound(bag.beginning, length=bag.bytes)
     try:
         check_container(bag.beginning, length=bag.bytes)
     except BagError:

@@ -1,0 +1,57 @@
+"""Checks of policies: that each can be read, that disguises name those that there are, and that the monitor's list has their clauses.
+Asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from edna import conf, registry
+from edna.checks import TAG
+from edna.custody.policies.language import Policy
+from edna.errors import EdnaError
+from edna.policies.worker import worker
+
+
+def connect() -> None:
+    """Make the check known to Django. Calling it again changes nothing."""
+    register(check_policies, TAG)
+
+
+def check_policies(**_: object) -> list[CheckMessage]:
+    try:
+        if not isinstance(getattr(settings, "EDNA", {}), Mapping) or not (policies := conf.policies()):
+            return []
+        conf.monitor()
+    except EdnaError:
+        return []  # edna.E002 says so
+    return [
+        Error(
+            f"{problem} Until then no disguise with this policy can be applied, and no bag with its seal opens.",
+            hint='EDNA["POLICIES"] is {"restore": "region = eu and role = restorer"}; after a change, edna_monitor policies and '
+            'edna_monitor clauses on the monitor, and its new list where EDNA["MONITOR"]["CLAUSES"] says.',
+            obj="settings.EDNA",
+            id="edna.E066",
+        )
+        for problem in _problems(policies)
+    ]
+
+
+def _problems(policies: Mapping[str, str]) -> Iterator[str]:
+    named = {found.policy for found in registry.disguises().values() if found.policy is not None}
+    for name in sorted(named - set(policies)):
+        yield f'A disguise names the policy {name!r}, which EDNA["POLICIES"] does not have.'
+    parsed = []
+    for name, text in policies.items():
+        try:
+            parsed.append(Policy.parse(text))
+        except EdnaError as error:
+            yield f'EDNA["POLICIES"]["{name}"]: {error}'
+    try:
+        clauses = worker.clauses()
+        for policy in parsed:
+            clauses.of_policy(policy)
+    except EdnaError as error:
+        yield str(error)

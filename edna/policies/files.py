@@ -1,0 +1,71 @@
+"""The files of policies: keys that sign, manifests, certificates, the monitor's list of clauses.
+
+Keeps: what is secret is written for its owner alone (mode 600), and into a new file. Does not know: what is in it for.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+import nacl.signing
+
+from edna.custody.policies.clauses import ClauseList
+from edna.custody.policies.signing import from_base64, to_base64
+from edna.errors import ConfigurationError
+from edna.management.base import new_private_file
+
+
+def write_key(path: Path, key: nacl.signing.SigningKey) -> None:
+    with new_private_file(str(path)) as file:
+        file.write(to_base64(bytes(key)) + "\n")
+
+
+def read_key(path: Path) -> nacl.signing.SigningKey:
+    """
+    Raises: ConfigurationError if it is no key.
+    """
+    raw = from_base64(read(path).strip(), size=32)
+    if raw is None:
+        raise ConfigurationError(f"{path} is no key; edna_monitor key makes one.")
+    return nacl.signing.SigningKey(raw)
+
+
+def public_key_of(text: str) -> bytes:
+    """
+    Raises: ConfigurationError if it is none.
+    """
+    raw = from_base64(text.strip(), size=32)
+    if raw is None:
+        raise ConfigurationError("A public key is 32 bytes in base 64, as edna_monitor key and init print it.")
+    return raw
+
+
+def read(path: Path) -> str:
+    """
+    Raises: ConfigurationError if it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {type(error).__name__}.") from error
+
+
+def read_clauses(path: Path, *, monitor: bytes) -> ClauseList:
+    """Read once for each time that the file was written.
+
+    Raises: ConfigurationError if it cannot be read; ClauseListForged, ClauseKeyForged if the monitor has not signed it.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read: {type(error).__name__}. edna_monitor clauses writes it."
+        ) from error
+    return _clauses(path, monitor, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=4)
+def _clauses(path: Path, monitor: bytes, written: int, size: int) -> ClauseList:
+    return ClauseList.parse(read(path), monitor=monitor)

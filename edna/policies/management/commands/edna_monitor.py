@@ -1,0 +1,256 @@
+"""``manage.py edna_monitor``: run a monitor; certify what it shall believe; and see how this process stands."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import nacl.signing
+from django.core.management.base import CommandParser
+
+from edna import conf, policy_seals
+from edna.custody.policies.certificates import Certificate, Certifiers
+from edna.custody.policies.evidence import ManifestProver, manifest
+from edna.custody.policies.language import Policy, check_attribute
+from edna.custody.policies.process.client import MonitorClient
+from edna.custody.policies.process.monitor import Monitor
+from edna.custody.policies.signing import to_base64
+from edna.management.base import EdnaCommand, usage
+from edna.policies import files, serving
+
+_DAY_SECONDS = 24 * 3600
+
+
+class Command(EdnaCommand):
+    help = (
+        "Policies: which processes may open which bags. A monitor gives those that attest the keys of what they satisfy.\n\n"
+        "Who runs the monitor: init, policies, clauses, trust, accept, epoch, serve, clone, status. Who certifies or deploys: key, "
+        "certify, manifest."
+    )
+    examples = (
+        "  manage.py edna_monitor init --folder monitor\n"
+        "  manage.py edna_monitor policies --folder monitor\n"
+        "  manage.py edna_monitor clauses --folder monitor --output clauses.json\n"
+        "  manage.py edna_monitor key --output certifier.key\n"
+        "  manage.py edna_monitor trust --folder monitor --certifier KEY --for region --for role\n"
+        "  manage.py edna_monitor manifest --key deployer.key --worker KEY --measured build=91c0 --output worker.manifest\n"
+        "  manage.py edna_monitor certify --key certifier.key --measurement build=91c0 --attribute build=1.2 --days 90 "
+        "--output build.cert\n"
+        "  manage.py edna_monitor accept --folder monitor build.cert\n"
+        "  manage.py edna_monitor serve --folder monitor --listen 127.0.0.1:8600\n"
+        "  manage.py edna_monitor --json status"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(
+            dest="action", required=True, metavar="ACTION", parser_class=argparse.ArgumentParser
+        )
+
+        def action(name: str, text: str, *, folder: bool = True) -> argparse.ArgumentParser:
+            made = actions.add_parser(name, help=text, description=text)
+            if folder:
+                made.add_argument("--folder", type=Path, required=True, help="Where the monitor's store lies.")
+            return made
+
+        action("init", "Make a monitor's keys, and print its public key.")
+        action("policies", 'Tell the monitor the policies of EDNA["POLICIES"].')
+        action("clauses", "Write the signed list of clauses, for all that seal.").add_argument(
+            "--output", type=Path, required=True
+        )
+        trust = action("trust", "Trust, or distrust, who certifies or signs manifests.")
+        for name in ("--certifier", "--deployer", "--distrust"):
+            trust.add_argument(name, metavar="KEY", help="A public key, as key prints it.")
+        trust.add_argument(
+            "--for", dest="names", action="append", default=[], metavar="ATTRIBUTE", help="For these alone."
+        )
+        action("accept", "Take certificates.").add_argument("certificate", type=Path, nargs="+")
+        epoch = action(
+            "epoch", "Begin an epoch: other keys for all clauses. Of former epochs, seals still open as --keep says."
+        )
+        epoch.add_argument("--keep", type=int, action="append", help="By default, of the one that ends.")
+        epoch.add_argument(
+            "--close-former", action="store_true", help="Of none: what was not sealed again opens no more."
+        )
+        serve = action("serve", "Run the monitor until it is asked to stop.")
+        serve.add_argument("--listen", default="127.0.0.1:8600", metavar="HOST:PORT")
+        serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
+        serve.add_argument("--certificate-key", metavar="FILE")
+        serve.add_argument(
+            "--credential-hours", type=int, default=24, help="How long a credential lasts (default: 24)."
+        )
+        clone = action("clone", "Become the clone of another monitor, in a new folder.")
+        clone.add_argument("--address", required=True)
+        clone.add_argument("--public-key", required=True, metavar="KEY", help="Of the other monitor.")
+        clone.add_argument("--certificate", type=Path, metavar="FILE")
+        clone.add_argument("--manifest", type=Path, required=True)
+        clone.add_argument("--key", type=Path, required=True, metavar="FILE", help="The key that the manifest names.")
+        action("key", "Make a key that signs, and print its public half.", folder=False).add_argument(
+            "--output", type=Path, required=True
+        )
+        certify = action("certify", "Sign what a measurement stands for.", folder=False)
+        certify.add_argument("--measurement", required=True, metavar="KIND=VALUE")
+        certify.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE")
+        certify.add_argument("--days", type=int, required=True)
+        signed = action("manifest", "Sign what a worker is; not hardware.", folder=False)
+        signed.add_argument("--worker", required=True, metavar="KEY", help="The worker's public key, as key prints it.")
+        signed.add_argument("--measured", action="append", default=[], metavar="KIND=VALUE")
+        for each in (certify, signed):
+            each.add_argument("--key", type=Path, required=True, metavar="FILE")
+            each.add_argument("--output", type=Path, required=True)
+        status = action("status", "How a monitor stands; without --folder, how this process stands.", folder=False)
+        status.add_argument("--folder", type=Path)
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        actions: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "init": self._init,
+            "policies": self._policies,
+            "clauses": self._clauses,
+            "trust": self._trust,
+            "accept": self._accept,
+            "epoch": self._epoch,
+            "serve": self._serve,
+            "clone": self._clone,
+            "key": self._key,
+            "certify": self._certify,
+            "manifest": self._manifest,
+            "status": self._status,
+        }
+        told = actions[options["action"]](options)
+        if options["json"]:
+            self.print_json(told)
+            return
+        for name, value in told.items():
+            self.stdout.write(f"{name.replace('_', ' ')}: {_text(value)}")
+
+    def _init(self, options: dict[str, Any]) -> dict[str, Any]:
+        store = serving.store_in(options["folder"], new=True)
+        Monitor.create(store)
+        return {"public_key": to_base64(Monitor(store, clock=time.time).public_key)}
+
+    def _policies(self, options: dict[str, Any]) -> dict[str, Any]:
+        policies = conf.policies()
+        read = {name: Policy.parse(text) for name, text in policies.items()}
+        serving.store_in(options["folder"]).put_policies(policies)
+        serving.tell_change(options["folder"])
+        return {name: len(policy.clauses) for name, policy in read.items()}
+
+    def _clauses(self, options: dict[str, Any]) -> dict[str, Any]:
+        monitor = serving.monitor_in(options["folder"])
+        # In one step: others read it meanwhile.
+        draft = options["output"].with_name(options["output"].name + ".new")
+        draft.write_text(monitor.clauses(), encoding="ascii")
+        draft.replace(options["output"])
+        clauses = {clause for policy in monitor.policies.values() for clause in policy.clauses}
+        return {"epoch": monitor.epochs.present, "clauses": len(clauses)}
+
+    def _trust(self, options: dict[str, Any]) -> dict[str, Any]:
+        store = serving.store_in(options["folder"])
+        told = {}
+        for kind in ("certifier", "deployer"):
+            if options[kind]:
+                store.trust(files.public_key_of(options[kind]), kind, options["names"])
+                told[kind] = options[kind]
+        if options["distrust"]:
+            store.distrust(files.public_key_of(options["distrust"]))
+            told["distrusted"] = options["distrust"]
+        if not told:
+            raise usage("Name somebody: --certifier, --deployer or --distrust.")
+        serving.tell_change(options["folder"])
+        return told
+
+    def _accept(self, options: dict[str, Any]) -> dict[str, Any]:
+        store = serving.store_in(options["folder"])
+        certifiers = Certifiers(store.trusted("certifier"))
+        texts = [files.read(path) for path in options["certificate"]]
+        read = [certifiers.read(text) for text in texts]
+        store.put_certificates(texts)
+        serving.tell_change(options["folder"])
+        return {"accepted": len(read)}
+
+    def _epoch(self, options: dict[str, Any]) -> dict[str, Any]:
+        keep = [] if options["close_former"] else options["keep"]
+        epochs = serving.monitor_in(options["folder"]).begin_epoch(keep=keep)
+        serving.tell_change(options["folder"])
+        return {"epoch": epochs.present, "former": list(epochs.former)}
+
+    def _serve(self, options: dict[str, Any]) -> dict[str, Any]:
+        host, _, port = options["listen"].rpartition(":")
+        if not host or not port.isascii() or not port.isdigit():
+            raise usage("--listen is HOST:PORT.")
+        monitor = serving.monitor_in(options["folder"], credential_seconds=options["credential_hours"] * 3600)
+        tls = serving.tls_of(options["certificate"], options["certificate_key"])
+        ready = self._say_ready
+        serving.serve(monitor, options["folder"], (host, int(port)), tls=tls, ready=ready)
+        return {"served": True}
+
+    def _say_ready(self, port: int) -> None:
+        self.say(f"The monitor listens on port {port}.")
+
+    def _clone(self, options: dict[str, Any]) -> dict[str, Any]:
+        certificate = files.read(options["certificate"]) if options["certificate"] else ""
+        monitor = files.public_key_of(options["public_key"])
+        client = MonitorClient(options["address"], monitor=monitor, certificate=certificate)
+        prover = ManifestProver(files.read(options["manifest"]), files.read_key(options["key"]))
+        client.clone(prover, serving.store_in(options["folder"], new=True))
+        return {"cloned": options["public_key"]}
+
+    def _key(self, options: dict[str, Any]) -> dict[str, Any]:
+        key = nacl.signing.SigningKey.generate()
+        files.write_key(options["output"], key)
+        return {"public_key": to_base64(bytes(key.verify_key))}
+
+    def _certify(self, options: dict[str, Any]) -> dict[str, Any]:
+        attributes = frozenset(check_attribute(*_pair(each)) for each in options["attribute"])
+        made = Certificate(_pair(options["measurement"]), attributes, int(time.time()) + options["days"] * _DAY_SECONDS)
+        options["output"].write_text(made.signed(files.read_key(options["key"])), encoding="ascii")
+        return {"certificate": str(options["output"]), "expires_at": made.expires_at}
+
+    def _manifest(self, options: dict[str, Any]) -> dict[str, Any]:
+        measured = dict(_pair(each) for each in options["measured"])
+        worker, key = files.public_key_of(options["worker"]), files.read_key(options["key"])
+        options["output"].write_text(manifest(worker, measured, key=key), encoding="ascii")
+        return {"manifest": str(options["output"]), "hardware": False}
+
+    def _status(self, options: dict[str, Any]) -> dict[str, Any]:
+        if options["folder"] is None:
+            stands = policy_seals.standing()
+            if stands is None:
+                return {"policies": {}}
+            return {
+                "policies": dict(conf.policies()),
+                "attested_as": stands.attested_as,
+                "problem": stands.problem,
+                "expires_at": stands.expires_at,
+                "lacks": list(stands.lacks),
+            }
+        store = serving.store_in(options["folder"])
+        monitor = Monitor(store, clock=time.time)
+        return {
+            "public_key": to_base64(monitor.public_key),
+            "epoch": monitor.epochs.present,
+            "former": list(monitor.epochs.former),
+            "policies": dict(store.policies()),
+            "certificates": len(store.certificates()),
+            "certifiers": [to_base64(key) for key in store.trusted("certifier")],
+            "deployers": [to_base64(key) for key in store.trusted("deployer")],
+            "audit": [{"at": at, "what": what, "about": about} for at, what, about in store.audit(most=20)],
+        }
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise usage(f"{text} is not NAME=VALUE.")
+    return name, value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {each}" for name, each in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(_text(each) for each in value) or "none"
+    return str(value)

@@ -1,0 +1,109 @@
+"""How a monitor is served: its store, its socket; until it is asked to stop.
+
+Keeps: asked to stop, it finishes what it is answering. What is changed in its store while it runs (policies, certificates, whom to trust,
+the epoch), it reads anew. Does not know: what a monitor answers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from edna.custody.policies.process.monitor import Monitor
+from edna.custody.policies.process.server import Server
+from edna.custody.policies.process.store import Store
+from edna.errors import ConfigurationError
+
+_STORE = "monitor.sqlite3"
+_LOOK_SECONDS = 1.0
+
+
+def store_in(folder: Path, *, new: bool = False) -> Store:
+    """
+    Raises: ConfigurationError if there is none, or one although it should be new.
+    """
+    path = folder / _STORE
+    if new:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    elif not path.exists():
+        raise ConfigurationError(f"{folder} has no monitor's store: edna_monitor init makes one.")
+    return Store(path)
+
+
+def monitor_in(folder: Path, *, credential_seconds: int | None = None) -> Monitor:
+    store = store_in(folder)
+    if credential_seconds is None:
+        return Monitor(store, clock=time.time)
+    return Monitor(store, clock=time.time, credential_seconds=credential_seconds)
+
+
+def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    """
+    Raises: ConfigurationError if the files are no certificate and its key.
+    """
+    if certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"{certificate} is no certificate with its key: {type(error).__name__}.") from error
+    return context
+
+
+def serve(
+    monitor: Monitor,
+    folder: Path,
+    address: tuple[str, int],
+    *,
+    tls: ssl.SSLContext | None,
+    ready: Callable[[int], None],
+) -> None:
+    """Answer until SIGTERM or SIGINT. ``ready`` is told the port.
+
+    Raises: ConfigurationError if it would listen on the network without TLS, or cannot listen there.
+    """
+    try:
+        server = Server(address, monitor, tls=tls)
+    except OSError as error:
+        raise ConfigurationError(f"Nothing can listen on {address[0]} port {address[1]}: {error.strerror}.") from error
+    over = threading.Event()
+
+    def stop(*_: object) -> None:
+        over.set()
+        # `shutdown` waits for the loop that this very thread runs.
+        threading.Thread(target=server.shutdown).start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    threading.Thread(target=_watch, args=(monitor, folder / "changed", over), daemon=True).start()
+    ready(int(server.server_address[1]))
+    with server:
+        server.serve_forever(poll_interval=0.1)
+    monitor.close()
+
+
+def tell_change(folder: Path) -> None:
+    """A monitor that runs reads its store again."""
+    (folder / "changed").touch()
+
+
+def _watch(monitor: Monitor, mark: Path, over: threading.Event) -> None:
+    known = _written(mark)
+    while not over.wait(_LOOK_SECONDS):
+        if (written := _written(mark)) != known:
+            known = written
+            monitor.reload()
+
+
+def _written(mark: Path) -> int:
+    try:
+        return os.stat(mark).st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,179 @@
+"""This process as a worker: it seals by the monitor's list, attests at the first need, and opens with the credential that it got.
+
+Keeps: a credential is in memory alone. While it holds, nobody is asked; once it is over, or of former epochs, the monitor is asked once
+more. A monitor that is away is not asked at each bag. Does not know: bags, whose they are.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from edna import conf
+from edna.custody.policies import seal
+from edna.custody.policies.clauses import ClauseList
+from edna.custody.policies.credentials import Credential
+from edna.custody.policies.evidence import ManifestProver, Prover
+from edna.custody.policies.language import Policy
+from edna.custody.policies.process.client import MonitorClient
+from edna.errors import (
+    ConfigurationError,
+    EdnaError,
+    EpochExpired,
+    MonitorUnavailable,
+    PolicyError,
+    PolicyNotSatisfied,
+    PolicySealForged,
+)
+from edna.policies import files
+from edna.policy_seals import Standing
+
+#: So long a monitor that could not be reached, or has refused, is not asked again.
+PAUSE_SECONDS: Final = 5.0
+
+
+class Worker:
+    """What `edna.policy_seals` asks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._credential: Credential | None = None
+        self._refused: tuple[float, EdnaError] | None = None
+        self._opened = self._refusals = 0
+        #: Another kind of evidence than a manifest, if a site has one.
+        self.prover: Prover | None = None
+
+    def put_on(self, sealed: bytes, *, name: str, index: bytes) -> bytes:
+        text = conf.policies().get(name)
+        if text is None:
+            raise ConfigurationError(f'EDNA["POLICIES"] has no policy {name!r}. Nothing was changed.')
+        return seal.seal(sealed, policy=_policy(text), clauses=self.clauses(), index=index)
+
+    def put_back(self, sealed: bytes, *, policy: str, index: bytes) -> bytes:
+        return seal.seal(sealed, policy=Policy.of_spelling(policy), clauses=self.clauses(), index=index)
+
+    def take_off(self, stored: bytes, *, index: bytes) -> tuple[str, bytes]:
+        try:
+            policy, container = self._open(stored, index)
+        except (PolicyError, PolicySealForged):
+            self._refusals += 1
+            raise
+        self._opened += 1
+        return str(policy), container
+
+    def _open(self, stored: bytes, index: bytes) -> tuple[Policy, bytes]:
+        credential = self.credential()
+        try:
+            return credential.open(stored, index=index, now=time.time())
+        except EpochExpired:
+            # The monitor may have begun another since.
+            newer = self._renewed(instead_of=credential)
+            return newer.open(stored, index=index, now=time.time())
+
+    def is_sound(self, beginning: bytes, length: int) -> bool:
+        try:
+            seal.check(beginning, length)
+        except PolicySealForged:
+            return False
+        return True
+
+    def clauses(self) -> ClauseList:
+        """
+        Raises: ConfigurationError; ClauseListForged; ClauseKeyForged.
+        """
+        said = _monitor()
+        return files.read_clauses(Path(said["CLAUSES"]), monitor=files.public_key_of(str(said["PUBLIC_KEY"])))
+
+    def credential(self) -> Credential:
+        """The one that this process has; a new one, if it has none or that is over.
+
+        Raises:
+            MonitorUnavailable: the monitor does not answer.
+            PolicyNotSatisfied: it has none for this process, or this process has nothing to show.
+        """
+        held = self._credential
+        if held is not None and not held.is_expired(now=time.time()):
+            return held
+        return self._renewed(instead_of=held)
+
+    def _renewed(self, *, instead_of: Credential | None) -> Credential:
+        with self._lock:
+            held = self._credential
+            if held is not None and held is not instead_of:
+                return held
+            if self._refused is not None and time.monotonic() < self._refused[0] + PAUSE_SECONDS:
+                raise self._refused[1].with_traceback(None)
+            try:
+                self._credential = self._attest()
+            except MonitorUnavailable as error:
+                self._refused = time.monotonic(), error
+                raise
+            except EdnaError as error:
+                refused = PolicyNotSatisfied(f"This process gets no credential: {error} The bag was not touched.")
+                self._refused = time.monotonic(), refused
+                raise refused from error
+            self._refused = None
+            return self._credential
+
+    def _attest(self) -> Credential:
+        said = _monitor()
+        prover = self.prover or _prover(said)
+        if prover is None:
+            raise ConfigurationError('EDNA["MONITOR"] names no MANIFEST, so that it seals and opens nothing.')
+        certificate = files.read(Path(said["CERTIFICATE"])) if "CERTIFICATE" in said else ""
+        monitor = files.public_key_of(str(said["PUBLIC_KEY"]))
+        client = MonitorClient(str(said["ADDRESS"]), monitor=monitor, certificate=certificate)
+        return client.credential(prover, clauses=self.clauses())
+
+    def forget(self) -> None:
+        with self._lock:
+            self._credential = self._refused = None
+            self._opened = self._refusals = 0
+
+    def standing(self) -> Standing:
+        """Attests if that was not done."""
+        try:
+            held = self.credential()
+        except EdnaError as error:
+            return Standing(
+                "", f"{type(error).__name__}: {error}", 0, self._opened, self._refusals, tuple(conf.policies())
+            )
+        lacks = [name for name, text in conf.policies().items() if not _policy(text).is_satisfied(held.attributes)]
+        return Standing(held.described(), "", held.expires_at, self._opened, self._refusals, tuple(lacks))
+
+
+worker: Final = Worker()
+
+
+def attest() -> None:
+    """Get a credential now, as a worker does at its start.
+
+    Raises: as `Worker.credential`.
+    """
+    worker.credential()
+
+
+def forget() -> None:
+    """The credential of this process: its next need attests again."""
+    worker.forget()
+
+
+@lru_cache(maxsize=64)
+def _policy(text: str) -> Policy:
+    return Policy.parse(text)
+
+
+def _monitor() -> Any:
+    said = conf.monitor()
+    if said is None:
+        raise ConfigurationError('EDNA["POLICIES"] takes a monitor, and EDNA["MONITOR"] names none.')
+    return said
+
+
+def _prover(said: Any) -> Prover | None:
+    if "MANIFEST" not in said:
+        return None
+    return ManifestProver(files.read(Path(said["MANIFEST"])), files.read_key(Path(said["WORKER_KEY"])))
