@@ -111,22 +111,27 @@ def _words(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def titles(pages: People) -> dict[str, Any]:
-    """What the site calls each disguise; ``{name}`` stands for a parameter. By parameters, where it says so."""
+    """What the site calls each disguise; ``{name}`` stands for a parameter. By parameters, where it says so. ``others`` are those that
+    these pages are not about."""
     found = registry.disguises()
     return {
-        "titles": {name: _title_with_places(each, pages) for name, each in found.items()},
+        "titles": {
+            name: title_by_name(name, pages, params={param: f"{{{param}}}" for param in each.params})
+            for name, each in found.items()
+        },
         "titles_of": {name: [[dict(params), title] for params, title in pages.titles_of(name)] for name in found},
+        "others": [name for name in found if not pages.concern(name)],
     }
 
 
-def _title_with_places(disguise: Any, pages: People) -> str:
-    params = {name: f"{{{name}}}" for name in disguise.params}
+def title_by_name(name: str, pages: People, *, params: Mapping[str, Any] | None = None) -> str:
+    """What the site calls it, of which no more is known here than its name."""
     nothing: Any = None
-    entry = api.HistoryEntry(nothing, disguise.name, timezone.now(), {}, params)
+    entry = api.HistoryEntry(nothing, name, timezone.now(), {}, dict(params or {}))
     try:
         return pages.title_of(entry)
-    except Exception:  # the site's own code: a name is no value that it could look up
-        return words.called(disguise.name)
+    except Exception:  # the site's own code: it may look up a parameter, and there is no value
+        return words.called(name)
 
 
 #: What a script fills in that has opened the list by itself.

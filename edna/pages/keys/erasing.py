@@ -22,6 +22,7 @@ from edna.offers import Offer
 from edna.pages import words
 from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import HANDED, ReceiptsForm
+from edna.pages.hidden_data import title_by_name
 from edna.pages.keys.forms import PhraseForm
 
 #: Instead of a receipt.
@@ -37,16 +38,6 @@ class ChooseForm(PhraseForm, ReceiptsForm):
         error_messages={"required": gettext_lazy("Choose what is to be deleted.")},
     )
     field_order = ("identifier", "phrase", "password", "receipts", "recovery_code", "secret_key")
-
-    def chosen(self) -> str:
-        """What was chosen, in words; nothing, if nothing was."""
-        what = str(self["what"].value() or "")
-        if what == EVERYTHING:
-            return gettext("Everything")
-        try:
-            return words.called(api.Receipt.parse(what).disguise)
-        except ReceiptMalformed:
-            return ""
 
 
 class DeleteForGood(KeyPage):
@@ -117,11 +108,20 @@ class DeleteForGood(KeyPage):
         if isinstance(form, ChooseForm):
             context.update(button=gettext("Delete for good"), is_grave=True, hands="erase")
             if "what" in form.fields:
-                context["chosen"] = form.chosen()
-                context["is_everything"] = str(form["what"].value() or "") == EVERYTHING
+                what = str(form["what"].value() or "")
+                context.update(chosen=self.chosen(what), is_everything=what == EVERYTHING)
             if conf.custody() == "browser" and context["is_everything"] and not context["preview"]:
                 context["preview"] = self.preview_without_key()
         return context
+
+    def chosen(self, what: str) -> str:
+        """What was chosen, in words; nothing, if nothing was."""
+        if what == EVERYTHING:
+            return gettext("Everything")
+        try:
+            return title_by_name(api.Receipt.parse(what).disguise, self.pages)
+        except ReceiptMalformed:
+            return ""
 
     def preview_without_key(self) -> list[str]:
         """Of the account that is logged in, what would go with everything, as far as its owner's key does not find more."""

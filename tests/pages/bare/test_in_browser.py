@@ -18,6 +18,7 @@ from edna.custody import password as passwords
 from edna.custody import recovery
 from edna.errors import PrincipalNotRegistered, WrongCredentials
 from edna.models import Bag, KeySlot
+from edna.pages.people import People
 from edna.testing.search import finds, places
 from tests.custody import story_site
 from tests.custody.chromium import bodies, with_passkeys
@@ -337,6 +338,28 @@ def test_with_both_a_script_keeps_what_is_typed_and_everything_is_deleted_for_go
     walker.sees("Nothing of your account is left")
     assert KeySlot.objects.count() == slots - 1, "her password's is gone, and her code's, which came later"
     assert not User.objects.filter(username="bea").exists()
+
+
+def test_the_list_has_only_what_is_about_the_people_of_these_pages(
+    page: Any, live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bea = User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    walker = Owner(page, live_server.url)
+    walker.log_in_with_password("bea")
+    walker.makes_a_key()
+    note = Note.objects.create(author=bea, text="bea on Deadlock")
+    for name in ("club.tidy", "club.disown-remarks"):
+        Comment.objects.create(author=bea, note=note, text="bea agrees")
+        edna.disguise(name, bea)
+    monkeypatch.setattr(People, "concern", lambda self, name: name != "club.tidy")
+    walker.go("hidden")
+    walker.opens("Show it", FIRST)
+    walker.sees("Remarks by nobody")
+    assert page.get_by_role("heading", name="Tidy").count() == 0
+    monkeypatch.undo()
+    page.reload()
+    walker.opens("Show it", FIRST)
+    walker.sees("Remarks by nobody", "Tidy")
 
 
 def test_what_is_sent_before_the_script_is_there_waits_for_it(page: Any, live_server: Any) -> None:

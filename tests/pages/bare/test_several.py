@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import path
 
 import edna
+from edna.pages.hidden_data import titles
 from edna.testing import Person
 from edna.urls import Pages
 from tests.pages.bare.conftest import PASSWORD
@@ -86,6 +87,8 @@ def test_pages_are_for_their_own_people(bea: Person) -> None:
     assert not Pages(user_model="club.Note").is_for(bea.user)
     assert Pages(user_model="auth.User").concern("club.leave")
     assert not Pages(user_model="club.Note").concern("club.leave")
+    assert titles(Pages(user_model="auth.User"))["others"] == []
+    assert "club.leave" in titles(Pages(user_model="club.Note"))["others"]
 
 
 def test_every_page_is_in_the_frame_of_its_own_site() -> None:

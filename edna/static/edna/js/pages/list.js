@@ -21,7 +21,8 @@ function show(form, graph, words) {
   const templates = Object.fromEntries([...page.querySelectorAll("template")].map((each) => [each.dataset.ednaTemplate, each]));
   const day = (moment) => dayOf(new Date(moment), page.dataset);
   const lines = (counts) => Object.entries(counts).map(([model, rows]) => counted(rows, model, words));
-  const shown = graph.history().map((entry) => {
+  const history = graph.history().filter(({ disguise }) => !words.others.includes(disguise));
+  const shown = history.map((entry) => {
     const template = templates[entry.tried ? "tried" : "hidden"];
     const copy = filled(template, {
       title: titleOf(entry, words),
