@@ -55,7 +55,8 @@ def places(given: dict[str, Any]) -> Any:
         "card": keeping.card_place(given["typed"]),
         "welcome": keeping.welcome_place(device),
     }
-    return {name: place.hex() for name, place in found.items()} | {"code": keeping.code_of(device)}
+    codes = {"code": keeping.code_of(device), "code_of_group": keeping.code_of_group(group)}
+    return {name: place.hex() for name, place in found.items()} | codes
 
 
 def opened(open_with: Callable[[bytes, dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:

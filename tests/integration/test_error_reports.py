@@ -398,7 +398,7 @@ def test_short_values_do_not_hide_everything() -> None:
     [
         *("password", "new_password2", "passphrase", "PASS", "secret", "client-secret", "key", "secret_key", "apiKey"),
         *("recovery_code", "receipt", "receipts", "locator", "token", "csrftoken", "bag", "bags", "sealed", "pin"),
-        *("HTTP_AUTHORIZATION", "Cookie", "sessionid", "session_id", "credentials"),
+        *("HTTP_AUTHORIZATION", "Cookie", "sessionid", "session_id", "credentials", "edna_device_key_0a1b2c3d"),
     ],
 )
 def test_names_that_look_secret(name: str) -> None:

@@ -56,6 +56,7 @@ function places(sodium, given) {
     card: toHex(keeping.cardPlace(sodium, given.typed)),
     welcome: toHex(keeping.welcomePlace(sodium, device)),
     code: keeping.codeOf(device),
+    code_of_group: keeping.codeOfGroup(sodium, group),
   };
 }
 

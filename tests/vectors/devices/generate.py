@@ -287,7 +287,8 @@ def kept_cases() -> dict[str, Case]:
 
     own, foreign = (container(holder.card(), recipients=(code_key,)) for holder in (phone, watch))
     refused = {"error": "DeviceCodeRefused"}
-    expect = {name: place.hex() for name, place in places.items()} | {"code": code}
+    codes = {"code": code, "code_of_group": _shown(blake2b(GROUP, purpose=b"edna.group.say.1", size=16))}
+    expect = {name: place.hex() for name, place in places.items()} | codes
     typed = code.lower().replace("-", " ").replace("0", "o").replace("1", "l")
     welcome = container(GROUP, recipients=(phone.prekey.public,))
     return {
@@ -321,7 +322,11 @@ def kept_cases() -> dict[str, Case]:
 
 
 def _code(holder: Holder) -> str:
-    number, alphabet = int.from_bytes(holder.id, "big") >> 68, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    return _shown(holder.id)
+
+
+def _shown(begins: bytes) -> str:
+    number, alphabet = int.from_bytes(begins, "big") >> 68, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     text = "".join(alphabet[number >> 5 * at & 31] for at in range(11, -1, -1))
     return "-".join((text[:4], text[4:8], text[8:]))
 

@@ -81,6 +81,11 @@ export function codeOf(device) {
   return printed(device, CODE_SYMBOLS);
 }
 
+/** What devices of one group show alike, for people to compare. */
+export function codeOfGroup(sodium, group) {
+  return printed(sodium.blake2b(group, { person: "edna.group.say.1", size: 16 }), CODE_SYMBOLS);
+}
+
 /** Where the card of the device lies that shows a code. Throws DeviceCodeRefused. */
 export function cardPlace(sodium, code) {
   return sodium.blake2b(toUtf8(spelled(code)), { person: "edna.group.crd.1" });
