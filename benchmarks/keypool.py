@@ -14,7 +14,8 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -100,6 +101,22 @@ def wait_for_refill(*, drain: bool = False) -> None:
         pool.wipe()
 
 
+@contextmanager
+def private_site(database: str, **configured: Any) -> Iterator[str]:
+    """The sample site's applications in this process, with these of edna's settings, on a database of their own; of which vendor."""
+    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(database) as url:
+        os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+        import django
+        from django.conf import settings
+        from django.db import connections
+
+        django.setup()
+        settings.EDNA |= configured
+        yield connections["default"].vendor
+        connections.close_all()
+
+
 def spread(samples: Sequence[float]) -> str:
     return " / ".join(f"{percentile(samples, percent):.2f}" for percent in (5, 50, 95))
 
@@ -153,22 +170,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--database", choices=("mariadb", "sqlite"), default="mariadb")
     given = parser.parse_args(arguments)
     sizes = [int(size) for size in given.sizes.split(",")]
-    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(given.database) as url:
-        os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-        import django
-        from django.conf import settings
-        from django.db import connections
-
-        django.setup()
-        settings.EDNA["KEY_POOL_SIZE"] = max(POOL, *sizes)
+    with private_site(given.database, KEY_POOL_SIZE=max(POOL, *sizes)) as vendor:
         people = prepare(sizes)
-        print(f"{connections['default'].vendor}; a pool of {settings.EDNA['KEY_POOL_SIZE']:,}")
+        print(f"{vendor}; a pool of {max(POOL, *sizes):,}")
         gc.collect()
         gc.freeze()
         disguises(people, given.rounds)
         beside_the_refill(10 * given.rounds)
-        connections.close_all()
 
 
 if __name__ == "__main__":

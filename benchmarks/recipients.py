@@ -1,22 +1,20 @@
 """What keys of the hybrid kind cost beside those of X25519: ``python -m benchmarks.recipients``.
 
 First: a key pair is made, a small bag sealed and opened. Second: somebody's answers each get another author, with a pool of keys that is
-full and one that is drained, and are revealed; and what edna's tables hold meanwhile. Both kinds take turns, in one run.
+full and one that is drained, and are revealed; and what edna's tables hold meanwhile. Both kinds take turns, in one run. With ``--leave``:
+what the tables take when members of Lobsters leave, with keys of one kind.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from contextlib import closing
 from time import perf_counter_ns
 from typing import Any
 
-from benchmarks.keypool import DISGUISE, prepare, spread, wait_for_refill
-from benchmarks.kit.servers import private_database
+from benchmarks.keypool import DISGUISE, prepare, private_site, spread, wait_for_refill
 from benchmarks.timing import interleave
 
 KINDS = ("x25519", "x-wing")
@@ -105,27 +103,48 @@ def disguises(people: Sequence[tuple[int, Any, Any]], rounds: int) -> None:
             print(f"{size:>17,}{kind:>10}{times}{grown[kind][0]:>10,.1f}{grown[kind][1]:>8,.1f}", flush=True)
 
 
+def leaving(part: float, *, scale: float, kind: str) -> None:
+    """What the tables take when some members of Lobsters leave, all with keys of one kind."""
+    from benchmarks.kit.driver import Driver
+
+    with private_site("mariadb", RECIPIENT=kind, KEY_POOL_SIZE=4096), closing(Driver()) as driver:
+        from benchmarks.lobsters.site import Site  # which imports models
+
+        site = Site(driver, scale=scale, seed=1)
+        site.leave(part)
+        [extra] = site.measured.more.values()
+        print(f"{kind}: {site}; {extra['left']:,} left")
+        for note in extra["notes"][:2]:
+            print(note)
+        for name, sizes in extra["tables"].items():
+            mb = " -> ".join(f"{sizes[at] / 1e6:.1f}" for at in ("before_bytes", "after_bytes", "rebuilt_bytes"))
+            print(f"{name:>30} {mb} MB; {sizes['before_rows']:,} -> {sizes['after_rows']:,} rows")
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recipients", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=20, help="disguises of each kind (default %(default)s)")
     parser.add_argument("--sizes", default="2,55,1000", help="answers of the students (default %(default)s)")
     parser.add_argument("--database", choices=("mariadb", "sqlite"), default="mariadb")
+    parser.add_argument(
+        "--leave", type=float, default=0, metavar="PART", help="only: storage, when so many members of Lobsters leave"
+    )
+    parser.add_argument(
+        "--lobsters-scale", type=float, default=0.275, help="0.275 are 1,596 members (default %(default)s)"
+    )
+    parser.add_argument(
+        "--kind", choices=KINDS, default="x-wing", help="with --leave: of which all keys are (default %(default)s)"
+    )
     given = parser.parse_args(arguments)
     sizes = [int(size) for size in given.sizes.split(",")]
-    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(given.database) as url:
-        os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-        import django
-        from django.conf import settings
-        from django.db import connections
-
-        django.setup()
-        settings.EDNA["KEY_POOL_SIZE"] = max(1024, *sizes)
+    if given.leave:
+        leaving(given.leave, scale=given.lobsters_scale, kind=given.kind)
+        return
+    with private_site(given.database, KEY_POOL_SIZE=max(1024, *sizes)) as vendor:
         people = prepare(sizes)
-        print(connections["default"].vendor)
+        print(vendor)
         keys(10 * given.rounds)
         disguises(people, given.rounds)
-        connections.close_all()
 
 
 if __name__ == "__main__":
