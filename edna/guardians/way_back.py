@@ -109,7 +109,7 @@ def recover(identifier: str, code: api.RecoveryCode | str, *, pin: str = "") -> 
         RecoveryCodeMalformed, ServerKeyUnknown, ConfigurationError
     """
     refusals: list[CustodyError] = []
-    for recovery in _recoveries(configured(), identifier, code):
+    for recovery in _most_likely_first(_recoveries(configured(), identifier, code)):
         try:
             return inner_door.unlock_slot(inner_door.SlotSecret(recovery.finish(pin=pin)), kind=KIND)
         except (QuorumUnavailable, EnvelopeRefused, WrongCredentials) as refusal:
@@ -134,6 +134,18 @@ def _recoveries(site: Site, identifier: str, code: api.RecoveryCode | str) -> li
         )
         for envelope in envelopes
     ]
+
+
+def _most_likely_first(recoveries: list[quorum.Recovery]) -> list[quorum.Recovery]:
+    """Of a name that several have had: that first whose owner has given guardians a code, as they alone could; then by how many help."""
+    if len(recoveries) < 2:
+        return recoveries
+
+    def help_for(recovery: quorum.Recovery) -> tuple[int, int]:
+        said = [each for each in recovery.states().values() if not isinstance(each, CustodyError)]
+        return sum(each.get("confirmed") is True for each in said), sum(each.get("helps") is True for each in said)
+
+    return sorted(recoveries, key=help_for, reverse=True)
 
 
 def _progress(site: Site, recoveries: Sequence[quorum.Recovery]) -> Progress:

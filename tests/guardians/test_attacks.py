@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import nacl.signing
 import pytest
 
 import edna
 from apps.websubmit.models import User
 from edna import errors, guardians
 from edna.custody.guardians import quorum
+from edna.custody.guardians.process import orders
+from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Roster
 from edna.guardians import enrolments, files, serving
 from edna.guardians.models import KeptEnvelope
 from edna.guardians.site import configured
-from tests.guardians.parties import Parties, parties
+from tests.guardians.parties import Parties
 from tests.support import PASSWORD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 NAME, CONTACT = "bea@example.org", "bea@home.example"
-
-
-@pytest.fixture
-def five(tmp_path: Path) -> Iterator[Parties]:
-    with parties(tmp_path) as made:
-        yield made
 
 
 def enrolled() -> tuple[User, edna.Registration]:
@@ -160,3 +157,70 @@ def test_a_guardian_writes_to_one_address_alone(contact: str) -> None:
     """Whoever enrolls says where they are reached: not where others are."""
     with pytest.raises(errors.TicketRefused, match="no single address"):
         serving.tell_by_mail(host="127.0.0.1", port=9, sender="g@example.org")(contact, "")
+
+
+def test_what_a_guardian_says_moves_no_cursor(five: Parties) -> None:
+    """It is shown in terminals: neither colours, nor a line of its own, nor text that runs the other way."""
+    enrolled()
+
+    def refuse(token: bytes) -> None:
+        raise errors.TicketRefused("\x1b[2J\x1b]0;owned\x07Guardian 2: all is well\r\n\u202eok" + "x" * 5000)
+
+    five.guardians[1].state = refuse  # type: ignore[method-assign, assignment]
+    envelope, site = enrolments.envelopes_at(NAME)[0], configured()
+    said = str(quorum.Recovery(envelope, roster=site.roster, transport=site.transport).states()[1])
+    assert said.isprintable()
+    assert (said.startswith("Guardian 1: "), len(said) < 500) == (True, True)
+    status = {"number": 1, "enrolments": "\x1b[2J", "epochs": {}}
+    key = nacl.signing.SigningKey.generate()
+    member = replace(site.roster.members[0], verify_key=bytes(key.verify_key))
+    answer = orders.signed_status(status, challenge=bytes(32), key=key)
+    with pytest.raises(errors.GuardianRefused, match="no number"):
+        orders.checked_status(answer, challenge=bytes(32), member=member)
+
+
+@pytest.mark.parametrize("dripped", [b"HTTP/1.0 200 OK\r\n", b"{}"])
+def test_an_answer_that_drips_in_ends_with_the_time_out(five: Parties, dripped: bytes) -> None:
+    """Each byte comes in time: the whole does not. Headers and body alike."""
+    answer = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    end = answer.index(dripped) + len(dripped) - 1
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(answer[:end])
+                while not stop.wait(0.02):
+                    try:
+                        connection.sendall(b" ")
+                    except OSError:
+                        return
+
+        threading.Thread(target=drip, daemon=True).start()
+        site = configured()
+        member = replace(site.roster.members[0], address=f"http://127.0.0.1:{listening.getsockname()[1]}")
+        roster = Roster([member, *site.roster.members[1:]], 3, site.roster.site_key)
+        try:
+            with pytest.raises(errors.GuardianRefused, match="cannot be reached"):
+                HttpTransport(roster, timeout_seconds=0.3).ask(1, "/waits", {})
+        finally:
+            stop.set()
+
+
+def test_of_two_who_had_a_name_the_one_comes_back_who_has_given_codes(five: Parties) -> None:
+    """Both enrolled without a PIN, and the guardians who only wait help for both: the first row is the other one's."""
+    user, first = enrolled()
+    User.objects.filter(pk=user.pk).update(email="former@example.org")
+    second = edna.register_principal(User.objects.create(email=NAME), password=PASSWORD)
+    with edna.unlock(secret_key=second.secret_key) as unlocked:
+        assert not guardians.enroll(unlocked, identifier=NAME, contact="second@home.example")
+    keys = [first.public_key, second.public_key]
+    for contact, key in zip((CONTACT, "second@home.example"), keys, strict=True):
+        code, _ = guardians.ask(NAME)
+        [text] = [text for number, to, text in five.mails if (number, to) == (4, contact)]
+        guardians.confirm(NAME, code, 4, text.split("give the code ")[1].split()[0])
+        five.now += 7201
+        with guardians.recover(NAME, code) as unlocked:
+            assert unlocked.public_key == key
+        five.mails.clear()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,17 +12,11 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import User
 from edna import guardians
-from tests.guardians.parties import NAMES, Parties, parties
+from tests.guardians.parties import NAMES, Parties
 from tests.support import PASSWORD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 NAME, ANOTHER = "bea@example.org", "five yaks in a rowing boat"
-
-
-@pytest.fixture
-def five(tmp_path: Path) -> Iterator[Parties]:
-    with parties(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 import edna
@@ -13,17 +10,11 @@ from edna import errors, guardians
 from edna.guardians.models import KeptEnvelope
 from edna.models import KeySlot
 from edna.testing.search import places
-from tests.guardians.parties import Parties, parties
+from tests.guardians.parties import Parties
 from tests.support import PASSWORD
 
 pytestmark = [pytest.mark.django_db]
 NAME, CONTACT, PIN = "bea@example.org", "bea@home.example", "4711"
-
-
-@pytest.fixture
-def five(tmp_path: Path) -> Iterator[Parties]:
-    with parties(tmp_path) as made:
-        yield made
 
 
 def bea(*, pin: str = "", name: str = NAME) -> tuple[User, edna.Registration]:

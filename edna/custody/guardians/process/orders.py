@@ -21,6 +21,12 @@ ORDER_HEADER: Final = "X-Edna-Order"
 _ORDER_LASTS_SECONDS: Final = 300
 _STATUS: Final = b"edna guardians status 1\n"
 CHALLENGE_BYTES: Final = 32
+_MOST_SAID: Final = 400
+
+
+def plain(said: str) -> str:
+    """What somebody else's program said, for a terminal and for a person: in one line, without what moves a cursor or turns text round."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in said[:_MOST_SAID])
 
 
 def order(number: int, path: str, body: bytes, *, at: int, key: nacl.signing.SigningKey) -> str:
@@ -64,4 +70,8 @@ def checked_status(answer: Mapping[str, Any], *, challenge: bytes, member: Membe
         raise GuardianRefused(f"Guardian {number}: somebody else answers at {member.address}.") from error
     if not isinstance(said, dict) or said.get("number") != number:
         raise GuardianRefused(f"Guardian {number}: somebody else answers at {member.address}.")
+    epochs = said.get("epochs")
+    numbers = [said.get("enrolments"), *(epochs.values() if isinstance(epochs, dict) else [None])]
+    if any(type(each) is not int for each in numbers) or not all(map(str.isdecimal, epochs or ())):
+        raise GuardianRefused(f"Guardian {number} says of itself what is no number.")
     return said

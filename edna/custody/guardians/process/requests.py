@@ -127,7 +127,12 @@ class Requests:
             self._policy.check(request, now=self._clock())
         except TicketRefused as error:
             helps, left = False, error.retry_after_seconds
-        return {"for_code": self._policy.waits_for_code(request), "helps": helps, "retry_after_seconds": left}
+        return {
+            "for_code": self._policy.waits_for_code(request),
+            "helps": helps,
+            "retry_after_seconds": left,
+            "confirmed": bool(ticket.notes.get("confirmed")),
+        }
 
     def issue_code(self, name: str, *, contact: str) -> str:
         """A code for whoever has shown at the counter who they are: of the ticket that they name, if it is about that contact.

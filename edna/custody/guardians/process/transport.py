@@ -1,13 +1,16 @@
 """How guardians are reached: JSON by HTTP, through TLS with the certificate that the roster names.
 
-Keeps: a connection is used again, by one thread at a time. No address of a roster is asked without TLS but the loopback's.
+Keeps: a connection is used again, by one thread at a time; an answer comes whole within the
+time-out, or not at all. No address of a roster is asked without TLS but the loopback's.
 Does not know: what is asked.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
+import socket
 import ssl
 import threading
 import time
@@ -18,7 +21,7 @@ from urllib.parse import urlsplit
 
 import nacl.signing
 
-from edna.custody.guardians.process.orders import ORDER_HEADER, order
+from edna.custody.guardians.process.orders import ORDER_HEADER, order, plain
 from edna.custody.guardians.roster import Roster
 from edna.custody.sockets.server import is_loopback
 from edna.errors import ConfigurationError, GuardianRefused, TicketRefused
@@ -60,7 +63,7 @@ class HttpTransport:
             told = json.loads(answer)
             if status == 200 and isinstance(told, dict):
                 return told
-            message = str(told["error"]["message"])
+            message = plain(str(told["error"]["message"]))
             retry, meant = told.get("retry_after_seconds"), told.get("guardian")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise GuardianRefused(f"Guardian {number} answers rubbish.") from error
@@ -75,6 +78,7 @@ class HttpTransport:
             kept = self._kept(number)
             connection = kept or self._connection(number)
             try:
+                _answers_until(connection, time.monotonic() + self._timeout_seconds)
                 connection.request("POST", path, body, headers)
                 response = connection.getresponse()
                 answer = response.read(_MAX_BYTES + 1)
@@ -102,6 +106,42 @@ class HttpTransport:
             return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
         context = ssl.create_default_context(cadata=member.certificate or None)
         return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=context)
+
+
+class _Until(io.RawIOBase):
+    """What a socket says until then: one that drips its answer ends, too."""
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        self._connected, self._deadline = connected, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the whole answer took too long")
+        self._connected.settimeout(left)
+        return self._connected.recv_into(into)
+
+
+class _Reading:
+    """As much of a socket as a response of HTTP reads from."""
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        self._raw = _Until(connected, deadline)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self._raw)
+
+
+def _answers_until(connection: http.client.HTTPConnection, deadline: float) -> None:
+    """A time-out of a socket counts anew for each byte; this one does not."""
+
+    def response(connected: socket.socket, *args: Any, **kwargs: Any) -> http.client.HTTPResponse:
+        return http.client.HTTPResponse(_Reading(connected, deadline), *args, **kwargs)  # type: ignore[arg-type]  # it reads, and nothing else
+
+    connection.response_class = response  # type: ignore[assignment]  # called as the class is
 
 
 def check_address(address: str) -> None:

@@ -16,7 +16,7 @@ from django.core.management.base import CommandParser
 from edna import api, conf, inner_door
 from edna.custody.guardians import at_rest, quorum
 from edna.custody.guardians.process.guardian import Guardian
-from edna.custody.guardians.process.orders import CHALLENGE_BYTES, checked_status
+from edna.custody.guardians.process.orders import CHALLENGE_BYTES, checked_status, plain
 from edna.custody.guardians.process.policies import Tell
 from edna.custody.guardians.process.transport import HttpTransport, check_address
 from edna.custody.guardians.roster import Identity, Roster, to_base64
@@ -105,7 +105,7 @@ class Command(EdnaCommand):
         serving.serve(guardian, (host, port), tls=tls, ready=ready)
 
     def _tell(self, contact: str, text: str) -> None:
-        self.say(f"To {contact}: {text}")
+        self.say(plain(f"To {contact}: {text}"))
 
     def _code(self, options: dict[str, Any]) -> None:
         guardian = self._guardian(options, policy="counter")

@@ -114,6 +114,15 @@ export class Request {
     return found.reduce((most, one) => (one.helping > most.helping ? one : most));
   }
 
+  /** Of a name that several people have had: that first whose owner has given guardians a code, for they alone could; then by how many help. */
+  async #mostLikelyFirst() {
+    if (this.#about.length < 2) return this.#about;
+    const found = await Promise.all(this.#about.map(async (one) => ({ one, ...(await this.#state(one)) })));
+    const confirmed = ({ answers }) => answers.filter((answer) => answer.isConfirmed).length;
+    found.sort((first, second) => confirmed(second) - confirmed(first) || second.helping - first.helping);
+    return found.map(({ one }) => one);
+  }
+
   async #state({ envelope, tokens, guardians }) {
     const said = await each(guardians, ({ number }) => ["/waits", { token: tokens.get(number) }]);
     const answers = guardians.map(({ number, name }, at) => ({
@@ -122,6 +131,7 @@ export class Request {
       request: nameOf(ticketOf(this.#sodium, tokens.get(number))),
       helps: said[at].helps === true,
       waitsForCode: said[at].for_code === true,
+      isConfirmed: said[at].confirmed === true,
       waitsSeconds: secondsIn(said[at].retry_after_seconds),
       isRefused: said[at] instanceof TicketRefused,
       isAway: said[at] instanceof GuardianRefused,
@@ -144,7 +154,7 @@ export class Request {
   /** The key, open. Throws QuorumUnavailable, EnvelopeRefused (another PIN), WrongCredentials (the key was replaced since). */
   async recover({ pin = "" } = {}) {
     const refusals = [];
-    for (const one of this.#about) {
+    for (const one of await this.#mostLikelyFirst()) {
       try {
         return await openBySecret(this.#sodium, this.#server, await this.#opened(one, pin));
       } catch (error) {
