@@ -37,7 +37,7 @@ def encode(value: Value) -> bytes:
     try:
         encoded: bytes = msgpack.packb(value, default=_extension, use_bin_type=True, unicode_errors="surrogatepass")
         # Dictionaries of so many keys are rare, and so are the bytes that they begin with: look closer then.
-        if not any(start in encoded for start in _LARGE_MAPS) or not _holds_slow_dictionary(value):
+        if not _may_hold_large_map(encoded) or not _holds_slow_dictionary(value):
             return encoded
         failure, encoded = ValueNotEncodable(_SLOW), b""
     except ValueNotEncodable as error:
@@ -187,8 +187,20 @@ def _holds_timestamp(value: Value) -> bool:
     return False
 
 
-_LARGE_MAPS = (b"\xde", b"\xdf")
+_LARGE_MAPS = ((b"\xde", 2), (b"\xdf", 4))
 _SLOW = f"A dictionary has more than {_MOST_SUCH_KEYS} keys that are neither text, bytes nor numbers of 64 bits."
+
+
+def _may_hold_large_map(encoded: bytes) -> bool:
+    """Whether the bytes with which a map of so many keys begins are there, if only by chance: the first byte alone is in most bags."""
+    for start, width in _LARGE_MAPS:
+        found = encoded.find(start)
+        while found >= 0:
+            count = int.from_bytes(encoded[found + 1 : found + 1 + width], "big")
+            if _MOST_SUCH_KEYS < count <= len(encoded):
+                return True
+            found = encoded.find(start, found + 1)
+    return False
 
 
 def _holds_slow_dictionary(value: Value) -> bool:

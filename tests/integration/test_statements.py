@@ -215,16 +215,24 @@ def test_what_the_database_refuses_at_once_is_not_asked_before() -> None:
     assert Answer.objects.filter(author=student.user).count() == 3
 
 
-def test_letting_go_asks_all_tables_at_once() -> None:
-    """Rows that refer to a pseudoprincipal are looked for in one statement, however many tables could have some."""
+@pytest.mark.parametrize("referred", [False, True])
+def test_letting_go_asks_all_tables_at_once(referred: bool) -> None:
+    """Rows that refer to a pseudoprincipal are looked for in one statement, however many tables could have some; on MariaDB, which
+    refuses to delete whom a row refers to, only once it has refused."""
     make_course(lectures=2, questions=2)
     (student,) = enrol_many(1)
-    answers(student, 4)
+    answers(student, 3)
     receipt = edna.disguise("test.by-row", student.user)
+    if referred:
+        author = Answer.objects.order_by("pk").values_list("author", flat=True).first()
+        Answer.objects.create(author_id=author, question=Question.objects.order_by("pk")[3], text="since")
     with edna.unlock(secret_key=student.secret_key) as unlocked:
         sent = statements(lambda: edna.reveal(receipt, unlocked))
-    assert len([sql for sql in sent if "EXISTS (SELECT 1" in sql]) == 1
+    asked = len([sql for sql in sent if "EXISTS (SELECT 1" in sql])
+    assert asked == (referred or connection.vendor != "mysql")
     assert not [sql for sql in sent if "django_admin_log" in sql and "EXISTS" not in sql]
+    assert list(Answer.objects.values_list("author", flat=True)) == [student.user.pk] * (3 + referred)
+    assert not User.objects.filter(is_anon=True).exists()
 
 
 @pytest.mark.parametrize("name", [ANONYMISE_ALL, "test.by-row"])

@@ -22,7 +22,17 @@ from edna.db.rows.binding import (
     total_bytes,
 )
 from edna.db.rows.counting import count_beyond, counts_beyond
-from edna.db.rows.reading import any_rows, asking_for_any, counting, held_values, holding, read, read_where, take
+from edna.db.rows.reading import (
+    any_rows,
+    asking_for_any,
+    counting,
+    held_values,
+    holding,
+    read,
+    read_from,
+    read_where,
+    take,
+)
 from edna.db.rows.tables import Row, Table, table_of
 from edna.db.rows.updating import update
 from edna.db.rows.writing import check_deferred, delete, delete_where, in_one_statement, insert, insert_free
@@ -52,6 +62,7 @@ __all__ = [
     "python_value",
     "python_values",
     "read",
+    "read_from",
     "read_where",
     "row_bytes",
     "table_of",

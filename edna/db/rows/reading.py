@@ -74,6 +74,16 @@ def _read(
     return json_keys.taken(rows, names) if json_keys.any_of(names) else rows
 
 
+def read_from(table: Table, names: Sequence[str], column: str, least: Any, *, using: str) -> list[Row]:
+    """The named columns of the rows whose ``column`` has this raw value or a greater one. Locks nothing."""
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    columns, source = ", ".join(table.quoted(names, quote)), quote(table.model._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {columns} FROM {source} WHERE {quote(table.field(column).column)} >= %s", [least])
+        return plain(cursor.fetchall(), connection)
+
+
 def take(
     table: Table, names: Sequence[str], match: Mapping[str, Any], *, index: str, after: int, most: int, using: str
 ) -> list[Row]:

@@ -37,12 +37,15 @@ def spoken_for(obj: Model, voices: Voices, *, owner: str | None, using: str) -> 
             continue
         # Not a manager: managers may hide rows, and a hidden row is its owner's, too.
         rows: QuerySet[Any, Any] = QuerySet(model=type(obj), using=using).filter(pk=obj.pk)
-        for holder in rows.values_list(f"{path}__pk" if path else "pk", flat=True):
-            if holder in mine:
-                # Somebody's reveal, in another tab say, may just have taken the pseudoprincipal away: then it owns nothing any more.
-                found: Model | None = model._base_manager.using(using).filter(pk=holder).first()
-                if found is not None:
-                    return found
+        # One statement for both: somebody's reveal, in another tab say, may just have taken the pseudoprincipal away, and who is not
+        # there owns nothing any more.
+        holders: QuerySet[Any, Any] = model._base_manager.using(using).filter(
+            pk__in=rows.values(f"{path}__pk" if path else "pk")
+        )
+        for holder in holders:
+            if holder.pk in mine:
+                found: Model = holder
+                return found
     return None
 
 

@@ -8,6 +8,7 @@ Knows specifications; knows no records (`engine.layers.terms_of_return` does).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -39,7 +40,13 @@ def terms_of(name: str) -> Terms:
     Raises:
         SpecError: a specification names a column that there is not.
     """
-    everybody = [*registry.disguises().values(), *registry.all_by_hand().values()]
+    everybody = (*registry.disguises().values(), *registry.all_by_hand().values())
+    return _terms_of(name, everybody)
+
+
+@functools.lru_cache(maxsize=256)
+def _terms_of(name: str, everybody: tuple[type[Disguise], ...]) -> Terms:
+    """Once per process, for each reveal asks. A specification does not change; which are registered may."""
     said = [(cls, step) for cls in everybody for step in cls.removals()]
     if all(step.returning is None for _, step in said):
         return {}

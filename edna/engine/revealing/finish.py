@@ -260,9 +260,7 @@ def attach(reveal: Reveal) -> None:
     """
     model: type[Model] = apps.get_model(reveal.current.head.principal_model)
     came_back = [key for table, key in reveal.progress.came_back if table is model._meta.concrete_model]
-    if came_back:
-        _attach(reveal, model, {reference_of(model, key): key for key in came_back})
-    store.save_entries(list(reveal.entries.values()), using=reveal.using)
+    _attach(reveal, model, {reference_of(model, key): key for key in came_back})
     if (handover := reveal.unlocked.handover) is not None:
         handover.follow(reveal.entries.values(), gone=reveal.released.gone, new=reveal.new_items)
 
@@ -273,13 +271,6 @@ def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
     assert reveal.current.holder is not None
     whose = {reference: key for reference, key in reveal.voices.items() if reference in back and key in holders}
     whose.setdefault(str(reveal.current.head.principal), reveal.current.holder.public_key)
-    # The row was gone until now: an entry that has its reference is left over from one that was deleted without edna.
-    stale = store.entries_by_reference(label, list(back), using=using, lock=True)
-    left_over = [entry for entry in stale if entry.public_key not in whose.values()]
-    kept_until = entry_bucket(today(), listed_before=True, using=using) if left_over else None
-    store.save_entries([entry.detached(expires_on=kept_until) for entry in left_over], using=using)
-    voiceless = [key for reference, key in keys.items() if reference not in whose and is_voiceless(model, key)]
-    add_voiceless(model, voiceless, using=using)
     for reference in back & set(whose):
         public_key = whose[reference]
         entry = reveal.entries.get(public_key, holders[public_key].entry)
@@ -290,6 +281,20 @@ def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
             sessions.begin_epoch(label, reference, using=using)
         whole = replace(entry, model=label, reference=reference, natural=natural, expires_on=None)
         reveal.entries[public_key] = replace(whole, last_seen_on=seen)
+    entries = list(reveal.entries.values())
+    voiceless = [key for reference, key in keys.items() if reference not in whose and is_voiceless(model, key)]
+    if voiceless or not store.save_free_entries(entries, using=using):
+        _push_aside(label, back, set(whose.values()), using=using)
+        add_voiceless(model, voiceless, using=using)
+        store.save_entries(entries, using=using)
+
+
+def _push_aside(label: str, back: Collection[str], own: Collection[bytes], *, using: str) -> None:
+    """The row was gone until now: an entry that has its reference is left over from one that was deleted without edna."""
+    stale = store.entries_by_reference(label, back, using=using, lock=True) if back else []
+    left_over = [entry for entry in stale if entry.public_key not in own]
+    kept_until = entry_bucket(today(), listed_before=True, using=using) if left_over else None
+    store.save_entries([entry.detached(expires_on=kept_until) for entry in left_over], using=using)
 
 
 def tell(reveal: Reveal) -> None:

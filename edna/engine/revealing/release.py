@@ -21,6 +21,7 @@ from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.bags.reader import Journal
+from edna.engine.graph.outcome import fits
 from edna.engine.graph.references import reference_of
 from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
@@ -43,7 +44,8 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     aliases = Aliases(model, people, journal.others, using=using)
     free, adopted = _candidates(journal, progress, aliases, model)
     owners = _owners(free)
-    referring = _referring(model, free, owners, aliases, using=using)
+    went = _have_gone(model, free, current.head.disguise, using=using)
+    referring = set() if went else _referring(model, free, owners, aliases, using=using)
     name, links = current.head.disguise, links_to(model)
     hung_on = companions.held_on_to(model, list(free), lock=True, using=using) if links else {}
     # Companions last: none goes while anything else may yet keep its pseudoprincipal.
@@ -71,11 +73,27 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
         progress.deleted.setdefault(label, set()).update(rows)
     _rewrite(journal, model, {q: owners[q] for q in free}, aliases, progress.deleted, using=using)
     adopted += _adopt(journal, model, list(free.values()), owners)
-    raw.delete(table_of(model), [(key,) for key in free], using=using)
+    if not went:
+        raw.delete(table_of(model), [(key,) for key in free], using=using)
     progress.news.note(signals.rows_removed, table_of(model), table_of(model).key_names, [(key,) for key in free])
     gone = [holder.entry for holder in map(journal.holder_of, free.values()) if holder]
     store.delete_entries(gone, using=using)
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
+
+
+def _have_gone(model: type[Model], free: Mapping[Any, SpeaksFor], disguise: str, *, using: str) -> bool:
+    """Delete them right away where the database refuses that if a row refers to one of them: nearly always none does, and nobody
+    has to ask. Only if nothing else can speak for one to stay."""
+    relations = relations_to(model)
+    rows = [(key,) for key in free]
+    if not rows or links_to(model) or not raw.in_one_statement(rows, using=using):
+        return False
+    # Of a table that Django did not make, the database may follow the deletion, or not know of the reference.
+    if not all(each.is_enforced and each.model._meta.managed and not each.changed_by_database for each in relations):
+        return False
+    if any(each.is_parent_link or reference_policy(disguise, each) == "retain" for each in relations):
+        return False
+    return fits(lambda those: raw.delete(table_of(model), those, using=using), rows, using=using)
 
 
 def _referring(
