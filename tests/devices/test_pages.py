@@ -12,6 +12,7 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import User
 from edna import devices
+from edna.pages.keys.taking_along import LOCKED, READABLE
 from tests.support import PASSWORD, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -233,3 +234,20 @@ def test_a_new_key_that_no_device_would_have_is_refused(laptop: Browser, typed: 
     assert "none of them has" in page
     assert User.objects.get(email=NAME).check_password(PASSWORD)
     devices.unlock(laptop.key()).close()
+
+
+def test_the_other_pages_of_the_key_open_by_a_device(laptop: Browser) -> None:
+    """A new recovery code, what is taken along, and deleting ask for nothing else; the code opens the key until the next remove."""
+    page = laptop.send("recovery-code")
+    (code,) = set(re.findall(r"(?:[0-9A-Z]{4}-){6}[0-9A-Z]{4}", page))
+    edna.unlock(recovery_code=code).close()
+    assert "my-data" in laptop.client.post(at("take-along"), {"kind": READABLE})["Content-Disposition"]
+    assert "it is what opens this file later" in laptop.send("take-along", kind=LOCKED)
+    assert (
+        "my-locked-data"
+        in laptop.client.post(at("take-along"), {"kind": LOCKED, "recovery_code": code})["Content-Disposition"]
+    )
+    laptop.send("devices-update", device=laptop.id_of("laptop"))
+    laptop.send("devices-update", device=laptop.id_of("laptop"), sure="1")
+    with pytest.raises(edna.errors.WrongCredentials):
+        edna.unlock(recovery_code=code)

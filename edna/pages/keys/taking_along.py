@@ -36,7 +36,8 @@ class TakeAlongForm(ReceiptsForm):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean()
-        if data.get("kind") == LOCKED and data.get("password") and not self.errors:
+        is_by_device = self.is_brought and not any(data.get(name) for name in self.other_ways)
+        if data.get("kind") == LOCKED and (data.get("password") or is_by_device) and not self.errors:
             # At its field, which is folded away otherwise.
             problem = gettext("Give your recovery code instead of the password: it is what opens this file later.")
             self.add_error("recovery_code", problem)
