@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import permutations
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, devices, inner_door
@@ -18,7 +20,7 @@ from edna.records.bag import BagKind
 from edna.records.diff import Listed
 from edna.records.locator import SEALED_LOCATOR_BYTES
 from edna.testing import Person, application_dump, cheap_keys
-from tests.handing import Browser, send_new_keys
+from tests.handing import Browser, send_new_keys, without_keys
 from tests.installed import installed, registered, registering
 from tests.office import models as office
 from tests.office import specs
@@ -395,3 +397,42 @@ def test_who_is_removed_finds_what_was_handed_to_them_as_long_as_it_is_kept(
     ann.reveal(mine)
 
     assert entries.get().expires_on == later
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("in_browser", [False, True])
+def test_where_no_list_leads_to_a_receipt_whoever_withholds_it_is_believed(
+    people: list[Person], settings: Any, in_browser: bool
+) -> None:
+    """In mode ``client``: with it, what bob has hidden of the row that both own is held; without it, nothing tells of him, as the note
+    lies in the list of a pseudoprincipal whom that receipt alone leads to. What is listed cannot be withheld. docs/threat-model.md,
+    "What somebody who returns can do".
+    """
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+    ann, bob, _ = people
+    note = office.Note.objects.get(order__customer=ann.user, author=bob.user)
+    names = specs.staying("only-names", Decorrelate(office.Order, owner="customer"))
+
+    def revealed(mine: edna.Receipt, *others: edna.Receipt) -> str:
+        """What the note says then; and everything is as it was."""
+        with transaction.atomic(), ExitStack() as stack:
+            if in_browser:
+                given = Browser(ann.secret_key, start=[each.locator for each in (mine, *others)]).for_reveal(mine)
+                stack.enter_context(without_keys())
+                unlocked = stack.enter_context(inner_door.unlock_handed(given, receipts=others))
+            else:
+                unlocked = stack.enter_context(ann.unlock(receipts=[mine, *others]))
+            edna.reveal(mine, unlocked)
+            text = office.Note.objects.get(pk=note.pk).text
+            transaction.set_rollback(True)
+            return text
+
+    with registering(names):
+        for mode, tells in (("server", True), ("client", False)):
+            settings.EDNA = {**settings.EDNA, "LOCATORS": mode}
+            with transaction.atomic():
+                mine, disowned = ann.disguise("office.notes-alone"), ann.disguise(names.name)
+                bob.disguise("office.notes-alone")
+                assert revealed(mine, disowned) == "[gone]"
+                assert revealed(mine) == ("[gone]" if tells else note.text)
+                transaction.set_rollback(True)
