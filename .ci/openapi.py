@@ -21,10 +21,12 @@ def main() -> int:
 
     django.setup()
     from edna.api_http import description
+    from edna.guardians import http
 
+    text = description.text(http.urlpatterns)
     if "--check" in sys.argv[1:]:
-        return int(PAGE.read_text() != description.text())
-    PAGE.write_text(description.text())
+        return int(PAGE.read_text() != text)
+    PAGE.write_text(text)
     return 0
 
 

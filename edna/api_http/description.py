@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -35,7 +35,8 @@ _REFUSED: Final = (
 )
 _ALWAYS: Final = (TooBusy, ServerKeyUnknown)
 _ABOUT: Final = (
-    'Below the address at which a site includes edna.urls, if EDNA[\'CUSTODY\'] is "browser" or "both"; 404 otherwise. Bytes are base 64. '
+    'Below the address at which a site includes edna.urls, if EDNA[\'CUSTODY\'] is "browser" or "both"; 404 otherwise, and of guardians '
+    "where the site has none. Bytes are base 64. "
     "Other fields than these are not looked at. docs/browser.md says what the fields mean."
 )
 
@@ -44,13 +45,14 @@ _ABOUT: Final = (
 _SHARED: Final = {"Handed": HANDED, "Held": HELD, "Slots": SLOTS}
 
 
-def described() -> dict[str, Any]:
-    """The document."""
+def described(beside: Sequence[URLPattern] = ()) -> dict[str, Any]:
+    """The document; ``beside`` are the routes of applications that have some at the same address."""
+    patterns = sorted((*urls.urlpatterns, *beside), key=lambda pattern: str(pattern.pattern).partition("/")[0])
     schemas = {name: kind.schema() for name, kind in _SHARED.items()}
-    paths = {f"/{pattern.pattern}": {"post": _operation(pattern)} for pattern in urls.urlpatterns}
+    paths = {f"/{pattern.pattern}": {"post": _operation(pattern)} for pattern in patterns}
     responses = {
         f"Refused{status}No{number}": _refusal(status, codes)
-        for number, (status, codes) in enumerate(_all_codes(), start=1)
+        for number, (status, codes) in enumerate(_all_codes(patterns), start=1)
     }
     components = {
         "schemas": schemas,
@@ -88,9 +90,9 @@ def _referring(part: Any, known: Mapping[str, Any]) -> Any:
     return part
 
 
-def text() -> str:
+def text(beside: Sequence[URLPattern] = ()) -> str:
     """The document as it is kept beside the other docs."""
-    return json.dumps(described(), indent=1) + "\n"
+    return json.dumps(described(beside), indent=1) + "\n"
 
 
 def _operation(pattern: URLPattern) -> dict[str, Any]:
@@ -113,8 +115,8 @@ def _operation(pattern: URLPattern) -> dict[str, Any]:
     }
 
 
-def _all_codes() -> list[tuple[int, tuple[str, ...]]]:
-    declared = (pattern.callback.declared for pattern in urls.urlpatterns)  # type: ignore[attr-defined]
+def _all_codes(patterns: Sequence[URLPattern]) -> list[tuple[int, tuple[str, ...]]]:
+    declared = (pattern.callback.declared for pattern in patterns)  # type: ignore[attr-defined]
     return sorted({each for one in declared for each in _codes(one).items()})
 
 
