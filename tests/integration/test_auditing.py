@@ -384,7 +384,14 @@ def test_a_rehearsal_sees_what_a_disguise_leaves(bea: Student) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(("ending", "option"), [("json", "--json"), ("html", "--html"), ("txt", "")])
+@pytest.mark.parametrize(
+    ("ending", "option"),
+    [
+        ("json", "--json"),
+        pytest.param("html", "--html", marks=pytest.mark.slow),
+        pytest.param("txt", "", marks=pytest.mark.slow),
+    ],
+)
 def test_the_report_in_the_repository_has_to_be_todays(ending: str, option: str, typed: Any, tmp_path: Path) -> None:
     path = tmp_path / f"report.{ending}"
     with pytest.raises(AssertionError, match=re.escape(f"manage.py edna_audit{option and ' ' + option} > {path}")):
