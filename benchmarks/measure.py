@@ -13,7 +13,7 @@ from types import ModuleType
 import django
 
 #: Each has ``add_arguments``, ``run``, and ``DATABASES`` and ``QUICK``: where it is measured, and the small scale.
-APPS = ("websubmit", "lobsters", "hotcrp", "principals", "devices", "audiences", "guardians", "custody")
+APPS = ("websubmit", "lobsters", "hotcrp", "principals", "devices", "audiences", "policies", "guardians", "custody")
 
 
 def module_of(app: str) -> ModuleType:

@@ -6,6 +6,7 @@ import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import nacl.signing
 import pytest
@@ -215,3 +216,16 @@ def test_a_monitor_clones_to_who_may_and_to_nobody_else(party: Party) -> None:
 def test_the_audit_log_says_what_was_given_to_whom(party: Party) -> None:
     party.credential(party.worker(EU_RESTORER))
     assert party.store.audit()[0] == (NOW, "credential", "build = 1.2, region = eu, role = restorer")
+
+
+def test_what_many_note_at_once_is_all_there_before_each_goes_on(tmp_path: Path) -> None:
+    store = Store(tmp_path / "monitor.sqlite3")
+    other = Store(tmp_path / "monitor.sqlite3")
+
+    def note(number: int) -> bool:
+        store.note("credential", about=str(number), at=NOW)
+        return any(about == str(number) for _, _, about in other.audit(most=1000))
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(note, range(200)))
+    assert len({about for _, _, about in store.audit(most=1000)}) == len(store.audit(most=1000)) == 200

@@ -30,7 +30,10 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         if str(path) != ":memory:":
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        self._lock = threading.RLock()
+        self._lock, self._turn = threading.RLock(), threading.Condition()
+        self._unwritten: list[tuple[int, str, str]] = []
+        self._noted = self._written = 0
+        self._is_writing = False
         self._database = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False)
         for pragma in ("synchronous=FULL", "secure_delete=ON"):
             self._database.execute(f"PRAGMA {pragma}")
@@ -85,7 +88,39 @@ class Store:
 
     def note(self, what: str, *, about: str, at: int) -> None:
         """Write what happened into the audit log: attributes and public keys, never a secret one."""
-        self._all("INSERT INTO audit (at, what, about) VALUES (?, ?, ?)", at, what, about)
+        with self._turn:
+            self._unwritten.append((at, what, about))
+            self._noted += 1
+            mine = self._noted
+            while self._is_writing and self._written < mine:
+                self._turn.wait()
+            if self._written >= mine:
+                return
+            # For all who wait: one wait for the disk is enough for them.
+            self._is_writing = True
+            notes, self._unwritten, until = self._unwritten, [], self._noted
+        try:
+            self._write(notes)
+        except sqlite3.Error:
+            with self._turn:
+                self._unwritten = notes + self._unwritten
+                self._is_writing = False
+                self._turn.notify_all()
+            raise
+        with self._turn:
+            self._written, self._is_writing = until, False
+            self._turn.notify_all()
+
+    def _write(self, notes: Sequence[tuple[int, str, str]]) -> None:
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._database.executemany("INSERT INTO audit (at, what, about) VALUES (?, ?, ?)", notes)
+                self._database.execute("COMMIT")
+            except sqlite3.Error:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
 
     def audit(self, *, most: int = 100) -> Sequence[tuple[int, str, str]]:
         return [tuple(row) for row in self._all("SELECT at, what, about FROM audit ORDER BY number DESC LIMIT ?", most)]

@@ -1,0 +1,1 @@
+"""What policy seals, credentials and attestations cost."""
