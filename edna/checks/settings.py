@@ -196,6 +196,13 @@ def _recipient() -> Iterator[CheckMessage]:
             obj=_OBJECT,
             id="edna.E063",
         )
+    if apps.is_installed("edna.devices"):
+        yield Warning(
+            'EDNA["RECIPIENT"] is "x-wing", and the key of a group of devices is of X25519 alone: whoever makes one goes back to that.',
+            hint="Leave edna.devices out, or put edna.W068 into SILENCED_SYSTEM_CHECKS if that is meant.",
+            obj=_OBJECT,
+            id="edna.W068",
+        )
 
 
 def _runner() -> Iterator[CheckMessage]:

@@ -1382,6 +1382,13 @@ def test_policies_that_nobody_could_satisfy_or_seal_to(settings: Any, tmp_path: 
     assert 'INSTALLED_APPS += ["edna.policies"]' in str(message(run_checks(tags=["edna"]), "E006").hint)
 
 
+@pytest.mark.once
+def test_devices_where_keys_are_hybrid(settings: Any) -> None:
+    """A group has a key of the other kind: whoever makes one goes back."""
+    assert "W068" not in with_setting(settings, RECIPIENT="x25519")
+    assert "W068" in with_setting(settings, RECIPIENT="x-wing")
+
+
 def test_guardians_that_the_site_cannot_find(settings: Any, tmp_path: Path) -> None:
     """Whoever has forgotten the application, or written a path that leads nowhere, is told before anybody opens a page."""
     assert "E002" in with_setting(settings, GUARDIANS={"ROSTER": None, "SITE_KEY": "site.key"})
