@@ -6,6 +6,7 @@ Invariant (nothing linkable): keys are random, never consecutive, and what is in
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,9 +39,10 @@ class Kind:
     def table(self) -> Table:
         return table_of(self.model)
 
-    @property
+    @functools.cached_property
     def key(self) -> Field[Any, Any]:
-        """
+        """Asked of each column.
+
         Raises:
             SpecError: these rows have no key of one column, or are a part of something larger.
         """
@@ -51,6 +53,7 @@ class Kind:
             )
         return self.table.key[0]
 
+    @functools.cached_property
     def fillers(self) -> dict[Field[Any, Any], Placeholder]:
         return {
             column: filler(self.values, column, said=self.said)
@@ -66,7 +69,7 @@ def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
         SpecError: nothing says how to fill a column, or the primary key cannot be random.
     """
     key, connection = kind.key, connections[using]
-    fillers = kind.fillers()
+    fillers = kind.fillers
     if key.name in kind.given:
         keys = kind.given[key.name]
         insert_with_keys(kind, keys, using=using)
@@ -117,7 +120,7 @@ def _inserted_whole(kind: Kind, keys: Sequence[Any], *, using: str) -> bool:
 
 
 def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], list[Row]]:
-    connection, count, fillers = connections[using], len(keys), kind.fillers()
+    connection, count, fillers = connections[using], len(keys), kind.fillers
     prepared = [list(keys)]
     for column, placeholder in fillers.items():
         one = placeholder.fixed or placeholder.once
