@@ -50,6 +50,9 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
         "What is kept for you does not pass its check, so it was not used. Nothing was changed, and nothing is lost. Please tell those who "
         "run this site, and mention this word: %(name)s."
     ),
+    errors.PolicyError: gettext_lazy(
+        "This cannot be done right now. Nothing was changed. Please tell those who run this site, and mention this word: %(name)s."
+    ),
     errors.ReceiptsIncomplete: gettext_lazy(
         "Something of yours may be left that only a receipt leads to, and it would be lost. Please give all your receipts. "
         "Nothing was changed."

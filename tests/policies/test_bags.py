@@ -20,6 +20,7 @@ from edna.custody.policies import seal
 from edna.custody.policies.signing import to_base64
 from edna.models import Bag
 from edna.operations.upkeep import health, verification
+from edna.pages import words
 from edna.policies import files, worker
 from edna.testing import application_dump
 from tests.policies.parties import EU_RESTORER
@@ -278,3 +279,8 @@ def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_p
     server.shutdown()
     server.server_close()
     monitor.close()
+
+
+@pytest.mark.parametrize("error", [errors.MonitorUnavailable, errors.PolicyNotSatisfied, errors.CredentialExpired])
+def test_a_page_tells_nobody_that_what_waits_for_a_worker_is_damaged(error: type[errors.EdnaError]) -> None:
+    assert "cannot be done right now" in str(words.explain(error("...")))
