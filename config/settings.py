@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "edna.guardians",
     "edna.policies",
     "edna.devices",
+    "edna.audiences",
     "apps.showcase",
     "apps.websubmit",
     "apps.lobsters_sim",

@@ -56,7 +56,7 @@ DEFAULTS: Final[dict[str, Any]] = {
 
 _ARGON2_LEAST_BYTES: Final = 8192
 #: The applications of the library, by their labels; all but the first may not be installed.
-OWN_LABELS: Final = ("edna", "edna_operations", "edna_guardians", "edna_devices")
+OWN_LABELS: Final = ("edna", "edna_operations", "edna_guardians", "edna_devices", "edna_audiences")
 
 
 def _read(name: str) -> Any:

@@ -482,6 +482,22 @@ class ShareRefused(CustodyError):
     """
 
 
+class HeldCopyRefused(CustodyError):
+    """Cause: members of an audience ask for what they may not, or cannot, open together: nothing about this person is held for them, it is
+    held for others, or a request is not theirs or not there. Nothing was opened.
+
+    Remedy: what the message says. Only what a disguise has taken away that declares the audience is held for it.
+    """
+
+
+class AudienceUnknown(CustodyError):
+    """Cause: there is no audience of this name here, or none of which as many act together as was asked for; or there is one already where
+    one was to be made. Nothing was changed.
+
+    Remedy: make it with `edna.audiences.create`, before the disguise that declares it is applied.
+    """
+
+
 class TooFewTogether(CustodyError):
     """Cause: what several members of an audience open together was asked for by fewer of them. `.have` and `.need` say how many. Nothing
     was opened.

@@ -23,8 +23,11 @@ from edna.db import transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
+from edna.engine.bags import held_copies, opened_copies
 from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.held_copies import Keeper as Keeper
 from edna.engine.bags.openers import Handover as Handover
+from edna.engine.bags.reader import Overview
 from edna.engine.books import acts, sessions
 from edna.engine.books import beside as tables_beside
 from edna.engine.books.measurements import measured
@@ -41,7 +44,7 @@ from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
 from edna.engine.renewing.parts import parts_kept
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
-from edna.records.locator import Receipt
+from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
 from edna.store import serverkeys
@@ -197,6 +200,47 @@ def unlock_slot(secret: SlotSecret, *, kind: str) -> Unlocked:
     """
     throttle.admit()
     return key_slots.unlock_other(secret, kind=kind)
+
+
+def keep_copies(keeper: Keeper) -> None:
+    """Have copies of what opens the bags of disguises that declare an audience kept there."""
+    held_copies.connect(keeper)
+
+
+def open_copy(
+    copy: bytes, *, subject: tuple[str, str]
+) -> tuple[str, datetime.datetime, str, str, list[tuple[str, str, dict[str, object]]], Locator]:
+    """What the bag that a copy opens says: disguise, when, model and primary key of whom it is about, rows, and its locator.
+
+    Raises:
+        BagMissing, HeldCopyRefused, BagError
+    """
+    bag, locator = opened_copies.opened(copy, subject=subject, using=database())
+    return bag.disguise, bag.applied_at, bag.principal_model, str(bag.principal), opened_copies.told(bag), locator
+
+
+def uses_of(receipt: Receipt) -> list[tuple[str, int, str, str]]:
+    """How what a receipt leads to was read by an audience that its disguise declares: name, how many together, month, reason."""
+    return held_copies.uses(receipt, using=database())
+
+
+def locators_of(unlocked: Unlocked) -> set[Locator]:
+    """Of everything that a key opens now.
+
+    Raises:
+        ReceiptForeign, EntryForged
+    """
+    return Overview((), unlocked).locators
+
+
+def places_of_copies(subject: tuple[str, str], number: int) -> list[bytes]:
+    """Where the copy of that number about somebody lies, by each key of the server, that which signs first."""
+    return held_copies.places(subject, number, using=database())
+
+
+def marks_of_copies(index: bytes, number: int) -> list[bytes]:
+    """By which the copy of that number of a bag is found again, as `places_of_copies`."""
+    return held_copies.marks(index, number, using=database())
 
 
 def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:

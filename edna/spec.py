@@ -295,6 +295,8 @@ class Disguise:
     does with rows that came to refer to a pseudoprincipal since: ``"restore"`` to the owner (the default), ``"delete"``, or
     ``"retain"`` on the pseudoprincipal. ``accepts`` says, per ``"app.Model"``, for which reasons a reveal gives up a row that it would
     hold: what others did then stands, and the record is erased (`Reason` lists them).
+    ``audience`` names an audience (`edna.audiences`) of whom ``together`` members, acting together, can read what this takes away;
+    without it nobody but the person can.
     ``asks_for_key`` says whether pages open the person's key before they apply it: without, what
     another disguise has given to pseudoprincipals stays as it is. ``policy`` names the policy of ``EDNA["POLICIES"]`` that is needed,
     besides the person's key, to open what it seals.
@@ -309,6 +311,8 @@ class Disguise:
     references: ClassVar[Mapping[str, str]] = {}
     accepts: ClassVar[Mapping[str, Collection[str]]] = {}
     asks_for_key: ClassVar[bool | None] = None
+    audience: ClassVar[str | None] = None
+    together: ClassVar[int] = 2
     title: ClassVar[str | Promise] = ""
     description: ClassVar[str | Promise] = ""
     self_service: ClassVar[bool | Mapping[str, Any]] = False

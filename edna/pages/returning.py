@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, registry
+from edna import api, inner_door, registry
 from edna.errors import EdnaError, ReceiptUnknown
 from edna.pages import handed, words
 from edna.pages.base import KeyPage, Shown
@@ -171,6 +171,7 @@ class BringBack(KeyPage):
             given_up=words.counts(outcome.accepted),
             without_rights=bool(outcome.altered or outcome.dropped),
             complete=outcome.complete,
+            read_by=inner_door.uses_of(receipt),
             waiting=waiting,
             form=asked,
             taken_too=[Shown(value) for value in taken_too],

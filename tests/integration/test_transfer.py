@@ -23,6 +23,15 @@ from django.test import override_settings
 import edna
 from apps.websubmit.models import Answer
 from edna import conf, errors
+from edna.audiences.models import (
+    AudienceName,
+    AudienceUpdate,
+    HeldCopy,
+    HoldNotice,
+    HoldPart,
+    HoldRequest,
+    SharedSecret,
+)
 from edna.devices.models import DeviceRecord
 from edna.guardians.models import KeptEnvelope
 from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, ServerKey, SessionLink, random_primary_key
@@ -94,6 +103,14 @@ def fill() -> Any:
     SessionLink.objects.create(owner_tag=os.urandom(32), session_key="key")
     KeptEnvelope.objects.create(place=os.urandom(32), tag=os.urandom(32), sealed=os.urandom(220))
     DeviceRecord.objects.create(place=os.urandom(32), sealed=os.urandom(300))
+    AudienceUpdate.objects.create(audience="chairs", sequence=0, update=os.urandom(300))
+    AudienceName.objects.create(audience="chairs", member=os.urandom(16), name="ü")
+    SharedSecret.objects.create(audience="chairs", together=2, epoch=0, dealer=0, said=os.urandom(300))
+    HeldCopy.objects.create(place=os.urandom(32), mark=os.urandom(32), shared_by=os.urandom(16), sealed=os.urandom(148))
+    asked = {"model": "websubmit.user", "reference": "8", "reason": "case 7", "places": os.urandom(32)}
+    HoldRequest.objects.create(audience="chairs", together=2, asked_by=os.urandom(16), asked_on=today, **asked)
+    HoldPart.objects.create(request=7, member=os.urandom(16), sealed=os.urandom(149))
+    HoldNotice.objects.create(place=os.urandom(32), sealed=os.urandom(552))
     LedgerEntry.objects.create(index=os.urandom(32), sealed=os.urandom(296))
     edna.replay(Answer, where={"text": "nobody's"}, set={"text": "moderated"})
     FileTask.objects.create(
@@ -123,7 +140,7 @@ def test_there_and_back(path: str, tmp_path: Path) -> None:
     there = transfer.export(path)
     assert min(there.tables.values()) > 0
     again, database = str(tmp_path / "again.export"), tmp_path / "other.sqlite3"
-    for label in ("edna_operations", "edna_guardians", "edna_devices", "edna"):
+    for label in ("edna_operations", "edna_guardians", "edna_devices", "edna_audiences", "edna"):
         elsewhere(database, "migrate", label, "--verbosity=0", "--skip-checks")
     elsewhere(database, "edna_import", path)
     elsewhere(database, "edna_export", again)

@@ -119,6 +119,11 @@ class Overview:
         """What is in the person's own list."""
         return self._graph.own.items
 
+    @property
+    def locators(self) -> set[Locator]:
+        """Of all bags that opened."""
+        return {opened.locator for opened in self._everything.opened}
+
     def journal(self, receipt: Receipt, chunk: Chunk | None) -> Journal:
         """What `read` returns, with earlier chunks.
 

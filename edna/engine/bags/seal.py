@@ -1,7 +1,8 @@
 """Turns records into sealed bags: in segments that fit a packet and memory, each saying how many there are.
 
 Invariant (nothing readable): what leaves here is sealed and authenticated, under a key that the database knows. Knows records, keys and
-settings; stores nothing.
+settings; stores nothing, but has copies kept
+where a disguise declares an audience.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from edna import conf, policy_seals, registry
-from edna.crypto.keys import PublicKey
+from edna.crypto.keys import ContentKey, PublicKey
 from edna.db import rows as raw
+from edna.engine.bags import held_copies
 from edna.engine.bags.openers import Handover
 from edna.records.bag import Bag, BagKind, seal_bag
 from edna.records.diff import Changed, RowBatch
@@ -78,6 +80,11 @@ def seal_segment(
     """One bag. In browser custody the secret keys in it are sealed once more, to the same recipient, as far as they are not yet."""
     if bag.kind is BagKind.SPEAKS_FOR and conf.custody() != "server":
         bag = replace(bag, batches=tuple(_with_sealed_keys(batch, recipient) for batch in bag.batches))
+    index = locator.index(bag.kind, sequence)
+    content_key = handover.new_content_key(index) if handover else None
+    if held_copies.is_wanted(bag):
+        content_key = content_key or ContentKey.new()
+        held_copies.keep(bag, sequence, locator=locator, content_key=content_key, recipient=recipient, using=using)
     made = seal_bag(
         bag,
         locator=locator,
@@ -85,7 +92,7 @@ def seal_segment(
         public_key=recipient,
         mac_key=serverkeys.signing_key(using=using),
         compress=conf.compress(),
-        content_key=handover.new_content_key(locator.index(bag.kind, sequence)) if handover else None,
+        content_key=content_key,
     )
     return made.index, policy_seals.put_on(made.sealed, name=_policy_of(bag.disguise), index=made.index)
 

@@ -17,6 +17,7 @@ from django.db.models import Model
 
 from edna import store
 from edna.crypto.keys import KEY_BYTES
+from edna.engine.bags import held_copies
 from edna.engine.bags.chain import followed
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened_bag import Opened
@@ -128,6 +129,8 @@ def erase(reveal: Reveal) -> None:
     _unlist_done(reveal, {opened.locator for opened in done})
     _unlist_for_others(reveal, [opened for opened in done if opened.listings])
     store.delete_bags([index for opened in (current, *changed) for index in opened.indexes], using=using)
+    there = {index for _, bags in sealed for index, _ in bags}
+    held_copies.forget({index for opened in (current, *changed) for index in opened.indexes} - there, using=using)
     by_expiry: dict[datetime.date | None, list[Sealed]] = {}
     for opened, bags in sealed:
         by_expiry.setdefault(opened.expires_on, []).extend(bags)

@@ -1,0 +1,256 @@
+"""What is held for several members together: asked for by one, agreed to by others, read, and told to whom it is about.
+
+A member asks about somebody, by the row of a person or of a placeholder, and gives a reason that the others see. Whoever agrees computes a
+part, for who asked. Keeps: each reading is noted in the audit trail, and for the person, in the transaction in which the copies are opened;
+what cannot be noted is not read. Does not know how members got their keys.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Model
+from django.utils import timezone
+
+from edna import inner_door
+from edna.api import Unlocked
+from edna.audiences import membership, store
+from edna.audiences.copies import places_about
+from edna.audiences.models import HoldRequest
+from edna.audiences.notices import Use, tell, uses_under
+from edna.crypto.keys import SecretKey
+from edna.crypto.sealing import open_small, seal_small
+from edna.custody.audiences import together as shared
+from edna.custody.audiences.together import PART_BYTES
+from edna.errors import AudienceRefused, BagMissing, HeldCopyRefused, TooFewTogether, WrongKey
+
+_PLACE_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class Request:
+    """``agreed`` are the names of members who have done their part; ``uses`` is how often it was read."""
+
+    id: int
+    audience: str
+    together: int
+    asked_by: str
+    asked_on: datetime.date
+    model: str
+    reference: str
+    reason: str
+    agreed: tuple[str, ...]
+    uses: int
+
+
+@dataclass(frozen=True, repr=False)
+class HeldData:
+    """What one bag holds: ``model`` and ``reference`` are whose it is, ``rows`` have the model, what was done, and the values of before."""
+
+    disguise: str
+    applied_at: datetime.datetime
+    model: str
+    reference: str
+    rows: list[tuple[str, str, dict[str, object]]]
+
+
+def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str) -> int:
+    """Ask the others to open with you what is held about somebody: ``about`` is the row of the person, or of a placeholder. Return the
+    number of the request; who asks has agreed.
+
+    Raises:
+        HeldCopyRefused: nothing about them is held for this audience, or no reason is given.
+        AudienceUnknown, NotInAudience
+    """
+    using = inner_door.database()
+    if not reason.strip() or len(reason) > 200:
+        raise HeldCopyRefused(
+            "Give a reason, of at most 200 letters: the others see it, and so does the person. Nothing was asked."
+        )
+    subject = (about._meta.concrete_model._meta.label_lower, str(about.pk))  # type: ignore[union-attr]  # of a row, never abstract
+    with transaction.atomic(using=using):
+        _, member = membership.own(name, secret_key, using=using)
+        copies = store.copies(places_about(subject, using=using), using=using)
+        for together in store.kept_togethers(name, using=using):
+            sharing = store.sharing(name, together, using=using)
+            places = [place for place, (shared_by, _) in copies.items() if shared_by == sharing.id]
+            if places:
+                break
+        else:
+            raise HeldCopyRefused(f'Nothing about {subject[0]} {subject[1]} is held for the audience "{name}".')
+        request = HoldRequest(
+            audience=name,
+            together=together,
+            asked_by=member.id,
+            asked_on=timezone.now().date(),
+            model=subject[0],
+            reference=subject[1],
+            reason=reason,
+            places=b"".join(sorted(places)),
+        )
+        store.add_request(request, using=using)
+        _do_part(request, secret_key, using=using)
+    return int(request.pk)
+
+
+def agree(number: int, secret_key: SecretKey | str) -> None:
+    """Do your part in a request of another member. It is for that member, and for this request alone.
+
+    Raises: HeldCopyRefused, NotInAudience, ShareRefused, AudienceUnknown.
+    """
+    using = inner_door.database()
+    with transaction.atomic(using=using):
+        _do_part(_request(number, using=using), secret_key, using=using)
+
+
+def _do_part(request: HoldRequest, secret_key: SecretKey | str, *, using: str) -> None:
+    audience, member = membership.own(request.audience, secret_key, using=using)
+    sharing, deals = store.shares(request.audience, request.together, using=using)
+    share = shared.open_share(sharing, deals, member=member.id, secret_key=member.secret_key)
+    asking = audience.cards.get(bytes(request.asked_by))
+    if asking is None:
+        raise HeldCopyRefused("Who has asked is not in the audience any more. Nothing was done; ask anew.")
+    found = store.copies(_places(request), using=using)
+    parts = [
+        shared.part_of(found[place][1], share, sharing=sharing, member=member.id)
+        if place in found
+        else bytes(PART_BYTES)
+        for place in _places(request)
+    ]
+    said = sharing.epoch.to_bytes(4, "big") + b"".join(parts)
+    store.put_part(request.pk, member.id, seal_small(said, recipient=asking.public_key), using=using)
+
+
+def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> list[HeldData]:
+    """Open what was asked for, once enough members have agreed. Only who has asked can. It is noted, and the person is told.
+
+    Raises:
+        TooFewTogether: fewer have agreed.
+        HeldCopyRefused: it is somebody else's request.
+        BagMissing: it was brought back, has expired, or was erased meanwhile.
+        NotInAudience, BagError
+    """
+    using = inner_door.database()
+    with transaction.atomic(using=using):
+        request = _request(number, using=using)
+        audience, member = membership.own(request.audience, secret_key, using=using)
+        if member.id != bytes(request.asked_by):
+            raise HeldCopyRefused("Only who has asked reads what is opened. Ask yourself, or let them show it.")
+        sharing = store.sharing(request.audience, request.together, using=using)
+        said = [_opened_part(sealed, member.secret_key) for sealed in _own_parts(request, audience.cards, using=using)]
+        places, found = _places(request), store.copies(_places(request), using=using)
+        current = [each[4:] for each in said if each[:4] == sharing.epoch.to_bytes(4, "big")]
+        if len(current) < sharing.threshold:
+            raise TooFewTogether(have=len(current), need=sharing.threshold)
+        opened: list[HeldData] = []
+        for at, place in enumerate(places):
+            if place in found:
+                parts = [each[at * PART_BYTES : (at + 1) * PART_BYTES] for each in current]
+                copy = shared.open_together(found[place][1], parts, sharing=sharing, context=place)
+                opened.append(_read_copy(copy, request, using=using))
+        if not opened:
+            raise BagMissing(
+                "What was asked for is not there any more: it was brought back, has expired, or was erased."
+            )
+        store.count_use(request.pk, using=using)
+        inner_door.note_act(
+            "held-data-read",
+            operator=operator or store.names(request.audience, using=using).get(member.id, ""),
+            disguise=opened[0].disguise,
+            audience=request.audience,
+            together=request.together,
+            request=str(request.pk),
+        )
+    return opened
+
+
+def _own_parts(request: HoldRequest, there: Any, *, using: str) -> list[bytes]:
+    return [sealed for member, sealed in store.parts(request.pk, using=using).items() if member in there]
+
+
+def _opened_part(sealed: bytes, secret_key: SecretKey) -> bytes:
+    try:
+        return open_small(sealed, secret_key=secret_key)
+    except WrongKey:
+        return b""
+
+
+def _read_copy(copy: bytes, request: HoldRequest, *, using: str) -> HeldData:
+    subject = (request.model, request.reference)
+    disguise, applied_at, model, reference, rows, locator = inner_door.open_copy(copy, subject=subject)
+    month = timezone.now().strftime("%Y-%m")
+    tell(locator, Use(request.audience, request.together, month, request.reason), using=using)
+    return HeldData(disguise, applied_at, model, reference, rows)
+
+
+# What the person is told
+
+
+def uses(unlocked: Unlocked) -> list[Use]:
+    """What was read of a person's, of all that their key leads to now: ask before they bring it back.
+
+    Raises: ReceiptForeign, EntryForged.
+    """
+    return uses_under(inner_door.locators_of(unlocked), using=unlocked.using)
+
+
+# Requests and shares
+
+
+def requests(name: str) -> list[Request]:
+    """All that were ever made, oldest first."""
+    using = inner_door.database()
+    called = store.names(name, using=using)
+    return [
+        Request(
+            int(each.pk),
+            name,
+            each.together,
+            called.get(bytes(each.asked_by), ""),
+            each.asked_on,
+            each.model,
+            each.reference,
+            each.reason,
+            tuple(called.get(member, "") for member in store.parts(each.pk, using=using)),
+            each.uses,
+        )
+        for each in store.requests(name, using=using)
+    ]
+
+
+def hand_on(name: str, secret_key: SecretKey | str, *, together: int = 2) -> bool:
+    """Hand your share on to who is in the audience now; return whether enough have, so that everybody has a new share and those who went
+    have none that counts.
+
+    Raises: AudienceUnknown, NotInAudience, ShareRefused, AudienceRefused if too few are left.
+    """
+    using = inner_door.database()
+    with transaction.atomic(using=using):
+        audience, member = membership.own(name, secret_key, using=using)
+        sharing, deals = store.shares(name, together, using=using)
+        keys = {each: card.public_key for each, card in audience.cards.items()}
+        if len(keys) < together:
+            raise AudienceRefused(f"Fewer than {together} are in the audience: take somebody in first.")
+        share = shared.open_share(sharing, deals, member=member.id, secret_key=member.secret_key)
+        deal = shared.hand_on(share, sharing=sharing, member=member.id, members=keys, threshold=together)
+        dealt = store.put_deal(name, together, sharing.epoch + 1, deal, list(keys), using=using)
+        if len(dealt) < together:
+            return False
+        after = shared.handed_on(sharing, dealt, list(keys))
+        store.put_shares(name, together, after, [each for each in dealt if each.dealer in after.dealers], using=using)
+    return True
+
+
+def _request(number: int, *, using: str) -> HoldRequest:
+    request = store.request(number, using=using)
+    if request is None:
+        raise HeldCopyRefused(f"There is no request {number}.")
+    return request
+
+
+def _places(request: HoldRequest) -> list[bytes]:
+    raw = bytes(request.places)
+    return [raw[start : start + _PLACE_BYTES] for start in range(0, len(raw), _PLACE_BYTES)]

@@ -1,0 +1,132 @@
+"""Copies of what opens one bag, for members of an audience who act together, where a disguise declares one.
+
+A copy holds locator, number, the key of the bag's content and whose the bag is, so it opens this bag and nothing else: no list, no
+placeholder's key, no other bag. Invariants (nothing readable): without a declaration none is made. (Nothing linkable): where a copy lies
+follows from whom it is about under a key of the server, and differs from one bag to the next. Knows bags and keys; who keeps copies has
+connected.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from edna import conf, registry
+from edna.crypto.keys import ContentKey, PublicKey, derive, fingerprint
+from edna.errors import ConfigurationError
+from edna.records.bag import Bag, BagKind
+from edna.records.diff import Decorrelated
+from edna.records.locator import Locator, Receipt
+from edna.store import serverkeys
+
+COPY: Final = struct.Struct(">32s32s32sI")
+
+#: Model, in lower case, and primary key in text form.
+Subject = tuple[str, str]
+
+
+#: Which audience, how many of it together, in which month, and why.
+Told = tuple[str, int, str, str]
+
+
+class Keeper:
+    """Who keeps copies. In the caller's transaction."""
+
+    def keep(
+        self,
+        index: bytes,
+        copy: bytes,
+        *,
+        subjects: Sequence[Subject],
+        audience: str,
+        together: int,
+        using: str,
+    ) -> None:
+        """One for each of these, in place of those that were kept of this bag."""
+        raise NotImplementedError
+
+    def forget(self, indexes: Collection[bytes], *, using: str) -> None:
+        """These bags are gone."""
+
+    def uses(self, locators: Collection[Locator], *, using: str) -> list[Told]:
+        """How what lies under these was read."""
+        raise NotImplementedError
+
+
+_keepers: list[Keeper] = []
+#: A disguise in more parts than these tells of what was read in the first ones.
+_PARTS: Final = 64
+
+
+def connect(keeper: Keeper) -> None:
+    """Called once the applications are loaded."""
+    _keepers[:] = [keeper]
+
+
+def is_wanted(bag: Bag) -> bool:
+    """Whether its disguise declares an audience.
+
+    Raises: ConfigurationError if nobody is there to keep the copy.
+    """
+    disguise = registry.find(bag.disguise) if bag.kind is BagKind.DIFF else None
+    if disguise is None or disguise.audience is None:
+        return False
+    if not _keepers:
+        raise ConfigurationError(
+            f'{bag.disguise} declares the audience "{disguise.audience}", and edna.audiences is not installed. Nothing was changed. Add '
+            '"edna.audiences" to INSTALLED_APPS, or take the declaration away.'
+        )
+    return True
+
+
+def keep(
+    bag: Bag, sequence: int, *, locator: Locator, content_key: ContentKey, recipient: PublicKey, using: str
+) -> None:
+    """Have a copy kept for whom the bag is about: its principal, and the pseudoprincipals that its rows were given to."""
+    disguise = registry.find(bag.disguise)
+    assert disguise is not None
+    assert disguise.audience is not None
+    _keepers[0].keep(
+        locator.index(bag.kind, sequence),
+        COPY.pack(locator.expose(), content_key.expose(), bytes(recipient), sequence),
+        subjects=subjects_of(bag),
+        audience=disguise.audience,
+        together=disguise.together,
+        using=using,
+    )
+
+
+def forget(indexes: Collection[bytes], *, using: str) -> None:
+    for keeper in _keepers if indexes else ():
+        keeper.forget(indexes, using=using)
+
+
+def subjects_of(bag: Bag) -> list[Subject]:
+    found = {(bag.principal_model, str(bag.principal)): None}
+    for batch in bag.batches:
+        if isinstance(batch, Decorrelated):
+            found |= {(bag.principal_model, str(value)): None for row in batch.rows for value in batch.new(row)}
+    return list(found)
+
+
+def places(subject: Subject, number: int, *, using: str) -> list[bytes]:
+    """Where the copy of that number of somebody lies: by the server's first key, and by its others."""
+    said = "\0".join((*subject, str(number))).encode()
+    return _keyed(said, purpose=b"edna.held.plc.1", using=using)
+
+
+def marks(index: bytes, number: int, *, using: str) -> list[bytes]:
+    """By which the copy of that number of a bag is found again; as `places`."""
+    return _keyed(index + number.to_bytes(4, "big"), purpose=b"edna.held.mrk.1", using=using)
+
+
+def _keyed(said: bytes, *, purpose: bytes, using: str) -> list[bytes]:
+    serverkeys.require(using=using)
+    return [derive(fingerprint(key, purpose=b"edna.held.key.1"), purpose=purpose, data=said) for key in conf.mac_keys()]
+
+
+def uses(receipt: Receipt, *, using: str) -> list[Told]:
+    """How what a receipt leads to was read by others; nothing where nobody keeps copies."""
+    locators = [receipt.locator.chunk(number) for number in range(_PARTS)] if _keepers else []
+    return [told for keeper in _keepers for told in keeper.uses(locators, using=using)]

@@ -1,0 +1,323 @@
+"""Two chairs together read who wrote an anonymised review, in a case of misconduct; nobody reads it alone, and the reviewer is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.template.loader import render_to_string
+
+import edna
+from apps.hotcrp_sim import models as m
+from apps.hotcrp_sim.disguises import AnonymizeConference
+from edna import audiences, errors, inner_door
+from edna.audiences.models import AudienceUpdate, HeldCopy, HoldNotice, HoldPart, SharedSecret
+from edna.crypto.sealing import open_small, seal_small
+from edna.operations import audit
+from edna.pages.receipts import held_for
+from edna.testing import Person, application_dump
+from tests.installed import registering
+from tests.support import ANONYMISE_ALL, answer_everything, enrol, make_course, statements
+
+pytestmark = pytest.mark.django_db
+
+
+class WithChairs(AnonymizeConference):
+    """The names go; two chairs can read them together."""
+
+    name = "hotcrp.anonymize-with-chairs"
+    audience = "chairs"
+    together = 2
+
+
+@pytest.fixture(autouse=True)
+def declared() -> Iterator[None]:
+    with registering(WithChairs):
+        yield
+
+
+class Chairs:
+    def __init__(self, *names: str, together: int = 2) -> None:
+        self.new = {name: audiences.new_member() for name in names}
+        first = next(iter(self.new.values()))
+        cards = {name: each.card for name, each in self.new.items()}
+        audiences.create("chairs", first.secret_key, cards, together=together)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.new[name].secret_key
+
+    def join(self, by: str, name: str) -> None:
+        self.new[name] = audiences.new_member()
+        audiences.join("chairs", self[by], name, self.new[name].card)
+
+    def leave(self, by: str, name: str) -> None:
+        (gone,) = (person.id for person in audiences.members("chairs") if person.name == name)
+        audiences.leave("chairs", self[by], gone)
+
+
+@pytest.fixture
+def chairs() -> Chairs:
+    return Chairs("ada", "bob", "cyd")
+
+
+def somebody(email: str) -> Person:
+    return Person.registered(m.ContactInfo.objects.create_user(email=email, password="x"))
+
+
+@pytest.fixture
+def reviewer() -> Person:
+    return somebody("rae@example.org")
+
+
+def review_of(reviewer: Person) -> m.PaperReview:
+    paper = m.Paper.objects.create(title="Reversible Logs")
+    return m.PaperReview.objects.create(paper=paper, contact=reviewer.user)
+
+
+def names_in(found: list[audiences.HeldData]) -> set[tuple[str, str]]:
+    return {(each.model, each.reference) for each in found}
+
+
+def test_two_chairs_together_read_who_wrote_a_review(chairs: Chairs, reviewer: Person) -> None:
+    review, before = review_of(reviewer), application_dump()
+    receipt = edna.disguise(WithChairs.name, reviewer.user)
+    review.refresh_from_db()
+    nobody = review.contact
+    assert nobody.pk != reviewer.user.pk
+    number = audiences.ask("chairs", chairs["ada"], nobody, reason="case 12: a threat")
+    with pytest.raises(errors.TooFewTogether) as caught:
+        audiences.read(number, chairs["ada"])
+    assert (caught.value.have, caught.value.need) == (1, 2)
+    audiences.agree(number, chairs["cyd"])
+    with pytest.raises(errors.HeldCopyRefused):
+        audiences.read(number, chairs["bob"])
+    found = audiences.read(number, chairs["ada"])
+    assert names_in(found) == {("hotcrp_sim.contactinfo", str(reviewer.user.pk))}
+    _, _, values = next(row for row in found[0].rows if row[0] == "hotcrp_sim.paperreview")
+    assert values["contact"] == reviewer.user.pk
+    # It is in the audit trail, for everybody who may see requests, and told to the reviewer.
+    (entry, *_) = audit.entries(most=1)
+    assert (entry.action, entry.operator, entry.details["audience"]) == ("held-data-read", "ada", "chairs")
+    (request,) = audiences.requests("chairs")
+    assert (request.asked_by, set(request.agreed), request.uses) == ("ada", {"ada", "cyd"}, 1)
+    with edna.unlock(secret_key=reviewer.secret_key) as unlocked:
+        (use,) = audiences.uses(unlocked)
+        assert (use.audience, use.together, use.reason) == ("chairs", 2, "case 12: a threat")
+        edna.reveal(receipt, unlocked)
+    # Also by the receipt alone, as the page of return tells it.
+    assert inner_door.uses_of(receipt) == [("chairs", 2, use.month, "case 12: a threat")]
+    assert application_dump() == before
+    # What came back is not held any more.
+    assert not HeldCopy.objects.exists()
+    with pytest.raises(errors.BagMissing):
+        audiences.read(number, chairs["ada"])
+
+
+def test_what_is_held_about_a_person_is_found_by_the_person_too(chairs: Chairs, reviewer: Person) -> None:
+    review_of(reviewer)
+    edna.disguise(WithChairs.name, reviewer.user)
+    number = audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case 12")
+    audiences.agree(number, chairs["bob"])
+    assert audiences.read(number, chairs["ada"])
+    other = somebody("mia@example.org")
+    with pytest.raises(errors.HeldCopyRefused, match="Nothing about"):
+        audiences.ask("chairs", chairs["ada"], other.user, reason="curious")
+    with pytest.raises(errors.HeldCopyRefused, match="reason"):
+        audiences.ask("chairs", chairs["ada"], reviewer.user, reason=" ")
+
+
+def test_without_a_declaration_nobody_but_the_person_can_open_anything(chairs: Chairs, reviewer: Person) -> None:
+    review = review_of(reviewer)
+    edna.disguise(AnonymizeConference.name, reviewer.user)
+    review.refresh_from_db()
+    assert not HeldCopy.objects.exists()
+    for about in (review.contact, reviewer.user):
+        with pytest.raises(errors.HeldCopyRefused):
+            audiences.ask("chairs", chairs["ada"], about, reason="case 12")
+
+
+def test_the_pages_say_it_before_with_the_receipt_and_on_return(chairs: Chairs, reviewer: Person) -> None:
+    review_of(reviewer)
+    receipt = edna.disguise(WithChairs.name, reviewer.user)
+    held, page = held_for(receipt), {"base_template_name": "edna/base.html"}
+    assert held is not None
+    said = "But 2 of the people in “chairs” can read it together"
+    assert said in render_to_string("edna/receipt.txt", {"receipt": receipt, "held": held})
+    assert said in render_to_string("edna/apply.html", {"offer": held, "preview": ["1 review"], "form": None, **page})
+    assert "people in" not in render_to_string("edna/receipt.txt", {"receipt": receipt, "held": None})
+    assert held_for(edna.Receipt(AnonymizeConference.name, receipt.locator)) is None
+    told = render_to_string("edna/brought_back.html", {"read_by": [("chairs", 2, "2026-11", "case <12>")], **page})
+    assert "2 of the people in “chairs” have read this together (2026-11). Their reason: case &lt;12&gt;" in told
+
+
+def test_without_the_audience_it_is_refused_and_nothing_has_changed(reviewer: Person) -> None:
+    review_of(reviewer)
+    before = application_dump()
+    with pytest.raises(errors.AudienceUnknown):
+        edna.disguise(WithChairs.name, reviewer.user)
+    assert application_dump() == before
+    Chairs("ada", "bob", "cyd", together=3)
+    with pytest.raises(errors.AudienceUnknown, match="2 act together"):
+        edna.disguise(WithChairs.name, reviewer.user)
+
+
+def test_who_comes_gets_a_share_from_two_and_who_went_opens_nothing(chairs: Chairs, reviewer: Person) -> None:
+    review = review_of(reviewer)
+    edna.disguise(WithChairs.name, reviewer.user)
+    review.refresh_from_db()
+    former = open_all(chairs["cyd"])
+    chairs.leave("ada", "cyd")
+    chairs.join("bob", "dan")
+    with pytest.raises(errors.NotInAudience):
+        audiences.ask("chairs", chairs["cyd"], review.contact, reason="mine")
+    number = audiences.ask("chairs", chairs["ada"], review.contact, reason="case 12")
+    with pytest.raises(errors.NotInAudience):
+        audiences.agree(number, chairs["dan"])
+    assert not audiences.hand_on("chairs", chairs["ada"])
+    assert audiences.hand_on("chairs", chairs["bob"])
+    assert all(person.has_share for person in audiences.members("chairs"))
+    # A part with a former share does not count.
+    audiences.agree(number, chairs["dan"])
+    with pytest.raises(errors.TooFewTogether):
+        audiences.read(number, chairs["ada"])
+    number = audiences.ask("chairs", chairs["dan"], review.contact, reason="case 12")
+    audiences.agree(number, chairs["bob"])
+    assert audiences.read(number, chairs["dan"])
+    assert former < open_all(chairs["ada"])
+
+
+def open_all(key: Any) -> set[bytes]:
+    return {each.expose() for each in audiences.secret_keys("chairs", key)}
+
+
+def test_a_member_who_was_away_for_ten_changes_reads_what_is_sealed_now_and_was_before(chairs: Chairs) -> None:
+    first = seal_small(b"first", recipient=audiences.public_key("chairs"))
+    for number in range(10):
+        chairs.join("ada", f"guest {number}")
+    last = seal_small(b"last", recipient=audiences.public_key("chairs"))
+    keys = audiences.secret_keys("chairs", chairs["bob"])
+    assert open_small(last, secret_key=keys[0]) == b"last"
+    assert open_small(first, secret_key=keys[-1]) == b"first"
+
+
+def test_a_crash_in_the_middle_leaves_the_former_key(chairs: Chairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, updates = audiences.public_key("chairs"), AudienceUpdate.objects.count()
+
+    def crash(*_: Any, **__: Any) -> None:
+        raise OSError("killed")
+
+    monkeypatch.setattr("edna.audiences.store.add_names", crash)
+    with pytest.raises(OSError, match="killed"):
+        chairs.join("ada", "dan")
+    monkeypatch.undo()
+    assert (audiences.public_key("chairs"), AudienceUpdate.objects.count()) == (before, updates)
+    chairs.join("ada", "eve")
+    assert len(audiences.secret_keys("chairs", chairs["bob"])) == 2
+
+
+def test_what_is_held_of_a_part_that_stays_sealed_opens_still(chairs: Chairs, reviewer: Person) -> None:
+    """A reveal that holds something seals the bag again; so does a new key."""
+    review = review_of(reviewer)
+    receipt = edna.disguise(WithChairs.name, reviewer.user)
+    review.refresh_from_db()
+    nobody = review.contact
+    other = somebody("mia@example.org")
+    m.PaperReview.objects.filter(pk=review.pk).update(contact=other.user)
+    with edna.unlock(secret_key=reviewer.secret_key) as unlocked:
+        outcome = edna.reveal(receipt, unlocked, allow_partial=True)
+        assert outcome.held
+    with edna.unlock(secret_key=reviewer.secret_key) as unlocked:
+        edna.rotate(unlocked)
+    number = audiences.ask("chairs", chairs["ada"], nobody, reason="case 12")
+    audiences.agree(number, chairs["bob"])
+    assert names_in(audiences.read(number, chairs["ada"])) == {("hotcrp_sim.contactinfo", str(reviewer.user.pk))}
+
+
+def test_the_tables_tell_nothing_of_whose_a_copy_is(chairs: Chairs) -> None:
+    people = [somebody(f"{name}@example.org") for name in "ab"]
+    for person in people:
+        review_of(person)
+        review_of(person)
+        edna.disguise(WithChairs.name, person.user)
+        edna.disguise(WithChairs.name, person.user)
+    rows = list(HeldCopy.objects.values_list("place", "mark", "sealed"))
+    assert len(rows) >= 6
+    assert len({len(sealed) for _, _, sealed in rows}) == 1
+    pieces = [piece for row in rows for piece in row]
+    assert len(set(map(bytes, pieces))) == len(pieces)
+
+
+def test_a_copy_that_was_moved_to_another_person_is_refused(chairs: Chairs) -> None:
+    one, other = somebody("a@example.org"), somebody("b@example.org")
+    reviews = [review_of(one), review_of(other)]
+    for person in (one, other):
+        edna.disguise(WithChairs.name, person.user)
+    for review in reviews:
+        review.refresh_from_db()
+    number = audiences.ask("chairs", chairs["ada"], reviews[0].contact, reason="case")
+    request = audiences.requests("chairs")[0]
+    assert request.id == number
+    there = HeldCopy.objects.exclude(place=_place(number)).first()
+    HeldCopy.objects.filter(place=_place(number)).update(sealed=there.sealed)
+    number = audiences.ask("chairs", chairs["ada"], reviews[0].contact, reason="case")
+    audiences.agree(number, chairs["bob"])
+    with pytest.raises(errors.WrongKey):
+        audiences.read(number, chairs["ada"])
+    assert not HoldNotice.objects.exists()
+
+
+def _place(number: int) -> bytes:
+    from edna.audiences.models import HoldRequest
+
+    return bytes(HoldRequest.objects.get(pk=number).places)[:32]
+
+
+def test_parts_in_the_tables_open_nothing_for_who_did_not_ask(chairs: Chairs, reviewer: Person) -> None:
+    review = review_of(reviewer)
+    edna.disguise(WithChairs.name, reviewer.user)
+    review.refresh_from_db()
+    number = audiences.ask("chairs", chairs["ada"], review.contact, reason="case")
+    audiences.agree(number, chairs["bob"])
+    for part in HoldPart.objects.all():
+        for key in [*(chairs[name] for name in ("bob", "cyd")), *audiences.secret_keys("chairs", chairs["cyd"])]:
+            with pytest.raises(errors.WrongKey):
+                open_small(bytes(part.sealed), secret_key=key)
+
+
+def test_statements_do_not_grow_with_reviews(chairs: Chairs) -> None:
+    counts = []
+    for number, reviews in enumerate((2, 12)):
+        person = somebody(f"p{number}@example.org")
+        for _ in range(reviews):
+            review_of(person)
+        counted = statements(lambda person=person: edna.disguise(WithChairs.name, person.user))  # type: ignore[misc]
+        counts.append(len(counted))
+    assert counts[0] == counts[1]
+
+
+def test_a_site_without_declarations_asks_nothing_more(chairs: Chairs) -> None:
+    make_course()
+    student = enrol()
+    answer_everything(student)
+    counted = statements(lambda: edna.disguise_all(ANONYMISE_ALL))
+    assert not [each for each in counted if "edna_audiences" in each]
+
+
+def test_two_who_change_it_at_once_come_one_after_the_other(chairs: Chairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    from edna.audiences import membership, store
+
+    add, calls = store.add_update, []
+
+    def late(name: str, sequence: int, update: bytes, *, using: str) -> None:
+        if not calls:
+            calls.append(sequence)
+            raise errors.AudienceChanged("Another member was quicker.")
+        add(name, sequence, update, using=using)
+
+    monkeypatch.setattr(membership.store, "add_update", late)
+    with transaction.atomic():
+        chairs.join("ada", "dan")
+    assert [person.name for person in audiences.members("chairs")] == ["ada", "bob", "cyd", "dan"]
+    assert SharedSecret.objects.count() == 1
