@@ -108,7 +108,7 @@ class HttpTransport:
         return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=context)
 
 
-class _Until(io.RawIOBase):
+class _Answer(io.RawIOBase):
     """What a socket says until then: one that drips its answer ends, too."""
 
     def __init__(self, connected: socket.socket, deadline: float) -> None:
@@ -129,7 +129,7 @@ class _Reading:
     """As much of a socket as a response of HTTP reads from."""
 
     def __init__(self, connected: socket.socket, deadline: float) -> None:
-        self._raw = _Until(connected, deadline)
+        self._raw = _Answer(connected, deadline)
 
     def makefile(self, mode: str) -> io.BufferedReader:
         return io.BufferedReader(self._raw)
