@@ -321,3 +321,14 @@ def test_two_who_change_it_at_once_come_one_after_the_other(chairs: Chairs, monk
         chairs.join("ada", "dan")
     assert [person.name for person in audiences.members("chairs")] == ["ada", "bob", "cyd", "dan"]
     assert SharedSecret.objects.count() == 1
+
+
+def test_a_site_without_the_application_refuses_a_disguise_that_declares_an_audience(
+    reviewer: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review_of(reviewer)
+    before = application_dump()
+    monkeypatch.setattr("edna.engine.bags.held_copies._keepers", [])
+    with pytest.raises(errors.ConfigurationError, match=r"edna\.audiences is not installed"):
+        edna.disguise(WithChairs.name, reviewer.user)
+    assert application_dump() == before

@@ -15,7 +15,7 @@ from typing import Final
 from edna import conf, registry
 from edna.crypto.keys import ContentKey, PublicKey, derive, fingerprint
 from edna.errors import ConfigurationError
-from edna.records.bag import Bag, BagKind
+from edna.records.bag import Bag
 from edna.records.diff import Decorrelated
 from edna.records.locator import Locator, Receipt
 from edna.store import serverkeys
@@ -64,29 +64,21 @@ def connect(keeper: Keeper) -> None:
     _keepers[:] = [keeper]
 
 
-def is_wanted(bag: Bag) -> bool:
-    """Whether its disguise declares an audience.
+def keep(
+    bag: Bag, sequence: int, *, locator: Locator, content_key: ContentKey, recipient: PublicKey, using: str
+) -> None:
+    """Have a copy kept for whom the bag is about: its principal, and the pseudoprincipals that its rows were given to.
 
-    Raises: ConfigurationError if nobody is there to keep the copy.
+    Raises: ConfigurationError if nobody is there to keep them.
     """
-    disguise = registry.find(bag.disguise) if bag.kind is BagKind.DIFF else None
-    if disguise is None or disguise.audience is None:
-        return False
+    disguise = registry.find(bag.disguise)
+    assert disguise is not None
+    assert disguise.audience is not None
     if not _keepers:
         raise ConfigurationError(
             f'{bag.disguise} declares the audience "{disguise.audience}", and edna.audiences is not installed. Nothing was changed. Add '
             '"edna.audiences" to INSTALLED_APPS, or take the declaration away.'
         )
-    return True
-
-
-def keep(
-    bag: Bag, sequence: int, *, locator: Locator, content_key: ContentKey, recipient: PublicKey, using: str
-) -> None:
-    """Have a copy kept for whom the bag is about: its principal, and the pseudoprincipals that its rows were given to."""
-    disguise = registry.find(bag.disguise)
-    assert disguise is not None
-    assert disguise.audience is not None
     _keepers[0].keep(
         locator.index(bag.kind, sequence),
         COPY.pack(locator.expose(), content_key.expose(), bytes(recipient), sequence),

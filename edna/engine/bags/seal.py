@@ -82,7 +82,7 @@ def seal_segment(
         bag = replace(bag, batches=tuple(_with_sealed_keys(batch, recipient) for batch in bag.batches))
     index = locator.index(bag.kind, sequence)
     content_key = handover.new_content_key(index) if handover else None
-    if held_copies.is_wanted(bag):
+    if bag.kind is BagKind.DIFF and _audience_of(bag.disguise) is not None:
         content_key = content_key or ContentKey.new()
         held_copies.keep(bag, sequence, locator=locator, content_key=content_key, recipient=recipient, using=using)
     made = seal_bag(
@@ -95,6 +95,12 @@ def seal_segment(
         content_key=content_key,
     )
     return made.index, policy_seals.put_on(made.sealed, name=_policy_of(bag.disguise), index=made.index)
+
+
+def _audience_of(disguise: str) -> str | None:
+    """Which audience a disguise declares. A bag of several owners is held for none."""
+    found = registry.find(disguise) if disguise else None
+    return None if found is None else found.audience
 
 
 def _policy_of(disguise: str) -> str | None:
