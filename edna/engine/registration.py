@@ -147,8 +147,6 @@ def rotate(
         renewed: Registration = unlocked.renewed_by(leave_damaged)
         unlocked.close()
         return renewed
-    if require:
-        tables_beside.require_rotation(old.public_key, using=using)
     serverkeys.require(using=using)
     if public_key is not None and (password is not None or identifier is not None):
         raise TypeError("rotate(public_key=...) makes no key slots: the secret key is not here.")
@@ -165,6 +163,8 @@ def rotate(
     )
 
     def work() -> None:
+        if require:
+            tables_beside.require_rotation(old.public_key, using=using)
         rotation.rotate(unlocked, made.public_key, leave_damaged=leave_damaged)
         key_slots.remove_all(old, using=using)
         if slots:
@@ -222,7 +222,6 @@ def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
     """
     using = registry.database()
     serverkeys.require(using=using)
-    tables_beside.require_rotation(PublicKey(new_keys.own), using=using)
     if registry.any_unlisted():
         raise ReceiptsIncomplete(
             "Receipts may be the only way to some bags of this principal (locator mode client), and a receipt does not say whose they are. "
@@ -234,6 +233,7 @@ def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
     made = browser_slots.to_keep(public_key, slots, using=using)
 
     def work() -> None:
+        tables_beside.require_rotation(PublicKey(new_keys.own), using=using)
         making_over.make_over(new_keys, using=using)
         browser_slots.remove_all(PublicKey(new_keys.own), using=using)
         browser_slots.keep(public_key, slots, made, using=using)
