@@ -22,8 +22,9 @@ def connect() -> None:
 
 def check_policies(**_: object) -> list[CheckMessage]:
     try:
-        if not isinstance(getattr(settings, "EDNA", {}), Mapping) or not (policies := conf.policies()):
+        if not isinstance(getattr(settings, "EDNA", {}), Mapping):
             return []
+        policies = conf.policies()
         conf.monitor()
     except EdnaError:
         return []  # edna.E002 says so
@@ -43,6 +44,8 @@ def _problems(policies: Mapping[str, str]) -> Iterator[str]:
     named = {found.policy for found in registry.disguises().values() if found.policy is not None}
     for name in sorted(named - set(policies)):
         yield f'A disguise names the policy {name!r}, which EDNA["POLICIES"] does not have.'
+    if not policies:
+        return
     parsed = []
     for name, text in policies.items():
         try:

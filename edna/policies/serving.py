@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -94,12 +95,19 @@ def tell_change(folder: Path) -> None:
     (folder / "changed").touch()
 
 
-def _watch(monitor: Monitor, mark: Path, over: threading.Event) -> None:
-    known = _written(mark)
-    while not over.wait(_LOOK_SECONDS):
+def _watch(monitor: Monitor, mark: Path, over: threading.Event, look_seconds: float = _LOOK_SECONDS) -> None:
+    # None yet: what was changed between reading the store and now counts, too.
+    known = -1
+    while not over.wait(look_seconds):
         if (written := _written(mark)) != known:
-            known = written
-            monitor.reload()
+            try:
+                monitor.reload()
+            except Exception as error:  # whom to trust no more has to be read yet: it is tried until it goes
+                sys.stderr.write(
+                    f"The monitor's store cannot be read again, and is tried anew: {type(error).__name__}\n"
+                )
+            else:
+                known = written
 
 
 def _written(mark: Path) -> int:

@@ -20,6 +20,7 @@ from edna.custody.policies.evidence import ManifestProver, Prover
 from edna.custody.policies.language import Policy
 from edna.custody.policies.process.client import MonitorClient
 from edna.errors import (
+    ClauseListForged,
     ConfigurationError,
     EdnaError,
     EpochExpired,
@@ -42,6 +43,7 @@ class Worker:
         self._lock = threading.Lock()
         self._credential: Credential | None = None
         self._refused: tuple[float, EdnaError] | None = None
+        self._attested_at = 0.0
         self._opened = self._refusals = 0
         #: Another kind of evidence than a manifest, if a site has one.
         self.prover: Prover | None = None
@@ -50,10 +52,23 @@ class Worker:
         text = conf.policies().get(name)
         if text is None:
             raise ConfigurationError(f'EDNA["POLICIES"] has no policy {name!r}. Nothing was changed.')
-        return seal.seal(sealed, policy=_policy(text), clauses=self.clauses(), index=index)
+        return seal.seal(sealed, policy=_policy(text), clauses=self._current_clauses(), index=index)
 
     def put_back(self, sealed: bytes, *, policy: str, index: bytes) -> bytes:
-        return seal.seal(sealed, policy=Policy.of_spelling(policy), clauses=self.clauses(), index=index)
+        return seal.seal(sealed, policy=Policy.of_spelling(policy), clauses=self._current_clauses(), index=index)
+
+    def _current_clauses(self) -> ClauseList:
+        """The list, if nothing that this process knows says that it is over: an old one is signed as well as the new one.
+
+        Raises: as `clauses`; ClauseListForged if the monitor has closed its epoch.
+        """
+        clauses, held = self.clauses(), self._credential
+        if held is not None and held.epochs and clauses.epoch < held.epochs[-1] and clauses.epoch not in held.epochs:
+            raise ClauseListForged(
+                f"The list of clauses is of epoch {clauses.epoch}, which the monitor has closed since: what is sealed by it opens for "
+                "nobody who attests now. Take the monitor's new list. Nothing was changed."
+            )
+        return clauses
 
     def take_off(self, stored: bytes, *, index: bytes) -> tuple[str, bytes]:
         try:
@@ -69,7 +84,9 @@ class Worker:
         try:
             return credential.open(stored, index=index, now=time.time())
         except EpochExpired:
-            # The monitor may have begun another since.
+            # The monitor may have begun another since. Who has just asked knows: bags say anything about their epoch.
+            if credential is self._credential and time.monotonic() < self._attested_at + PAUSE_SECONDS:
+                raise
             newer = self._renewed(instead_of=credential)
             return newer.open(stored, index=index, now=time.time())
 
@@ -115,7 +132,7 @@ class Worker:
                 refused = PolicyNotSatisfied(f"This process gets no credential: {error} The bag was not touched.")
                 self._refused = time.monotonic(), refused
                 raise refused from error
-            self._refused = None
+            self._refused, self._attested_at = None, time.monotonic()
             return self._credential
 
     def _attest(self) -> Credential:

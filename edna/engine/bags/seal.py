@@ -109,9 +109,12 @@ def _policy_of(disguise: str) -> str | None:
     Raises:
         UnknownDisguise: there are policies, and nobody knows any more which one this disguise has.
     """
-    if not disguise or not conf.policies():
+    if not disguise:
         return None
     found = registry.find(disguise)
+    if found is None and not conf.policies():
+        return None
+    # Also without policies: one that is asked for and is not there is refused.
     return (registry.get(disguise) if found is None else found).policy
 
 

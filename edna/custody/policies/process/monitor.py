@@ -101,7 +101,8 @@ class Monitor:
         )
         manifests: Verifier = ManifestVerifier(frozenset(self._store.trusted("deployer")))
         self._verifiers = {verifier.kind: verifier for verifier in (manifests, *self._others)}
-        self._cached: OrderedDict[frozenset[Attribute], list[dict[str, Any]]] = OrderedDict()
+        # Last: see `_keys_of`.
+        self._cached: OrderedDict[frozenset[Attribute], tuple[Epochs, list[dict[str, Any]]]] = OrderedDict()
 
     def close(self) -> None:
         if self._batches is not None:
@@ -167,13 +168,12 @@ class Monitor:
         Raises: as `attested`; PolicyNotSatisfied if no clause is satisfied.
         """
         attributes = self.attested(nonce, session_key, shown)
-        keys = self._keys_of(attributes)
+        epochs, keys = self._keys_of(attributes)
         if not keys:
             self._note("refused", _described(attributes))
             raise PolicyNotSatisfied(
                 f"No clause of any policy is satisfied by a worker that is {_described(attributes)}."
             )
-        epochs = self.epochs
         said = {
             "keys": keys,
             "attributes": sorted([name, value] for name, value in attributes),
@@ -183,21 +183,26 @@ class Monitor:
         self._note("credential", _described(attributes))
         return self._sealed(said, nonce, session_key, CREDENTIAL)
 
-    def _keys_of(self, attributes: frozenset[Attribute]) -> list[dict[str, Any]]:
+    def _keys_of(self, attributes: frozenset[Attribute]) -> tuple[Epochs, list[dict[str, Any]]]:
+        """With the epochs that they are of. `reload` may come in between: then they are kept where nobody looks any more."""
         with self._lock:
-            found = self._cached.get(attributes)
+            cached = self._cached
+            found = cached.get(attributes)
         if found is None:
-            had = [clause for clause in self._clauses if clause.is_satisfied(attributes)]
-            found = [
+            # After the cache, which `reload` puts in place last: nothing older than it gets in.
+            epochs, clauses = self.epochs, self._clauses
+            had = [clause for clause in clauses if clause.is_satisfied(attributes)]
+            keys = [
                 {"epoch": epoch, "clause": str(clause), "key": to_base64(key.expose())}
-                for epoch in (*self.epochs.former, self.epochs.present)
+                for epoch in (*epochs.former, epochs.present)
                 for clause in had
                 for key in [clause_key(self._master, epoch=epoch, clause=clause)]
             ]
+            found = epochs, keys
             with self._lock:
-                self._cached[attributes] = found
-                while len(self._cached) > _MOST_CACHED:
-                    self._cached.popitem(last=False)
+                cached[attributes] = found
+                while len(cached) > _MOST_CACHED:
+                    cached.popitem(last=False)
         return found
 
     def _sealed(self, said: Said, nonce: bytes, session_key: bytes, purpose: bytes) -> Mapping[str, Any]:

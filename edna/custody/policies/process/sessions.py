@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import nacl.bindings
@@ -17,7 +18,7 @@ from edna.custody.policies.batches import Path, check_path
 from edna.custody.policies.clauses import ClauseList
 from edna.custody.policies.credentials import Credential
 from edna.custody.policies.evidence import SESSION_KEY_BYTES, Prover, Said
-from edna.custody.policies.language import Clause
+from edna.custody.policies.language import Attribute, Clause
 from edna.custody.policies.process.monitor import CLONE, CREDENTIAL, QUOTE
 from edna.custody.policies.process.store import Store
 from edna.custody.policies.signing import from_base64, is_signed, to_base64, verified
@@ -37,7 +38,10 @@ def checked_attestation(
         if said is None:
             raise ValueError
         neighbours = tuple(base64_of(each, 32) for each in told["path"])
-        path = Path(int(told["number"]), int(told["count"]), neighbours)
+        number, count = told["number"], told["count"]
+        if type(number) is not int or type(count) is not int:
+            raise ValueError
+        path = Path(number, count, neighbours)
         root, hardware = base64_of(said["root"], 32), str(said["hardware"])
     except (KeyError, TypeError, ValueError):
         raise EvidenceForged("Somebody else answers than the monitor with this key.") from None
@@ -68,16 +72,10 @@ class Session:
         """
         Raises: CredentialForged if it is not the monitor's answer, or has keys that do not belong to those that it has signed.
         """
-        said = self._opened(told, CREDENTIAL)
-        try:
-            pairs = [
-                (int(each["epoch"]), Clause.parse(each["clause"]), SecretKey(base64_of(each["key"], SESSION_KEY_BYTES)))
-                for each in said["keys"]
-            ]
-            attributes = [(str(name), str(value)) for name, value in said["attributes"]]
-            epochs, expires_at = [int(each) for each in said["epochs"]], int(said["expires_at"])
-        except (KeyError, TypeError, ValueError, KeyMalformed, PolicyMalformed):
-            raise CredentialForged("The monitor's credential is none that this release reads.") from None
+        read = _credential_of(self._opened(told, CREDENTIAL))
+        if read is None:
+            raise CredentialForged("The monitor's credential is none that this release reads.")
+        pairs, attributes, epochs, expires_at = read
         for epoch, clause, key in pairs:
             if epoch == clauses.epoch and clauses.keys.get(clause, key.public_key) != key.public_key:
                 raise CredentialForged(
@@ -93,22 +91,16 @@ class Session:
         """
         if store.value("master") is not None:
             raise ConfigurationError("This store has a monitor's keys already.")
-        said = self._opened(told, CLONE)
-        try:
-            values = {str(name): base64_of(value) for name, value in said["values"].items()}
-            trusted: Sequence[tuple[bytes, str, Sequence[str]]] = [
-                (base64_of(key, 32), str(kind), names) for kind, key, names in said["trusted"]
-            ]
-            policies, certificates = dict(said["policies"]), list(said["certificates"])
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise CredentialForged("What the other monitor sent is nothing that this release reads.") from None
-        store.put_policies(policies)
-        store.put_certificates(certificates)
-        for key, kind, names in trusted:
+        read = _clone_of(self._opened(told, CLONE))
+        if read is None:
+            raise CredentialForged("What the other monitor sent is nothing that this release reads.")
+        store.put_policies(read.policies)
+        store.put_certificates(read.certificates)
+        for key, kind, names in read.trusted:
             store.trust(key, kind, names)
         # Last: a store without it is none yet.
         for name in ("signing", "epochs", "master"):
-            store.put_value(name, values[name])
+            store.put_value(name, read.values[name])
 
     def _opened(self, told: Said, purpose: bytes) -> Mapping[str, Any]:
         public = bytes(self._key.public_key)
@@ -130,3 +122,39 @@ def _unsealed(box: bytes, key: SecretKey) -> Mapping[str, Any] | None:
     except (CryptoError, ValueError):
         return None
     return said if isinstance(said, dict) else None
+
+
+_Read = tuple[list[tuple[int, Clause, SecretKey]], list[Attribute], list[int], int]
+
+
+def _credential_of(said: Mapping[str, Any]) -> _Read | None:
+    """Never raises: its variables are keys."""
+    try:
+        pairs = [
+            (int(each["epoch"]), Clause.parse(each["clause"]), SecretKey(base64_of(each["key"], SESSION_KEY_BYTES)))
+            for each in said["keys"]
+        ]
+        attributes = [(str(name), str(value)) for name, value in said["attributes"]]
+        return pairs, attributes, [int(each) for each in said["epochs"]], int(said["expires_at"])
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, KeyMalformed, PolicyMalformed):
+        return None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Clone:
+    """What another monitor is. Not shown: it has its keys."""
+
+    values: Mapping[str, bytes]
+    trusted: Sequence[tuple[bytes, str, Sequence[str]]]
+    policies: Mapping[str, str]
+    certificates: Sequence[str]
+
+
+def _clone_of(said: Mapping[str, Any]) -> _Clone | None:
+    """Never raises: its variables are keys."""
+    try:
+        values = {name: base64_of(said["values"][name]) for name in ("signing", "epochs", "master")}
+        trusted = [(base64_of(key, 32), str(kind), list(names)) for kind, key, names in said["trusted"]]
+        return _Clone(values, trusted, dict(said["policies"]), list(said["certificates"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

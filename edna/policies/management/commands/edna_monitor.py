@@ -148,6 +148,8 @@ class Command(EdnaCommand):
         return {"epoch": monitor.epochs.present, "clauses": len(clauses)}
 
     def _trust(self, options: dict[str, Any]) -> dict[str, Any]:
+        if options["deployer"] and options["names"]:
+            raise usage("--for goes with --certifier: who deploys says what was measured, and no attributes.")
         store = serving.store_in(options["folder"])
         told = {}
         for kind in ("certifier", "deployer"):
