@@ -76,7 +76,14 @@ def rotate_part(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, A
     """Keeps a part of what ``keys/rotate`` takes, sealed, in the place of an earlier one of that number, and answers what ``opens`` it: for
     ``parts`` of that request. With ``number`` 0 all earlier parts are gone. Nothing else is changed."""
     own, part = proved_key(request), json.loads(request.body)["part"]
-    content = json.dumps({name: part[name] for name in _CONTENT if name in part}).encode()
+    said = {name: part[name] for name in _CONTENT if name in part}
+    content = json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+    # Fields that nobody looks at may be longer when they are written anew: a number such as 1e15.
+    if len(content) > _MOST_BYTES_OF_A_PART:
+        raise RequestRefused(
+            f"A part holds more than {_MOST_BYTES_OF_A_PART} bytes. Nothing was kept.",
+            status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        )
     content_key = inner_door.keep_part(own, body["number"], content)
     return {"opens": to_base64(content_key.expose())}
 

@@ -2,7 +2,8 @@
 
 Keeps: no script reads the cookie, no other site has it sent, and it goes to edna's pages alone; error reports hide it by its name. The
 server keeps nothing of it. Several people may use one browser: each has a cookie, and one that opens somebody else's key opens nothing
-here.
+here. What is no device yet is signed, for whoever was logged in and for an hour: nobody's key or code comes from who was here before, or
+who can write cookies.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.signing import BadSignature, SignatureExpired, TimestampSigner
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api, conf, devices
+from edna.devices.acts import CODE_LIFETIME
 from edna.errors import DeviceGroupEnded, DeviceRemoved, DeviceUnknown, EdnaError, KeyMalformed, NotYours
 
 #: Its name has a word by which reports of errors hide it.
@@ -28,17 +31,23 @@ _IS_NEW: Final = "new"
 _MAX_AGE_SECONDS: Final = 400 * 86_400
 #: Whoever has more of them in one browser has put them there by hand.
 _MOST: Final = 8
+#: How long a key is taken, or a code shown, that is no device's yet: as long as a code is.
+_LIFETIME: Final = CODE_LIFETIME
+_SIGNER: Final = "edna.devices.cookie"
 
 
 @dataclass(frozen=True, repr=False)
 class BroughtKey:
     """A key that this browser keeps as a device. ``code`` is what it shows until another device has added it. ``is_new``: it was given the
-    key before anything was done with it, so that an answer that is lost loses no key."""
+    key before anything was done with it, so that an answer that is lost loses no key. With either, ``is_own`` says that it was made for
+    who is logged in, and ``is_late`` that this is too long ago."""
 
     cookie: str
     secret_key: api.SecretKey
     code: str = ""
     is_new: bool = False
+    is_own: bool = True
+    is_late: bool = False
 
 
 @sensitive_variables()
@@ -46,17 +55,37 @@ def brought_keys(request: HttpRequest) -> Iterator[BroughtKey]:
     """Those of whoever uses this browser."""
     names = sorted(name for name in request.COOKIES if name.startswith(_NAME))
     for name in names[:_MOST]:
-        text, _, code = request.COOKIES[name].partition(".")
+        text, _, marked = request.COOKIES[name].partition(".")
+        mark, _, signature = marked.partition(".")
         try:
-            yield BroughtKey(name, api.SecretKey.parse(text), "" if code == _IS_NEW else code, code == _IS_NEW)
+            key = api.SecretKey.parse(text)
         except KeyMalformed:
             continue
+        is_own, is_late = _signed(f"{text}.{mark}.{_whose(request)}", signature) if mark else (True, False)
+        yield BroughtKey(name, key, "" if mark == _IS_NEW else mark, mark == _IS_NEW, is_own, is_late)
+
+
+@sensitive_variables()
+def _signed(said: str, signature: str) -> tuple[bool, bool]:
+    """Whether this server has signed it; whether too long ago."""
+    try:
+        TimestampSigner(salt=_SIGNER).unsign(f"{said}:{signature}", max_age=_LIFETIME)
+    except SignatureExpired:
+        return True, True
+    except BadSignature:
+        return False, False
+    return True, False
+
+
+def _whose(request: HttpRequest) -> str:
+    user: Any = request.user
+    return f"{user._meta.label_lower}.{user.pk}" if user.is_authenticated else ""
 
 
 def brings_one(request: HttpRequest) -> bool:
     """Whether there is one that may open something, whoever's; another device may have added it meanwhile. No statement."""
     brought = [text for name, text in request.COOKIES.items() if name.startswith(_NAME)]
-    return any(text and not text.endswith(f".{_IS_NEW}") for text in brought) and conf.has_devices()
+    return any(text and f".{_IS_NEW}." not in text for text in brought) and conf.has_devices()
 
 
 @sensitive_variables()
@@ -111,9 +140,13 @@ def new_name() -> str:
 @sensitive_variables()
 def keep(response: HttpResponseBase, brought: BroughtKey, *, request: HttpRequest, path: str) -> None:
     """Have the browser keep it, for as long as browsers do; from now on."""
+    text = brought.secret_key.expose_text()
+    if mark := _IS_NEW if brought.is_new else brought.code:
+        said = f"{text}.{mark}.{_whose(request)}"
+        text = f"{text}.{mark}.{TimestampSigner(salt=_SIGNER).sign(said).removeprefix(said + ':')}"
     response.set_cookie(
         brought.cookie,
-        ".".join(filter(None, (brought.secret_key.expose_text(), _IS_NEW if brought.is_new else brought.code))),
+        text,
         max_age=_MAX_AGE_SECONDS,
         path=path,
         secure=settings.SESSION_COOKIE_SECURE or request.is_secure(),

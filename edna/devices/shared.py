@@ -25,13 +25,15 @@ from edna.pages.base import FormPage, Page
 @dataclass(frozen=True, repr=False)
 class State:
     """What this browser is to who is logged in. ``key`` is that of a device in the group; ``waiting`` shows its code; ``removed`` was one,
-    of this group or one that has ended; ``new`` will be one. What is ``unknown`` may have been replaced by another key."""
+    of this group or one that has ended; ``new`` will be one. What is ``unknown`` may have been replaced by another key; what is ``late``
+    was made for a device too long ago."""
 
     key: BroughtKey | None = None
     waiting: BroughtKey | None = None
     removed: BroughtKey | None = None
     new: BroughtKey | None = None
     unknown: tuple[BroughtKey, ...] = ()
+    late: tuple[BroughtKey, ...] = ()
 
 
 class DevicePage(Page):
@@ -48,7 +50,7 @@ class DevicePage(Page):
     @sensitive_variables()
     def state(self) -> State:
         key = waiting = removed = new = None
-        unknown = []
+        unknown, late = [], []
         for each in browsers.brought_keys(self.request):
             try:
                 browsers.own(self.request, each).close()
@@ -56,7 +58,11 @@ class DevicePage(Page):
             except (DeviceRemoved, DeviceGroupEnded):
                 removed = each
             except DeviceUnknown:
-                if each.code:
+                if not each.is_own:
+                    continue  # somebody may know it who is not logged in now
+                if each.is_late:
+                    late.append(each)
+                elif each.code:
                     waiting = each
                 elif each.is_new:
                     new = each
@@ -64,7 +70,7 @@ class DevicePage(Page):
                     unknown.append(each)
             except NotYours:
                 continue
-        return State(key, waiting, removed, new, tuple(unknown))
+        return State(key, waiting, removed, new, tuple(unknown), tuple(late))
 
     @property
     def path(self) -> str:
@@ -78,7 +84,7 @@ class DevicePage(Page):
         formers: tuple[BroughtKey | None, ...] = () if brought.is_new else (state.waiting, state.removed, state.key)
         # Only for a key that works: after a restored backup an older one may be there again.
         formers += state.unknown if not (brought.is_new or brought.code) else ()
-        for former in formers:
+        for former in (*formers, *state.late):
             if former is not None and former.cookie != brought.cookie:
                 browsers.forget(response, former.cookie, path=self.path)
         browsers.keep(response, brought, request=self.request, path=self.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -251,3 +252,61 @@ def test_the_other_pages_of_the_key_open_by_a_device(laptop: Browser) -> None:
     laptop.send("devices-update", device=laptop.id_of("laptop"), sure="1")
     with pytest.raises(edna.errors.WrongCredentials):
         edna.unlock(recovery_code=code)
+
+
+def kept_by(browser: Browser) -> list[str]:
+    """The keys in its cookies, without what is said of them."""
+    cookies = browser.client.cookies.items()
+    return [each.value.partition(".")[0] for name, each in cookies if name.startswith("edna_device_key") and each.value]
+
+
+@pytest.fixture
+def shared(bea: User) -> Browser:
+    """A browser where Carl is logged in before Bea."""
+    carl = User.objects.create_user("carl@example.org", PASSWORD)
+    edna.register_principal(carl, password=PASSWORD, identifier="carl@example.org")
+    browser = Browser()
+    browser.client.login(username="carl@example.org", password=PASSWORD)
+    return browser
+
+
+def test_a_key_that_somebody_else_was_given_in_this_browser_becomes_nobodys(shared: Browser) -> None:
+    """Carl opens the form, notes the cookie, and goes."""
+    shared.open("devices-first")
+    [known] = kept_by(shared)
+    shared.client.login(username=NAME, password=PASSWORD)
+    shared.open("devices-first")
+    assert "This is your only device" in shared.send("devices-first", name="laptop", password=PASSWORD)
+    with pytest.raises(edna.errors.DeviceUnknown):
+        devices.unlock(known)
+
+
+def test_a_code_that_somebody_else_has_begun_in_this_browser_is_not_shown(shared: Browser) -> None:
+    (code,) = re.findall(r'id="edna-device-code">([^<]+)<', shared.send("devices-begin"))
+    assert code in shared.open("devices")
+    shared.client.login(username=NAME, password=PASSWORD)
+    assert "edna-device-code" not in shared.open("devices")
+
+
+def test_a_cookie_that_nobody_here_has_signed_is_no_new_key(bea: User) -> None:
+    planted = devices.new_key()
+    for mark in ("new", "new.", "new.x:y"):
+        browser = Browser()
+        browser.client.cookies["edna_device_key_0"] = f"{planted.expose_text()}.{mark}"
+        assert "kept no cookie" in browser.send("devices-first", name="laptop", password=PASSWORD)
+
+
+def test_a_form_that_was_left_long_ago_gives_no_key(laptop: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has copied the cookies since would have the next key of the device, too."""
+    laptop.send("devices-update", device=laptop.id_of("laptop"))
+    copied = kept_by(laptop)
+    assert len(copied) == 2
+    now = time.time()
+    monkeypatch.setattr("django.core.signing.time.time", lambda: now + 3601)
+    device = laptop.id_of("laptop")
+    laptop.send("devices-update", device=device)
+    assert "has another key" in laptop.send("devices-update", device=device, sure="1", password=PASSWORD)
+    for key in copied:
+        with pytest.raises(edna.errors.DeviceUnknown):
+            devices.unlock(key)
+    devices.unlock(laptop.key()).close()

@@ -43,7 +43,9 @@ def keep_part(public_key: PublicKey, number: int, content: bytes, *, using: str)
     places = _places(public_key, serverkeys.signing_key(using=using))
     content_key = ContentKey.new()
     sealed = seal(content, recipients=[recipient_of(entries[0])], content_key=content_key)
-    store.delete_bags(places if number == 0 else [places[number]], using=using)
+    # Whichever key of the server was the first when they came: an earlier one leads to them still.
+    former = [each for those in _all_places(public_key) for each in (those if number == 0 else [those[number]])]
+    store.delete_bags(former, using=using)
     expires_on = store.expiry_bucket(today(), retention_days=_DAYS)
     store.add_bags([(places[number], sealed)], expires_on=expires_on, using=using)
     return content_key
