@@ -6,6 +6,7 @@ Keeps: what is secret is written for its owner alone (mode 600), and into a new 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,14 +33,25 @@ def read_key(path: Path) -> nacl.signing.SigningKey:
     return nacl.signing.SigningKey(raw)
 
 
-def public_key_of(text: str) -> bytes:
-    """
+def public_key_of(text: str, *, given_as: str) -> bytes:
+    """``given_as`` is where the text stands: an option, a setting.
+
     Raises: ConfigurationError if it is none.
     """
     raw = from_base64(text.strip(), size=32)
     if raw is None:
-        raise ConfigurationError("A public key is 32 bytes in base 64, as edna_monitor key and init print it.")
+        raise ConfigurationError(
+            f"{given_as} is no public key: that is 32 bytes in base 64, as edna_monitor key and init print it."
+        )
     return raw
+
+
+def monitor_of(said: Mapping[str, object]) -> bytes:
+    """The public key of the monitor that ``EDNA["MONITOR"]`` names.
+
+    Raises: ConfigurationError if it is none.
+    """
+    return public_key_of(str(said["PUBLIC_KEY"]), given_as='EDNA["MONITOR"]["PUBLIC_KEY"]')
 
 
 def read(path: Path) -> str:

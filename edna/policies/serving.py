@@ -31,6 +31,11 @@ def store_in(folder: Path, *, new: bool = False) -> Store:
     path = folder / _STORE
     if new:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists() and Store(path).value("master") is not None:
+            raise ConfigurationError(
+                f"{folder} has a monitor's keys already, and they stay. Name another folder; edna_monitor status --folder {folder} "
+                "prints its public key."
+            )
     elif not path.exists():
         raise ConfigurationError(f"{folder} has no monitor's store: edna_monitor init makes one.")
     return Store(path)

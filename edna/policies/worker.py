@@ -102,7 +102,7 @@ class Worker:
         Raises: ConfigurationError; ClauseListForged; ClauseKeyForged.
         """
         said = _monitor()
-        return files.read_clauses(Path(said["CLAUSES"]), monitor=files.public_key_of(str(said["PUBLIC_KEY"])))
+        return files.read_clauses(Path(said["CLAUSES"]), monitor=files.monitor_of(said))
 
     def credential(self) -> Credential:
         """The one that this process has; a new one, if it has none or that is over.
@@ -141,7 +141,7 @@ class Worker:
         if prover is None:
             raise ConfigurationError('EDNA["MONITOR"] names no MANIFEST, so that it seals and opens nothing.')
         certificate = files.read(Path(said["CERTIFICATE"])) if "CERTIFICATE" in said else ""
-        monitor = files.public_key_of(str(said["PUBLIC_KEY"]))
+        monitor = files.monitor_of(said)
         client = MonitorClient(str(said["ADDRESS"]), monitor=monitor, certificate=certificate)
         return client.credential(prover, clauses=self.clauses())
 

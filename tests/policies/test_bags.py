@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import threading
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 import edna
 from apps.websubmit.disguises import AnonymizeAll, DeleteAccount
@@ -237,12 +238,18 @@ def test_the_file_of_sealed_bags_opens_without_the_site(
 def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_path: Path, party: Served) -> None:
     folder = tmp_path / "monitor"
 
-    def told(*arguments: Any) -> dict[str, Any]:
+    def told(*arguments: Any, ends: int = 0) -> dict[str, Any]:
         out = io.StringIO()
-        call_command("edna_monitor", "--json", *map(str, arguments), stdout=out)
+        with contextlib.nullcontext() if ends == 0 else pytest.raises(CommandError) as stopped:
+            call_command("edna_monitor", "--json", *map(str, arguments), stdout=out)
+        assert ends == 0 or stopped.value.returncode == ends
         return dict(json.loads(out.getvalue()))
 
     public = told("init", "--folder", folder)["public_key"]
+    with pytest.raises(CommandError, match=f"{folder} has a monitor's keys already"):
+        told("init", "--folder", folder)
+    with pytest.raises(CommandError, match="--certifier is no public key"):
+        told("trust", "--folder", folder, "--certifier", "CERTIFIER_KEY")
     told("policies", "--folder", folder)
     keys = {name: told("key", "--output", tmp_path / f"{name}.key")["public_key"] for name in ("c", "d", "w")}
     told("trust", "--folder", folder, "--certifier", keys["c"], "--deployer", keys["d"])
@@ -269,7 +276,7 @@ def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_p
         WORKER_KEY=tmp_path / "w.key",
     )
     worker.worker.forget()
-    stands = told("status")
+    stands = told("status", ends=3)
     assert (stands["attested_as"], stands["lacks"]) == ("region = eu, role = restorer", ["elsewhere"])
     receipt = gone(bea)
     with bea.unlock() as unlocked:

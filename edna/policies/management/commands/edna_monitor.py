@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import nacl.signing
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from edna import conf, policy_seals
 from edna.custody.policies.certificates import Certificate, Certifiers
@@ -18,7 +19,7 @@ from edna.custody.policies.language import Policy, check_attribute
 from edna.custody.policies.process.client import MonitorClient
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.signing import to_base64
-from edna.management.base import EdnaCommand, usage
+from edna.management.base import PARTIAL, EdnaCommand, usage
 from edna.policies import files, serving
 
 _DAY_SECONDS = 24 * 3600
@@ -43,6 +44,8 @@ class Command(EdnaCommand):
         "  manage.py edna_monitor serve --folder monitor --listen 127.0.0.1:8600\n"
         "  manage.py edna_monitor --json status"
     )
+
+    statuses = "0 done, 1 refused, 2 wrong usage, 3 status alone: this process lacks a policy"
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(
@@ -122,9 +125,10 @@ class Command(EdnaCommand):
         told = actions[options["action"]](options)
         if options["json"]:
             self.print_json(told)
-            return
-        for name, value in told.items():
-            self.stdout.write(f"{name.replace('_', ' ')}: {_text(value)}")
+        for name, value in told.items() if not options["json"] else ():
+            self.stdout.write(f"{name.replace('_', ' ')}: {_day(value) if name == 'expires_at' else _text(value)}")
+        if told.get("problem") or told.get("lacks"):
+            raise CommandError("This process opens no bags of the policies that it lacks.", returncode=PARTIAL)
 
     def _init(self, options: dict[str, Any]) -> dict[str, Any]:
         store = serving.store_in(options["folder"], new=True)
@@ -154,10 +158,10 @@ class Command(EdnaCommand):
         told = {}
         for kind in ("certifier", "deployer"):
             if options[kind]:
-                store.trust(files.public_key_of(options[kind]), kind, options["names"])
+                store.trust(files.public_key_of(options[kind], given_as=f"--{kind}"), kind, options["names"])
                 told[kind] = options[kind]
         if options["distrust"]:
-            store.distrust(files.public_key_of(options["distrust"]))
+            store.distrust(files.public_key_of(options["distrust"], given_as="--distrust"))
             told["distrusted"] = options["distrust"]
         if not told:
             raise usage("Name somebody: --certifier, --deployer or --distrust.")
@@ -194,7 +198,7 @@ class Command(EdnaCommand):
 
     def _clone(self, options: dict[str, Any]) -> dict[str, Any]:
         certificate = files.read(options["certificate"]) if options["certificate"] else ""
-        monitor = files.public_key_of(options["public_key"])
+        monitor = files.public_key_of(options["public_key"], given_as="--public-key")
         client = MonitorClient(options["address"], monitor=monitor, certificate=certificate)
         prover = ManifestProver(files.read(options["manifest"]), files.read_key(options["key"]))
         client.clone(prover, serving.store_in(options["folder"], new=True))
@@ -213,7 +217,7 @@ class Command(EdnaCommand):
 
     def _manifest(self, options: dict[str, Any]) -> dict[str, Any]:
         measured = dict(_pair(each) for each in options["measured"])
-        worker, key = files.public_key_of(options["worker"]), files.read_key(options["key"])
+        worker, key = files.public_key_of(options["worker"], given_as="--worker"), files.read_key(options["key"])
         options["output"].write_text(manifest(worker, measured, key=key), encoding="ascii")
         return {"manifest": str(options["output"]), "hardware": False}
 
@@ -255,4 +259,8 @@ def _text(value: Any) -> str:
         return "; ".join(f"{name}: {each}" for name, each in value.items()) or "none"
     if isinstance(value, list):
         return "; ".join(_text(each) for each in value) or "none"
-    return str(value)
+    return str(value) or "none"
+
+
+def _day(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC" if seconds else "none"
