@@ -434,6 +434,14 @@ class DeviceRemoved(CustodyError):
     """
 
 
+class DeviceLoggedOut(CustodyError):
+    """Cause: a browser that keeps the key of a device asks for what it opens, nobody is logged in there, and the account is not away.
+    Nothing was changed.
+
+    Remedy: log in; or type the password, the recovery code or the secret key.
+    """
+
+
 class AudienceRefused(CustodyError):
     """Cause: what somebody has done, or would do, to an audience may not be done, or not now; or it is none that this release reads, or of
     another audience. Nothing was changed.

@@ -2,8 +2,8 @@
 
 Keeps: no script reads the cookie, no other site has it sent, and it goes to edna's pages alone; error reports hide it by its name. The
 server keeps nothing of it. Several people may use one browser: each has a cookie, and one that opens somebody else's key opens nothing
-here. What is no device yet is signed, for whoever was logged in and for an hour: nobody's key or code comes from who was here before, or
-who can write cookies.
+here. Nor does any while nobody is logged in, but for an account that is away: it has no other way back. What is no device yet is signed,
+for whoever was logged in and for an hour: nobody's key or code comes from who was here before, or who can write cookies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from django.views.decorators.debug import sensitive_variables
 
 from edna import api, conf, devices
 from edna.devices.acts import CODE_LIFETIME
-from edna.errors import DeviceGroupEnded, DeviceRemoved, DeviceUnknown, EdnaError, KeyMalformed, NotYours
+from edna.errors import (
+    DeviceGroupEnded,
+    DeviceLoggedOut,
+    DeviceRemoved,
+    DeviceUnknown,
+    EdnaError,
+    KeyMalformed,
+    NotYours,
+)
 
 #: Its name has a word by which reports of errors hide it.
 _NAME: Final = "edna_device_key_"
@@ -94,7 +102,7 @@ def opened(request: HttpRequest, secret_key: str) -> api.Unlocked | None:
     device's.
 
     Raises:
-        DeviceUnknown, DeviceRemoved, DeviceGroupEnded: nothing was typed, and no device here opens anything.
+        DeviceUnknown, DeviceRemoved, DeviceGroupEnded, DeviceLoggedOut: nothing was typed, and no device here opens anything.
     """
     if not conf.has_devices():
         return None
@@ -107,7 +115,7 @@ def opened(request: HttpRequest, secret_key: str) -> api.Unlocked | None:
     for each in brought_keys(request):
         try:
             return own(request, each)
-        except (DeviceUnknown, DeviceRemoved, DeviceGroupEnded, NotYours) as error:
+        except (DeviceUnknown, DeviceRemoved, DeviceGroupEnded, DeviceLoggedOut, NotYours) as error:
             problem = problem if each.is_new else error
     raise problem or DeviceUnknown("This browser keeps no key of a device. Nothing was changed.")
 
@@ -117,12 +125,18 @@ def own(request: HttpRequest, brought: BroughtKey) -> api.Unlocked:
     Raises:
         DeviceUnknown, DeviceRemoved, DeviceGroupEnded: it opens nothing any more, or not yet.
         NotYours: it is a device of another account than the one that is logged in.
+        DeviceLoggedOut: nobody is logged in, and its account is not away.
     """
     unlocked = _without_renewal(devices.unlock(brought.secret_key))
     user: Any = request.user
-    if user.is_authenticated and api.principal(unlocked) != user:
+    account = api.principal(unlocked)
+    if user.is_authenticated and account != user:
         unlocked.close()
         raise NotYours("This is a device of another account than the one that is logged in. Nothing was changed.")
+    # Who cannot log in, because the account is removed or lets nobody in, comes back by a device. Whoever can is asked to.
+    if not user.is_authenticated and account is not None and getattr(account, "is_active", True):
+        unlocked.close()
+        raise DeviceLoggedOut("This device belongs to an account that can log in. Log in first; nothing was changed.")
     return unlocked
 
 

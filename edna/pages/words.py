@@ -86,6 +86,9 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
     errors.DeviceRemoved: gettext_lazy(
         "This device was removed, and opens nothing any more. Another one of your devices can add it, as a new one."
     ),
+    errors.DeviceLoggedOut: gettext_lazy(
+        "Your account is here, so please log in first: then this device opens your key. Nothing was changed."
+    ),
     errors.DeviceGroupEnded: gettext_lazy(
         "What your devices opened has another key now: you have begun anew with another first device, or made a new key. "
         "Nothing was changed."

@@ -310,3 +310,56 @@ def test_a_form_that_was_left_long_ago_gives_no_key(laptop: Browser, monkeypatch
         with pytest.raises(edna.errors.DeviceUnknown):
             devices.unlock(key)
     devices.unlock(laptop.key()).close()
+
+
+def logged_out(browser: Browser) -> Browser:
+    browser.client.cookies.pop("sessionid", None)
+    return browser
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("hidden", {}),
+        ("delete", {}),
+        ("delete", {"what": "everything", "phrase": "delete everything"}),
+        ("take-along", {"kind": READABLE}),
+        ("return", {}),
+    ],
+)
+def test_a_browser_that_is_logged_out_opens_nothing_of_an_account_that_is_here(
+    laptop: Browser, name: str, data: dict[str, str]
+) -> None:
+    """Whoever comes to it afterwards has its cookie, and no log-in."""
+    answer = logged_out(laptop).client.post(at(name), {"password": "", **data})
+    assert "please log in first" in answer.content.decode()
+    assert User.objects.filter(email=NAME).exists()
+
+
+def test_nor_brings_back_what_is_hidden_of_it(laptop: Browser, bea: User) -> None:
+    edna.disguise("websubmit.delete-account", bea)
+    bring_back = logged_out(laptop)
+    [entry] = edna.history(devices.unlock(laptop.key()))
+    bring_back.send("return")
+    page = bring_back.send("bring-back", receipt=str(entry.receipt), password="")
+    assert "please log in first" in page
+    # What was typed is another thing than what the browser has.
+    assert "please log in first" not in bring_back.send("hidden", secret_key=laptop.key())
+
+
+def test_who_cannot_log_in_comes_back_by_a_device(laptop: Browser, bea: User) -> None:
+    """Some sites leave the account where it is, and let nobody log in to it."""
+    User.objects.update(is_active=False)
+    assert "please log in first" not in logged_out(laptop).send("hidden")
+
+
+def test_of_two_in_one_browser_the_one_who_is_away_comes_back(laptop: Browser, bea: User) -> None:
+    carl = User.objects.create_user("carl@example.org", PASSWORD)
+    edna.register_principal(carl, password=PASSWORD, identifier="carl@example.org")
+    laptop.client.login(username="carl@example.org", password=PASSWORD)
+    laptop.open("devices-first")
+    laptop.send("devices-first", name="shared", password=PASSWORD)
+    for away in (bea, carl):
+        edna.disguise("websubmit.delete-account", User.objects.get(email=away.email))
+        assert "Your account is here" in logged_out(laptop).send("return")
+        assert User.objects.filter(email=away.email).exists()
