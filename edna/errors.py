@@ -451,9 +451,13 @@ class AudienceRefused(CustodyError):
 
 
 class AudienceForged(AudienceRefused):
-    """Cause: an update of an audience is not signed by the member that is said to have made it. Nothing of it was taken over.
+    """Cause: an update of an audience is not signed by the member that is said to have made it; or a row of an audience, of what is shared
+    or held, or of a request does not carry this site's tag: it was written or changed past edna, perhaps so that what is sealed next can be
+    opened by somebody else, or so that members agree to something else than they saw. Or it was written under a server key that is not in
+    `EDNA["MAC_KEYS"]` now. Nothing of it was taken over, nothing is sealed or opened by it, and nothing was changed.
 
-    Remedy: restore the audience's tables from a backup, and find out who can write there.
+    Remedy: put a missing key back into `EDNA["MAC_KEYS"]`, behind the present one. Otherwise find out who can write there, and restore the
+    row that the message names from a backup; a request can be deleted, and asked anew.
     """
 
 

@@ -48,6 +48,7 @@ from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
 from edna.store import serverkeys
+from edna.store.tags import Tags
 
 Result = TypeVar("Result")
 
@@ -328,6 +329,11 @@ def secret_key_of(unlocked: Unlocked) -> SecretKey:
         CapabilityClosed
     """
     return unlocked.secret_key
+
+
+def tags_of(purpose: bytes) -> Tags:
+    """What makes and checks tags of an application's own rows, under the server's keys; ``purpose``, 16 bytes at most, names the table."""
+    return Tags(purpose)
 
 
 def rewrap(

@@ -237,6 +237,7 @@ def hand_on(name: str, secret_key: SecretKey | str, *, together: int = 2) -> boo
         share = shared.open_share(sharing, deals, member=member.id, secret_key=member.secret_key)
         deal = shared.hand_on(share, sharing=sharing, member=member.id, members=keys, threshold=together)
         dealt = store.put_deal(name, together, sharing.epoch + 1, deal, list(keys), using=using)
+        store.tag_anew(name, using=using)
         if len(dealt) < together:
             return False
         after = shared.handed_on(sharing, dealt, list(keys))

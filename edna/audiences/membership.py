@@ -160,6 +160,7 @@ def _change(
                 audience, member = own(name, secret_key, using=using)
                 _append(name, audience, act(audience, member), using=using)
                 store.add_names(name, called, using=using)
+                store.tag_anew(name, using=using)
                 return
         except AudienceChanged:
             if attempt == ATTEMPTS - 1:

@@ -1,8 +1,9 @@
 """The tables of a site that has audiences.
 
 Invariant: as `edna.models`, for what is held. A copy names nobody: neither whom it is about nor which bag it opens, and two of one person
-cannot be told from those of two. Who is in an audience, and what was asked for, is in the open: it is how a site controls them. Only
-``store`` reads and writes these.
+cannot be told from those of two. Who is in an audience, and what was asked for, is in the open: it is how a site controls them. (Nothing
+forged): ``tag``, under a key that is not in the database, says that the site itself wrote a row (`tags`). Only ``store`` reads and writes
+these.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class AudienceUpdate(models.Model):
     audience = models.CharField(max_length=100)
     sequence = models.IntegerField()
     update = models.BinaryField()
+    tag = FixedBinaryField(max_length=16)
 
     class Meta:
         default_permissions = ()
@@ -35,6 +37,7 @@ class AudienceName(models.Model):
     audience = models.CharField(max_length=100)
     member = FixedBinaryField(max_length=16, db_index=True)
     name = models.CharField(max_length=150)
+    tag = FixedBinaryField(max_length=16)
 
     class Meta:
         default_permissions = ()
@@ -53,6 +56,7 @@ class SharedSecret(models.Model):
     #: Of who has handed a share on, for the next epoch; 0 of what counts.
     dealer = models.IntegerField()
     said = models.BinaryField()
+    tag = FixedBinaryField(max_length=16)
 
     class Meta:
         default_permissions = ()
@@ -72,6 +76,7 @@ class HeldCopy(models.Model):
     mark = FixedBinaryField(max_length=32, unique=True)
     shared_by = FixedBinaryField(max_length=16)
     sealed = models.BinaryField()
+    tag = FixedBinaryField(max_length=16)
 
     class Meta:
         default_permissions = ()
@@ -93,6 +98,7 @@ class HoldRequest(models.Model):
     reason = models.CharField(max_length=200)
     places = models.BinaryField()
     uses = models.IntegerField(default=0)
+    tag = FixedBinaryField(max_length=16)
 
     class Meta:
         default_permissions = ()

@@ -1,4 +1,7 @@
-"""Reads and writes the tables. Every function takes the database alias; those that write run in the caller's transaction."""
+"""Reads and writes the tables. Every function takes the database alias; those that write run in the caller's transaction.
+
+Keeps: rows that have a tag are tagged as they are written, and of those that this site did not tag none is handed out (`AudienceForged`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from edna.audiences import tags
 from edna.audiences.models import (
     AudienceName,
     AudienceUpdate,
@@ -28,12 +32,12 @@ _PLACES = 500
 def audience(name: str, *, using: str) -> Audience:
     """As all updates leave it.
 
-    Raises: AudienceUnknown
+    Raises: AudienceUnknown, AudienceForged.
     """
     found = AudienceUpdate._default_manager.using(using).filter(audience=name).order_by("sequence")
     state = Audience()
-    for update in found.values_list("update", flat=True):
-        state = state.follow(bytes(update))
+    for row in tags.require(found):
+        state = state.follow(bytes(row.update))
     if not state.nodes:
         raise AudienceUnknown(f'There is no audience "{name}" here. Make it with edna.audiences.create.')
     return state
@@ -47,22 +51,40 @@ def add_update(name: str, sequence: int, update: bytes, *, using: str) -> None:
     """
     Raises: AudienceChanged: another one stands there.
     """
+    row = AudienceUpdate(audience=name, sequence=sequence, update=update)
+    tags.give([row], using=using)
     try:
         with transaction.atomic(using=using):
-            AudienceUpdate._default_manager.using(using).create(audience=name, sequence=sequence, update=update)
+            row.save(using=using, force_insert=True)
     except IntegrityError as error:
         raise AudienceChanged("Another member was quicker. Nothing was changed; do it again.") from error
 
 
 def names(name: str, *, using: str) -> dict[bytes, str]:
     found = AudienceName._default_manager.using(using).filter(audience=name).order_by("id")
-    return {bytes(member): called for member, called in found.values_list("member", "name")}
+    return {bytes(row.member): row.name for row in tags.require(found)}
 
 
 def add_names(name: str, called: Mapping[bytes, str], *, using: str) -> None:
-    AudienceName._default_manager.using(using).bulk_create(
-        [AudienceName(audience=name, member=member, name=each) for member, each in called.items()]
-    )
+    rows = [AudienceName(audience=name, member=member, name=each) for member, each in called.items()]
+    tags.give(rows, using=using)
+    AudienceName._default_manager.using(using).bulk_create(rows)
+
+
+def tag_anew(name: str, *, using: str) -> None:
+    """Rows of an audience that were tagged under an older key of the server get a tag under the first one.
+
+    Raises: AudienceForged
+    """
+    for model in (AudienceUpdate, AudienceName, SharedSecret):
+        older = [
+            row
+            for row in tags.require(model._default_manager.using(using).filter(audience=name))
+            if not tags.is_newest(row)
+        ]
+        tags.give(older, using=using)
+        for row in older:
+            row.save(using=using, update_fields=["tag"])
 
 
 # Shares
@@ -71,7 +93,7 @@ def add_names(name: str, called: Mapping[bytes, str], *, using: str) -> None:
 def sharing(name: str, together: int, *, using: str) -> Sharing:
     """What counts now.
 
-    Raises: AudienceUnknown
+    Raises: AudienceUnknown, AudienceForged.
     """
     return shares(name, together, using=using)[0]
 
@@ -79,7 +101,7 @@ def sharing(name: str, together: int, *, using: str) -> Sharing:
 def shares(name: str, together: int, *, using: str) -> tuple[Sharing, list[Deal]]:
     """What counts now, with the shares.
 
-    Raises: AudienceUnknown
+    Raises: AudienceUnknown, AudienceForged.
     """
     found = SharedSecret._default_manager.using(using).filter(audience=name, together=together, dealer=0)
     newest = found.order_by("-epoch").first()
@@ -87,8 +109,8 @@ def shares(name: str, together: int, *, using: str) -> tuple[Sharing, list[Deal]
         raise AudienceUnknown(
             f'There is no audience "{name}" here of which {together} act together. Make it with edna.audiences.create. Nothing was changed.'
         )
-    said = values.decode(bytes(newest.said))
-    shared: Any = said
+    tags.require([newest])
+    shared: Any = values.decode(bytes(newest.said))
     (number, epoch, members, commitments, dealers), deals = shared
     return Sharing(number, epoch, tuple(members), tuple(commitments), tuple(dealers)), [_deal(each) for each in deals]
 
@@ -107,21 +129,23 @@ def put_shares(name: str, together: int, made: Sharing, deals: Sequence[Deal], *
         [made.id, made.epoch, list(made.members), list(made.commitments), list(made.dealers)],
         [_said(each) for each in deals],
     ]
-    objects.create(audience=name, together=together, epoch=made.epoch, dealer=0, said=values.encode(said))
+    row = SharedSecret(audience=name, together=together, epoch=made.epoch, dealer=0, said=values.encode(said))
+    tags.give([row], using=using)
+    row.save(using=using, force_insert=True)
 
 
 def put_deal(name: str, together: int, epoch: int, deal: Deal, members: Sequence[bytes], *, using: str) -> list[Deal]:
     """Keep what one has handed on, and return all that were handed on to the same members."""
     objects = SharedSecret._default_manager.using(using)
     said: Any = [list(members), _said(deal)]
-    objects.update_or_create(
-        audience=name, together=together, epoch=epoch, dealer=deal.dealer, defaults={"said": values.encode(said)}
-    )
+    of_epoch = objects.filter(audience=name, together=together, epoch=epoch).exclude(dealer=0)
+    of_epoch.filter(dealer=deal.dealer).delete()
+    new = SharedSecret(audience=name, together=together, epoch=epoch, dealer=deal.dealer, said=values.encode(said))
+    tags.give([new], using=using)
+    new.save(using=using, force_insert=True)
     found = []
-    for raw in (
-        objects.filter(audience=name, together=together, epoch=epoch).exclude(dealer=0).values_list("said", flat=True)
-    ):
-        pair: Any = values.decode(bytes(raw))
+    for row in tags.require(of_epoch.all()):
+        pair: Any = values.decode(bytes(row.said))
         to, dealt = pair
         if list(to) == list(members):
             found.append(_deal(dealt))
@@ -155,6 +179,7 @@ def add_copies(rows: Sequence[tuple[bytes, bytes, bytes, bytes]], *, using: str)
     ]
     # By the random key: the order of writing must not say which belong together.
     new.sort(key=lambda copy: copy.id)
+    tags.give(new, using=using)
     HeldCopy._default_manager.using(using).bulk_create(new, batch_size=_PLACES)
 
 
@@ -171,27 +196,34 @@ def remove_copies(marks: Sequence[bytes], *, using: str) -> set[bytes]:
 
 
 def copies(places: Sequence[bytes], *, using: str) -> dict[bytes, tuple[bytes, bytes]]:
-    """By place: by whom it is shared, and what is sealed."""
+    """By place: by whom it is shared, and what is sealed.
+
+    Raises: AudienceForged: another copy was put there, perhaps one that somebody wants members to open unknowingly.
+    """
     found = HeldCopy._default_manager.using(using).filter(place__in=places).order_by("id")
-    return {
-        bytes(place): (bytes(by), bytes(sealed))
-        for place, by, sealed in found.values_list("place", "shared_by", "sealed")
-    }
+    return {bytes(row.place): (bytes(row.shared_by), bytes(row.sealed)) for row in tags.require(found)}
 
 
 # Requests
 
 
 def add_request(request: HoldRequest, *, using: str) -> None:
+    tags.give([request], using=using)
     request.save(using=using, force_insert=True)
 
 
 def request(number: int, *, using: str) -> HoldRequest | None:
-    return HoldRequest._default_manager.using(using).filter(pk=number).first()
+    """
+    Raises: AudienceForged: it is not what was asked.
+    """
+    return next(iter(tags.require(HoldRequest._default_manager.using(using).filter(pk=number))), None)
 
 
 def requests(name: str, *, using: str) -> list[HoldRequest]:
-    return list(HoldRequest._default_manager.using(using).filter(audience=name).order_by("asked_on", "id"))
+    """
+    Raises: AudienceForged: one of them is not what was asked.
+    """
+    return tags.require(HoldRequest._default_manager.using(using).filter(audience=name).order_by("asked_on", "id"))
 
 
 def count_use(number: int, *, using: str) -> None:

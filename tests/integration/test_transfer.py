@@ -103,11 +103,14 @@ def fill() -> Any:
     SessionLink.objects.create(owner_tag=os.urandom(32), session_key="key")
     KeptEnvelope.objects.create(place=os.urandom(32), tag=os.urandom(32), sealed=os.urandom(220))
     DeviceRecord.objects.create(place=os.urandom(32), sealed=os.urandom(300))
-    AudienceUpdate.objects.create(audience="chairs", sequence=0, update=os.urandom(300))
-    AudienceName.objects.create(audience="chairs", member=os.urandom(16), name="ü")
-    SharedSecret.objects.create(audience="chairs", together=2, epoch=0, dealer=0, said=os.urandom(300))
-    HeldCopy.objects.create(place=os.urandom(32), mark=os.urandom(32), shared_by=os.urandom(16), sealed=os.urandom(148))
-    asked = {"model": "websubmit.user", "reference": "8", "reason": "case 7", "places": os.urandom(32)}
+    tag = os.urandom(16)
+    AudienceUpdate.objects.create(audience="chairs", sequence=0, update=os.urandom(300), tag=tag)
+    AudienceName.objects.create(audience="chairs", member=os.urandom(16), name="ü", tag=tag)
+    SharedSecret.objects.create(audience="chairs", together=2, epoch=0, dealer=0, said=os.urandom(300), tag=tag)
+    HeldCopy.objects.create(
+        place=os.urandom(32), mark=os.urandom(32), shared_by=os.urandom(16), sealed=os.urandom(148), tag=tag
+    )
+    asked = {"model": "websubmit.user", "reference": "8", "reason": "case 7", "places": os.urandom(32), "tag": tag}
     HoldRequest.objects.create(audience="chairs", together=2, asked_by=os.urandom(16), asked_on=today, **asked)
     HoldPart.objects.create(request=7, member=os.urandom(16), sealed=os.urandom(149))
     HoldNotice.objects.create(place=os.urandom(32), sealed=os.urandom(552))

@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
                 ('audience', models.CharField(max_length=100)),
                 ('member', edna.models.FixedBinaryField(db_index=True, max_length=16)),
                 ('name', models.CharField(max_length=150)),
+                ('tag', edna.models.FixedBinaryField(max_length=16)),
             ],
             options={
                 'default_permissions': (),
@@ -32,6 +33,7 @@ class Migration(migrations.Migration):
                 ('mark', edna.models.FixedBinaryField(max_length=32, unique=True)),
                 ('shared_by', edna.models.FixedBinaryField(max_length=16)),
                 ('sealed', models.BinaryField()),
+                ('tag', edna.models.FixedBinaryField(max_length=16)),
             ],
             options={
                 'default_permissions': (),
@@ -61,6 +63,7 @@ class Migration(migrations.Migration):
                 ('reason', models.CharField(max_length=200)),
                 ('places', models.BinaryField()),
                 ('uses', models.IntegerField(default=0)),
+                ('tag', edna.models.FixedBinaryField(max_length=16)),
             ],
             options={
                 'default_permissions': (),
@@ -73,6 +76,7 @@ class Migration(migrations.Migration):
                 ('audience', models.CharField(max_length=100)),
                 ('sequence', models.IntegerField()),
                 ('update', models.BinaryField()),
+                ('tag', edna.models.FixedBinaryField(max_length=16)),
             ],
             options={
                 'default_permissions': (),
@@ -101,6 +105,7 @@ class Migration(migrations.Migration):
                 ('epoch', models.IntegerField()),
                 ('dealer', models.IntegerField()),
                 ('said', models.BinaryField()),
+                ('tag', edna.models.FixedBinaryField(max_length=16)),
             ],
             options={
                 'default_permissions': (),
