@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from django.db import transaction
 from django.utils import timezone
 
-from edna import api, inner_door
+from edna import api, inner_door, throttle
 from edna.api import Registration, Unlocked
 from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
@@ -90,7 +90,14 @@ def create(
 
 
 def begin(*, name: str = "") -> NewDevice:
-    """What a new device does first: a key, and a code to be typed on a device of the group within `CODE_LIFETIME`."""
+    """What a new device does first: a key, and a code to be typed on a device of the group within `CODE_LIFETIME`.
+
+    What it writes stays until `forget`, also if nobody types the code: only the device knows whether anybody has.
+
+    Raises:
+        TooBusy
+    """
+    throttle.admit()
     key, device, using = SecretKey.generate(), Device.new(), inner_door.database()
     code, until = keeping.code_of(device.id), timezone.now() + CODE_LIFETIME
     card = keeping.seal_card(device.card, until=int(until.timestamp()))

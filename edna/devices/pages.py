@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from django import forms
@@ -26,6 +27,7 @@ from edna.devices import browsers
 from edna.devices.browsers import BroughtKey
 from edna.devices.forms import CodeForm, FirstDeviceForm, NameForm, NewKeyForm
 from edna.devices.shared import DevicePage, KeepsNewKey, WithDevice
+from edna.errors import DeviceUnknown, OperationRefused
 from edna.pages.base import KeyPage, Shown
 
 
@@ -111,7 +113,17 @@ class BeginDevice(DevicePage):
         if self.state.key is not None:
             return response
         new = devices.begin()
+        self.forget_waiting()
         return self.kept(response, BroughtKey(browsers.new_name(), new.secret_key, new.code))
+
+    @sensitive_variables()
+    def forget_waiting(self) -> None:
+        """What this browser has shown to this person before: its cookie goes, and nobody else could find it to delete it."""
+        for former in (self.state.waiting, *self.state.late):
+            # Of a key that no form has used, nothing is here; what was added just now stays.
+            with suppress(DeviceUnknown, OperationRefused):
+                if former is not None:
+                    devices.forget(former.secret_key)
 
 
 class AddDevice(WithDevice):

@@ -112,8 +112,13 @@ class KeepsNewKey(DevicePage):
         return response
 
     def new_key(self, form: Any) -> BroughtKey | None:
-        """The one that it has; None, and the form says so, if it keeps none."""
-        if self.state.new is None:
+        """The one that it has; None, and the form says why, if it keeps none, or one from too long ago: the form comes with another."""
+        if self.state.new is None and any(each.is_new for each in self.state.late):
+            form.add_error(
+                None,
+                gettext("This page was open for too long. Nothing was changed; please fill it in and send it again."),
+            )
+        elif self.state.new is None:
             form.add_error(
                 None, gettext("Your browser has kept no cookie, so that it cannot be a device. Nothing was changed.")
             )

@@ -7,12 +7,14 @@ import time
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.test import Client, override_settings
 from django.urls import reverse
 
 import edna
 from apps.websubmit.models import User
-from edna import devices
+from edna import devices, throttle
+from edna.devices.models import DeviceRecord
 from edna.pages.keys.taking_along import LOCKED, READABLE
 from tests.support import PASSWORD, statements
 
@@ -363,3 +365,57 @@ def test_of_two_in_one_browser_the_one_who_is_away_comes_back(laptop: Browser, b
         edna.disguise("websubmit.delete-account", User.objects.get(email=away.email))
         assert "Your account is here" in logged_out(laptop).send("return")
         assert User.objects.filter(email=away.email).exists()
+
+
+def code_on(page: str) -> str:
+    return str(re.findall(r'id="edna-device-code">([^<]+)<', page)[0])
+
+
+def test_another_code_takes_the_place_of_the_former_one(laptop: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often: of one browser there is one card and one state, too where the first code was shown long ago."""
+    there, phone = DeviceRecord.objects.count(), Browser()
+    codes = [code_on(phone.send("devices-begin")) for _ in range(3)]
+    assert DeviceRecord.objects.count() == there + 2
+    now = time.time()
+    monkeypatch.setattr("django.core.signing.time.time", lambda: now + 3601)
+    codes.append(code_on(phone.send("devices-begin")))
+    assert DeviceRecord.objects.count() == there + 2
+    assert "No device shows this code" in laptop.send("devices-add", code=codes[0], name="phone")
+    assert "phone" in laptop.send("devices-add", code=codes[-1], name="phone")
+    assert "This device." in phone.open("devices")
+
+
+def test_nor_does_another_code_take_a_key_on_paper_or_what_was_just_added(laptop: Browser) -> None:
+    page = laptop.send("devices-paper", name="drawer")
+    (paper,) = set(re.findall(r"edna-secret-key-1:[a-z2-7]+", page))
+    phone = Browser()
+    code = code_on(phone.send("devices-begin"))
+    laptop.send("devices-add", code=code, name="phone")
+    assert "This device." in phone.send("devices-begin")
+    for key in (paper, kept_by(phone)[0]):
+        devices.unlock(key).close()
+
+
+def test_begun_by_too_many_at_once_is_refused(laptop: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By those of the whole site together, as all that is limited. A window has its own place, and the one before it left one."""
+    settings.EDNA = {**settings.EDNA, "REQUEST_RATE_PER_SECOND": 1 / 60}
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "devices"}}
+    caches["default"].clear()
+    monkeypatch.setattr(throttle, "_now", lambda: 1_800_000_000.0)
+    monkeypatch.setattr(throttle, "_ask_again_at", 0.0)
+    there = DeviceRecord.objects.count()
+    answers = [Browser().client.post(at("devices-begin")) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [302, 302, 429, 429]
+    assert answers[-1]["Retry-After"]
+    assert DeviceRecord.objects.count() == there + 4
+
+
+def test_a_form_that_was_left_too_long_says_so(bea: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is sent once more is done."""
+    browser = Browser()
+    browser.open("devices-first")
+    now = time.time()
+    monkeypatch.setattr("django.core.signing.time.time", lambda: now + 3601)
+    page = browser.send("devices-first", name="laptop", password=PASSWORD)
+    assert ("This page was open for too long" in page, "kept no cookie" in page) == (True, False)
+    assert "This is your only device" in browser.send("devices-first", name="laptop", password=PASSWORD)
