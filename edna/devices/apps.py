@@ -19,6 +19,6 @@ class DevicesConfig(AppConfig):
         inner_door.open_otherwise(passwords.opened)
 
         # By its name: pages are imported with the addresses.
-        urls.beside.append("edna.devices.pages")
-        handed.brings.append(browsers.brings_one)
-        handed.openers.append(browsers.opened)
+        urls.beside.setdefault("edna.devices.pages")
+        handed.brings.setdefault(browsers.brings_one)
+        handed.openers.setdefault(browsers.opened)

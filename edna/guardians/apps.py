@@ -16,8 +16,8 @@ class GuardiansConfig(AppConfig):
         checks.connect()
 
         # By its name: pages are imported with the addresses, and guardians by a site that has some.
-        urls.beside.append("edna.guardians.pages")
-        urls.http_beside.append("edna.guardians.http")
+        urls.beside.setdefault("edna.guardians.pages")
+        urls.http_beside.setdefault("edna.guardians.http")
 
         from edna import inner_door
         from edna.guardians import enrolments

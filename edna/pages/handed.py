@@ -25,9 +25,9 @@ from edna.pages.forms import HANDED
 _TOKEN, _SLOTS = "key_session", "slots"
 
 #: Of optional applications: whether a request brings something along that may open a key; no statement.
-brings: Final[list[Callable[[HttpRequest], bool]]] = []
+brings: Final[dict[Callable[[HttpRequest], bool], None]] = {}
 #: Of the same: what that opens, or the text of a secret key which is none of edna's own; None if it is not theirs.
-openers: Final[list[Callable[[HttpRequest, str], api.Unlocked | None]]] = []
+openers: Final[dict[Callable[[HttpRequest, str], api.Unlocked | None], None]] = {}
 
 
 def is_brought(request: HttpRequest) -> bool:

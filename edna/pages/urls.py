@@ -11,10 +11,10 @@ from django.views.generic import View
 from edna.pages import applying, hidden_data, home, receipts, returning
 from edna.pages.keys import urls as keys
 
-#: Modules with ``patterns`` of their own, of optional applications.
-beside: Final[list[str]] = []
+#: Modules with ``patterns`` of their own, of optional applications: each once, however often Django makes these ready.
+beside: Final[dict[str, None]] = {}
 #: Modules with addresses below ``api/1/``, of the same.
-http_beside: Final[list[str]] = []
+http_beside: Final[dict[str, None]] = {}
 
 
 def patterns(page: Callable[[str, type[View], str], Any]) -> list[Any]:

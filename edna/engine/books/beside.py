@@ -88,9 +88,10 @@ class Beside:
 
 
 _kept = [Beside()]
-_without_slots: list[Callable[[PublicKey, str], None]] = []
-_openers: list[Callable[[SecretKey], Any]] = []
-_before_rotation: list[Callable[[PublicKey, str], None]] = []
+#: Each once, however often Django makes its applications ready: it does so again where a test installs others.
+_without_slots: dict[Callable[[PublicKey, str], None], None] = {}
+_openers: dict[Callable[[SecretKey], Any], None] = {}
+_before_rotation: dict[Callable[[PublicKey, str], None], None] = {}
 
 
 def connect(beside: Beside) -> None:
@@ -104,7 +105,7 @@ def kept() -> Beside:
 
 def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:
     """Have ``told(public_key, alias)`` called when all slots of a key are deleted, in that transaction, which may be tried again."""
-    _without_slots.append(told)
+    _without_slots.setdefault(told)
 
 
 def slots_gone(public_key: PublicKey, *, using: str) -> None:
@@ -114,7 +115,7 @@ def slots_gone(public_key: PublicKey, *, using: str) -> None:
 
 def before_rotation(asked: Callable[[PublicKey, str], None]) -> None:
     """Have ``asked(public_key, alias)`` called before a key is replaced by one that is made without those who hold it; it may raise."""
-    _before_rotation.append(asked)
+    _before_rotation.setdefault(asked)
 
 
 def require_rotation(public_key: PublicKey, *, using: str) -> None:
@@ -124,7 +125,7 @@ def require_rotation(public_key: PublicKey, *, using: str) -> None:
 
 def open_otherwise(opened: Callable[[SecretKey], Any]) -> None:
     """Have ``opened(secret_key)`` called for a key that is nobody's: an unlocked principal, if it leads to somebody's; or None."""
-    _openers.append(opened)
+    _openers.setdefault(opened)
 
 
 def opened_otherwise(secret_key: SecretKey) -> Any:
