@@ -236,12 +236,12 @@ def locators_of(unlocked: Unlocked) -> set[Locator]:
 
 def places_of_copies(subject: tuple[str, str], number: int) -> list[bytes]:
     """Where the copy of that number about somebody lies, by each key of the server, that which signs first."""
-    return held_copies.places(subject, number, using=database())
+    return held_copies.places(subject, number)
 
 
 def marks_of_copies(index: bytes, number: int) -> list[bytes]:
     """By which the copy of that number of a bag is found again, as `places_of_copies`."""
-    return held_copies.marks(index, number, using=database())
+    return held_copies.marks(index, number)
 
 
 def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:

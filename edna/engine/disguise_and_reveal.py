@@ -333,13 +333,13 @@ def reveal(
     def forgets(outcome: Outcome) -> bool:
         return bool(outcome.accepted) and erasing.forget_given_up(unlocked)
 
-    def in_one() -> tuple[Outcome | None, bool]:
-        """None if it was done in chunks; then nothing is done. And whether nothing is left of the person."""
+    def in_one() -> tuple[Outcome, bool] | None:
+        """And whether nothing is left of the person. None if it was done in chunks; then nothing is done."""
         unlocked.start_over()
         may_hold = allow_partial or bool(accepted or policy)
         outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=may_hold)
         if outcome is None:
-            return None, False
+            return None
         if rows := rows_to_give_up(outcome.held, accepted, policy):
             again = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, given_up=rows)
             assert again is not None
@@ -355,13 +355,14 @@ def reveal(
         outcome = revealing_in_chunks.reveal(
             receipt, unlocked, overrides=overrides, give_up=give_up, allow_partial=allow_partial, separately=several
         )
-        return outcome, transactions.run(partial(forgets, outcome), using=using)
+        return outcome, bool(outcome.accepted) and transactions.run(partial(forgets, outcome), using=using)
 
     try:
-        outcome, forgotten = transactions.run(in_one, using=using)
-        if outcome is None:
+        done = transactions.run(in_one, using=using)
+        if done is None:
             several = not whole
-            outcome, forgotten = in_chunks() if several else transactions.run(in_chunks, using=using)
+            done = in_chunks() if several else transactions.run(in_chunks, using=using)
+        outcome, forgotten = done
         if forgotten:
             unlocked.close()
         return outcome

@@ -69,8 +69,9 @@ def keep(
 ) -> None:
     """Have a copy kept for whom the bag is about: its principal, and the pseudoprincipals that its rows were given to.
 
-    Raises: ConfigurationError if nobody is there to keep them.
+    Raises: ConfigurationError if nobody is there to keep them; ServerKeyUnknown.
     """
+    serverkeys.require(using=using)
     disguise = registry.find(bag.disguise)
     assert disguise is not None
     assert disguise.audience is not None
@@ -102,19 +103,18 @@ def subjects_of(bag: Bag) -> list[Subject]:
     return list(found)
 
 
-def places(subject: Subject, number: int, *, using: str) -> list[bytes]:
+def places(subject: Subject, number: int) -> list[bytes]:
     """Where the copy of that number of somebody lies: by the server's first key, and by its others."""
     said = "\0".join((*subject, str(number))).encode()
-    return _keyed(said, purpose=b"edna.held.plc.1", using=using)
+    return _keyed(said, purpose=b"edna.held.plc.1")
 
 
-def marks(index: bytes, number: int, *, using: str) -> list[bytes]:
+def marks(index: bytes, number: int) -> list[bytes]:
     """By which the copy of that number of a bag is found again; as `places`."""
-    return _keyed(index + number.to_bytes(4, "big"), purpose=b"edna.held.mrk.1", using=using)
+    return _keyed(index + number.to_bytes(4, "big"), purpose=b"edna.held.mrk.1")
 
 
-def _keyed(said: bytes, *, purpose: bytes, using: str) -> list[bytes]:
-    serverkeys.require(using=using)
+def _keyed(said: bytes, *, purpose: bytes) -> list[bytes]:
     return [derive(fingerprint(key, purpose=b"edna.held.key.1"), purpose=purpose, data=said) for key in conf.mac_keys()]
 
 

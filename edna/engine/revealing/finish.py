@@ -130,7 +130,9 @@ def erase(reveal: Reveal) -> None:
     _unlist_for_others(reveal, [opened for opened in done if opened.listings])
     store.delete_bags([index for opened in (current, *changed) for index in opened.indexes], using=using)
     there = {index for _, bags in sealed for index, _ in bags}
-    held_copies.forget({index for opened in (current, *changed) for index in opened.indexes} - there, using=using)
+    # Shared bags belong to no disguise, so that nobody has a copy of what opens them.
+    declared = {index for opened in (current, *changed) if not opened.shared for index in opened.indexes}
+    held_copies.forget(declared - there, using=using)
     by_expiry: dict[datetime.date | None, list[Sealed]] = {}
     for opened, bags in sealed:
         by_expiry.setdefault(opened.expires_on, []).extend(bags)
