@@ -189,8 +189,9 @@ class Library:
             ("delete after anonymise", "restore after anonymise") if after else ("delete account", "restore account")
         )
         known = self.at_floor[member.user.pk]
-        work = lambda: self.floor.hide(floor.DELETE, [known], with_key=after)  # noqa: E731
-        locators = self.clock(Key(there, "floor"), work, rows=rows)
+        locators = self.clock(
+            Key(there, "floor"), lambda: self.floor.hide(floor.DELETE, [known], with_key=after), rows=rows
+        )
         self.clock(Key(back, "floor"), lambda: self.floor.back(known, locators[known.key]), rows=rows)
 
     # Anonymised

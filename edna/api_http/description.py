@@ -96,7 +96,7 @@ def text(beside: Sequence[URLPattern] = ()) -> str:
 
 
 def _operation(pattern: URLPattern) -> dict[str, Any]:
-    declared: Declared = pattern.callback.declared  # type: ignore[attr-defined]
+    declared = _declared(pattern)
     said = inspect.cleandoc(declared.text).partition("\n\nRaises:")[0]
     safe: dict[str, list[str]] = {"csrf_token": [], "csrf_cookie": []}
     return {
@@ -116,8 +116,12 @@ def _operation(pattern: URLPattern) -> dict[str, Any]:
 
 
 def _all_codes(patterns: Sequence[URLPattern]) -> list[tuple[int, tuple[str, ...]]]:
-    declared = (pattern.callback.declared for pattern in patterns)  # type: ignore[attr-defined]
-    return sorted({each for one in declared for each in _codes(one).items()})
+    return sorted({each for pattern in patterns for each in _codes(_declared(pattern)).items()})
+
+
+def _declared(pattern: URLPattern) -> Declared:
+    declared: Declared = pattern.callback.declared  # type: ignore[attr-defined]  # by `json_view`
+    return declared
 
 
 def _codes(declared: Declared) -> dict[int, tuple[str, ...]]:

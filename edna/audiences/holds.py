@@ -113,12 +113,13 @@ def _do_part(request: HoldRequest, secret_key: SecretKey | str, *, using: str) -
     asking = audience.cards.get(bytes(request.asked_by))
     if asking is None:
         raise HeldCopyRefused("Who has asked is not in the audience any more. Nothing was done; ask anew.")
-    found = store.copies(_places(request), using=using)
+    places = _places(request)
+    found = store.copies(places, using=using)
     parts = [
         shared.part_of(found[place][1], share, sharing=sharing, member=member.id)
         if place in found
         else bytes(PART_BYTES)
-        for place in _places(request)
+        for place in places
     ]
     said = sharing.epoch.to_bytes(4, "big") + b"".join(parts)
     store.put_part(request.pk, member.id, seal_small(said, recipient=asking.public_key), using=using)
@@ -141,7 +142,8 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
             raise HeldCopyRefused("Only who has asked reads what is opened. Ask yourself, or let them show it.")
         sharing = store.sharing(request.audience, request.together, using=using)
         said = [_opened_part(sealed, member.secret_key) for sealed in _own_parts(request, audience.cards, using=using)]
-        places, found = _places(request), store.copies(_places(request), using=using)
+        places = _places(request)
+        found = store.copies(places, using=using)
         current = [each[4:] for each in said if each[:4] == sharing.epoch.to_bytes(4, "big")]
         if len(current) < sharing.threshold:
             raise TooFewTogether(have=len(current), need=sharing.threshold)

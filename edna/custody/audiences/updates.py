@@ -16,7 +16,8 @@ import nacl.signing
 from nacl.exceptions import BadSignatureError
 
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey, fingerprint
-from edna.errors import AudienceForged, AudienceRefused, KeyMalformed
+from edna.custody.cards import CARD_BYTES, halves
+from edna.errors import AudienceForged, AudienceRefused
 
 VERSION: Final = 1
 ID_BYTES: Final = 16
@@ -59,12 +60,7 @@ class Card:
         """
         Raises: AudienceRefused if it is no card.
         """
-        if len(raw) != 2 * KEY_BYTES:
-            raise AudienceRefused(f"The card of a member has {2 * KEY_BYTES} bytes, this one {len(raw)}.")
-        try:
-            return cls(bytes(raw[:KEY_BYTES]), PublicKey(bytes(raw[KEY_BYTES:])))
-        except KeyMalformed as error:
-            raise AudienceRefused("The card of a member holds what is no public key.") from error
+        return cls(*halves(raw, of="member", refused=AudienceRefused))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -145,11 +141,11 @@ class Update:
         if number not in {*Kind}:
             raise AudienceRefused(f"This release knows no update of kind {number}.")
         rest, signature = raw[_HEAD.size : -_SIGNATURE_BYTES], raw[-_SIGNATURE_BYTES:]
-        first = coming * 2 * KEY_BYTES
+        first = coming * CARD_BYTES
         second = first + going * ID_BYTES
         if len(rest) < second:
             raise AudienceRefused("This update of an audience ends too early.")
-        cards = [Card.parse(rest[start : start + 2 * KEY_BYTES]) for start in range(0, first, 2 * KEY_BYTES)]
+        cards = [Card.parse(rest[start : start + CARD_BYTES]) for start in range(0, first, CARD_BYTES)]
         removed = [bytes(rest[start : start + ID_BYTES]) for start in range(first, second, ID_BYTES)]
         return cls(
             Kind(number), audience, sequence, previous, sender, cards, removed, bytes(rest[second:]), bytes(signature)

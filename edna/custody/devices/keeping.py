@@ -13,9 +13,10 @@ from typing import Final
 from edna.crypto.keys import PublicKey, SecretKey, derive, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.custody.base import pepper_key
+from edna.custody.cards import CARD_BYTES
 from edna.custody.devices import states
 from edna.custody.devices.device import Device
-from edna.custody.devices.operations import CARD_BYTES, ID_BYTES, Card
+from edna.custody.devices.operations import ID_BYTES, Card
 from edna.custody.recovery import number_of, printed
 from edna.errors import BagError, DeviceCodeRefused, DeviceStateRefused, OperationRefused
 from edna.records import values

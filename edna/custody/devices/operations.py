@@ -16,13 +16,13 @@ import nacl.signing
 from nacl.exceptions import BadSignatureError
 
 from edna.crypto.keys import KEY_BYTES, PublicKey, fingerprint
+from edna.custody.cards import CARD_BYTES, halves
 from edna.custody.devices.messages import MESSAGE_BYTES
 from edna.errors import KeyMalformed, OperationForged, OperationRefused
 
 VERSION: Final = 1
 ID_BYTES: Final = 16
 HASH_BYTES: Final = 32
-CARD_BYTES: Final = 2 * KEY_BYTES
 #: As many as the count of a create can say.
 MAX_MEMBERS: Final = 65_535
 
@@ -61,12 +61,7 @@ class Card:
         """
         Raises: OperationRefused if it is no card.
         """
-        if len(raw) != CARD_BYTES:
-            raise OperationRefused(f"The card of a device has {CARD_BYTES} bytes, this one {len(raw)}.")
-        try:
-            return cls(bytes(raw[:KEY_BYTES]), PublicKey(bytes(raw[KEY_BYTES:])))
-        except KeyMalformed as error:
-            raise OperationRefused("The card of a device holds what is no public key.") from error
+        return cls(*halves(raw, of="device", refused=OperationRefused))
 
 
 @dataclass(frozen=True, slots=True)

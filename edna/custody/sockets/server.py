@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         except _NoRequest:
             self.close_connection = True
             return
-        except Exception as error:
+        except Exception as error:  # a process that others need goes on, whatever one request meets
             # Where, and never about what.
             where = "".join(traceback.format_tb(error.__traceback__))
             sys.stderr.write(f"{self.path.partition('?')[0][:40]!r} failed: {type(error).__name__}\n{where}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from edna import conf, registry
 from edna.crypto.keys import ContentKey, PublicKey, derive, fingerprint
@@ -24,13 +24,11 @@ COPY: Final = struct.Struct(">32s32s32sI")
 
 #: Model, in lower case, and primary key in text form.
 Subject = tuple[str, str]
-
-
 #: Which audience, how many of it together, in which month, and why.
 Told = tuple[str, int, str, str]
 
 
-class Keeper:
+class Keeper(Protocol):
     """Who keeps copies. In the caller's transaction."""
 
     def keep(
@@ -44,14 +42,13 @@ class Keeper:
         using: str,
     ) -> None:
         """One for each of these, in place of those that were kept of this bag."""
-        raise NotImplementedError
 
     def forget(self, indexes: Collection[bytes], *, using: str) -> None:
         """These bags are gone."""
 
     def uses(self, locators: Collection[Locator], *, using: str) -> list[Told]:
         """How what lies under these was read."""
-        raise NotImplementedError
+        ...
 
 
 _keepers: list[Keeper] = []

@@ -1,8 +1,7 @@
 """Turns records into sealed bags: in segments that fit a packet and memory, each saying how many there are.
 
 Invariant (nothing readable): what leaves here is sealed and authenticated, under a key that the database knows. Knows records, keys and
-settings; stores nothing, but has copies kept
-where a disguise declares an audience.
+settings; stores nothing, but has copies kept where a disguise declares an audience.
 """
 
 from __future__ import annotations
