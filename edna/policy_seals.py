@@ -7,7 +7,6 @@ nothing of policies: a site without any pays one comparison for each bag. Does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -96,8 +95,4 @@ def put_back(sealed: bytes, *, policy: str, index: bytes) -> bytes:
 
 def standing() -> Standing | None:
     """None where there are no policies."""
-    return _connected[0].standing() if _connected and policies() else None
-
-
-def policies() -> Mapping[str, str]:
-    return conf.policies()
+    return _connected[0].standing() if _connected and conf.policies() else None

@@ -170,7 +170,7 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
 
 
 def _own_parts(request: HoldRequest, there: Any, *, using: str) -> list[bytes]:
-    return [sealed for member, sealed in store.parts(request.pk, using=using).items() if member in there]
+    return [sealed for member, sealed in store.parts([request.pk], using=using)[request.pk].items() if member in there]
 
 
 def _opened_part(sealed: bytes, secret_key: SecretKey) -> bytes:
@@ -205,7 +205,8 @@ def uses(unlocked: Unlocked) -> list[Use]:
 def requests(name: str) -> list[Request]:
     """All that were ever made, oldest first."""
     using = inner_door.database()
-    called = store.names(name, using=using)
+    called, found = store.names(name, using=using), store.requests(name, using=using)
+    parts = store.parts([each.pk for each in found], using=using)
     return [
         Request(
             int(each.pk),
@@ -216,10 +217,10 @@ def requests(name: str) -> list[Request]:
             each.model,
             each.reference,
             each.reason,
-            tuple(called.get(member, "") for member in store.parts(each.pk, using=using)),
+            tuple(called.get(member, "") for member in parts[each.pk]),
             each.uses,
         )
-        for each in store.requests(name, using=using)
+        for each in found
     ]
 
 

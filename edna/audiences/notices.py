@@ -1,6 +1,7 @@
 """What a person is told: that something of theirs was read, sealed so that whoever has the locator of what was read finds it and opens it.
 
-Keeps: a notice says nothing to who reads the tables but its length. Does not know requests, keys of people.
+Keeps: a notice says nothing to who reads the tables but its length; one that was damaged is as one that was deleted. Does not know
+requests, keys of people.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from nacl.bindings import (
     crypto_aead_xchacha20poly1305_ietf_decrypt,
     crypto_aead_xchacha20poly1305_ietf_encrypt,
 )
+from nacl.exceptions import CryptoError
 
 from edna.audiences import store
 from edna.crypto.keys import derive
@@ -77,15 +79,20 @@ def uses_under(locators: Collection[Locator], *, using: str) -> list[Use]:
             _notice_place(locator, number): locator for locator in locators for number in range(start, start + _AT_ONCE)
         }
         sealed = store.notices(list(places), using=using)
-        found += [_use(sealed[place], locator) for place, locator in places.items() if place in sealed]
+        told = (_use(sealed[place], locator) for place, locator in places.items() if place in sealed)
+        found += [use for use in told if use is not None]
         if not sealed:
             break
     return found
 
 
-def _use(sealed: bytes, locator: Locator) -> Use:
+def _use(sealed: bytes, locator: Locator) -> Use | None:
+    """None if somebody has damaged it. They could have deleted it as well; it keeps nobody from what is theirs."""
     nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-    padded = crypto_aead_xchacha20poly1305_ietf_decrypt(body, None, nonce, _notice_key(locator))
+    try:
+        padded = crypto_aead_xchacha20poly1305_ietf_decrypt(body, None, nonce, _notice_key(locator))
+    except CryptoError:
+        return None
     length = int.from_bytes(padded[:4], "big")
     said: Any = values.decode(padded[4 : 4 + length])
     return Use(*said)

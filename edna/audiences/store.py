@@ -234,9 +234,13 @@ def put_part(number: int, member: bytes, sealed: bytes, *, using: str) -> None:
     HoldPart._default_manager.using(using).update_or_create(request=number, member=member, defaults={"sealed": sealed})
 
 
-def parts(number: int, *, using: str) -> dict[bytes, bytes]:
-    found = HoldPart._default_manager.using(using).filter(request=number).order_by("id")
-    return {bytes(member): bytes(sealed) for member, sealed in found.values_list("member", "sealed")}
+def parts(numbers: Sequence[int], *, using: str) -> dict[int, dict[bytes, bytes]]:
+    """By request and member."""
+    found: dict[int, dict[bytes, bytes]] = {number: {} for number in numbers}
+    rows = HoldPart._default_manager.using(using).filter(request__in=numbers).order_by("id")
+    for number, member, sealed in rows.values_list("request", "member", "sealed"):
+        found[number][bytes(member)] = bytes(sealed)
+    return found
 
 
 # Notices

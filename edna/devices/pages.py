@@ -39,9 +39,7 @@ class Devices(DevicePage):
 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         key, removed = self.state.key, self.state.removed
-        if key is not None:
-            self.noted(key.secret_key)
-        elif removed is not None:
+        if key is None and removed is not None:
             devices.forget(removed.secret_key)
         response: HttpResponseBase = self.render_to_response(self.get_context_data())
         if key is not None:
@@ -50,15 +48,17 @@ class Devices(DevicePage):
             browsers.forget(response, removed.cookie, path=self.path)
         return response
 
-    def noted(self, key: api.SecretKey) -> None:
-        """That it was here this month; nothing is written twice."""
-        month = datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m")
-        if any(each.is_own and each.last_seen != month for each in devices.members(key)):
+    def found(self, key: api.SecretKey) -> list[devices.Member]:
+        """The devices, now that this one was here this month; nothing is written twice."""
+        month, found = datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m"), devices.members(key)
+        if any(each.is_own and each.last_seen != month for each in found):
             devices.catch_up(key)
+            found = devices.members(key)
+        return found
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         key, waiting = self.state.key, self.state.waiting
-        found = devices.members(key.secret_key) if key is not None else []
+        found = self.found(key.secret_key) if key is not None else []
         more = {
             "is_device": key is not None,
             "is_removed": self.state.removed is not None,

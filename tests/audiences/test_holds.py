@@ -291,6 +291,39 @@ def test_parts_in_the_tables_open_nothing_for_who_did_not_ask(chairs: Chairs, re
                 open_small(bytes(part.sealed), secret_key=key)
 
 
+def test_statements_do_not_grow_with_requests(chairs: Chairs, reviewer: Person) -> None:
+    review = review_of(reviewer)
+    edna.disguise(WithChairs.name, reviewer.user)
+    review.refresh_from_db()
+    counted = []
+    for _ in range(3):
+        number = audiences.ask("chairs", chairs["ada"], review.contact, reason="case")
+        audiences.agree(number, chairs["bob"])
+        counted.append(statements(lambda: audiences.requests("chairs")))
+    assert [len(each.agreed) for each in audiences.requests("chairs")] == [2, 2, 2]
+    assert len(set(map(len, counted))) == 1
+
+
+@pytest.mark.parametrize("left", [0, 20, 100, 551])
+def test_a_notice_that_somebody_damaged_keeps_nobody_from_what_is_theirs(
+    chairs: Chairs, reviewer: Person, left: int
+) -> None:
+    """They could have deleted it as well."""
+    review = review_of(reviewer)
+    receipt = edna.disguise(WithChairs.name, reviewer.user)
+    review.refresh_from_db()
+    for _ in range(2):
+        number = audiences.ask("chairs", chairs["ada"], review.contact, reason="case")
+        audiences.agree(number, chairs["bob"])
+        audiences.read(number, chairs["ada"])
+    damaged = HoldNotice.objects.first()
+    HoldNotice.objects.filter(pk=damaged.pk).update(sealed=bytes(damaged.sealed)[:left])
+    with reviewer.unlock() as unlocked:
+        (use,) = audiences.uses(unlocked)
+        assert use.reason == "case"
+        assert edna.reveal(receipt, unlocked).complete
+
+
 def test_statements_do_not_grow_with_reviews(chairs: Chairs) -> None:
     counts = []
     for number, reviews in enumerate((2, 12)):
