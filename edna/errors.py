@@ -219,6 +219,15 @@ class HandoverRefused(CustodyError):
     """
 
 
+class SocketRefused(CustodyError):
+    """Cause: what came over a socket with the profile AUTH or SECURE is not what the other side has said, in its order: it was changed,
+    brought again, left out or cut off on the way; or the other side has another key, or speaks another profile or version. Nothing of it
+    was taken over. A guardian or a monitor that cannot be reached for it says so in `GuardianRefused` or `MonitorUnavailable`.
+
+    Remedy: look at the address, and at the keys and the profile of both sides. If they are right, find out who is on the way between them.
+    """
+
+
 class GuardianRefused(CustodyError):
     """Cause: what a guardian, or somebody who speaks to one, has sent is not as it has to be: no valid point, a share or a proof that does
     not fit, another epoch, a signature of nobody who may. The message says whose it was. Nothing was changed.

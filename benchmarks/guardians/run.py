@@ -25,10 +25,13 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> list[Result]:
     from benchmarks.guardians.measuring import evaluations, parts
+    from benchmarks.guardians.sockets import sockets
     from benchmarks.timing import say
 
+    say("900 bytes there and back, by each profile of a socket")
+    results = sockets(samples=arguments.samples, database=arguments.database)
     say("parts of guardians, verified and combined")
-    results = parts(samples=arguments.samples, database=arguments.database)
+    results += parts(samples=arguments.samples, database=arguments.database)
     for each in arguments.rings.split(","):
         needed, count = map(int, each.split(":"))
         say(f"evaluations of {needed} of {count} guardians")

@@ -10,6 +10,8 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from edna import conf
 from edna.checks import TAG
+from edna.custody.guardians.roster import Roster
+from edna.custody.sockets.profiles import Profile
 from edna.errors import ConfigurationError, GuardianRefused
 from edna.guardians.site import configured
 
@@ -26,10 +28,10 @@ def check_files(**_: object) -> list[CheckMessage]:
     except ConfigurationError:
         return []  # edna.E002 says so
     try:
-        configured()
+        problem = _of_browsers(configured().roster)
     except (ConfigurationError, GuardianRefused) as error:
         problem = str(error)
-    else:
+    if not problem:
         return []
     said = conf.guardians() or {}
     # A machine that builds or migrates need not have the files; whoever runs the site there is told, and not stopped.
@@ -43,3 +45,11 @@ def check_files(**_: object) -> list[CheckMessage]:
             id="edna.W065" if is_missing else "edna.E065",
         )
     ]
+
+
+def _of_browsers(roster: Roster) -> str:
+    """What is wrong with the addresses, if browsers ask there."""
+    deaf = [each for each in roster.members if Profile.of_scheme(each.address.partition(":")[0]) is not None]
+    if conf.custody() != "browser" or not deaf:
+        return ""
+    return f'With EDNA["CUSTODY"] "browser" browsers ask the guardians, and none speaks as {deaf[0].address} takes: it has to be https.'

@@ -12,7 +12,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.message import EmailMessage
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,9 +22,10 @@ from edna.custody.guardians.process.policies import CounterCode, MailedCode, Pol
 from edna.custody.guardians.process.requests import Limits
 from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
-from edna.custody.guardians.roster import Identity, Member, Roster
-from edna.custody.sockets.server import is_loopback
-from edna.errors import ConfigurationError, TicketRefused
+from edna.custody.guardians.roster import Identity, Member, Roster, from_base64
+from edna.custody.sockets.handshake import ServerProfile
+from edna.custody.sockets.profiles import ANYBODY, Address, Profile, is_loopback
+from edna.errors import ConfigurationError, GuardianRefused, TicketRefused
 
 HOUR_SECONDS = 3600
 _ALL_INTERFACES = "0.0.0.0"  # noqa: S104  # through TLS alone
@@ -84,7 +85,7 @@ def guardian_of(
 
 
 def listening_at(member: Member, listen: tuple[str, int] | None, *, is_tls: bool) -> tuple[str, int]:
-    """Where a guardian listens: at its address in the roster, where others look for it. With TLS, on all interfaces.
+    """Where a guardian listens: at its address in the roster, where others look for it. With TLS or a profile, on all interfaces.
 
     Raises: ConfigurationError if nobody would find it at what `listen` says instead.
     """
@@ -96,7 +97,7 @@ def listening_at(member: Member, listen: tuple[str, int] | None, *, is_tls: bool
             "another roster."
         )
     if listen is None:
-        if is_tls:
+        if is_tls or Profile.of_scheme(address.scheme) is not None:
             return host if is_loopback(host) else _ALL_INTERFACES, port
         if address.scheme == "https":
             raise ConfigurationError(
@@ -111,6 +112,30 @@ def listening_at(member: Member, listen: tuple[str, int] | None, *, is_tls: bool
             "find it there. Leave --listen out, or have the site sign another roster."
         )
     return listen
+
+
+def profile_of(name: str | None, peers: Sequence[str], *, guardian: Guardian) -> ServerProfile | None:
+    """How it is spoken to, if not by TLS: as the roster says. It answers the site, and ``peers``: public keys, or ``any``.
+
+    Raises: ConfigurationError if ``name`` is another profile than the roster's, or a peer is no key.
+    """
+    member = guardian.roster.member(guardian.number)
+    profile = Address.parse(member.address, whose="guardian").profile
+    if name is not None and name != (profile.scheme if profile else "reg"):
+        raise ConfigurationError(
+            f"The roster says {member.address} for guardian {guardian.number}, which is not the profile {name}: nobody would find it. "
+            "Leave --profile out, or have the site sign another roster."
+        )
+    if profile is None:
+        return None
+    key = guardian.identity.signing_key
+    if ANYBODY in peers:
+        return ServerProfile(profile, key, None)
+    try:
+        answered = {guardian.roster.site_key, *(from_base64(each, size=32) for each in peers)}
+    except GuardianRefused as error:
+        raise ConfigurationError(f"--peer is a public key, 32 bytes in base 64, or {ANYBODY}: {error}") from error
+    return ServerProfile(profile, key, answered.__contains__)
 
 
 def tls_of(certificate: str | None, key: str | None, *, member: Member) -> ssl.SSLContext | None:
@@ -140,14 +165,19 @@ def _certificates(text: str) -> list[str]:
 
 
 def serve(
-    guardian: Guardian, address: tuple[str, int], *, tls: ssl.SSLContext | None, ready: Callable[[int], None]
+    guardian: Guardian,
+    address: tuple[str, int],
+    *,
+    tls: ssl.SSLContext | None,
+    profile: ServerProfile | None,
+    ready: Callable[[int], None],
 ) -> None:
     """Answer until SIGTERM or SIGINT. ``ready`` is told the port.
 
-    Raises: ConfigurationError if it would listen on the network without TLS, or cannot listen there.
+    Raises: ConfigurationError if it would listen on the network in clear, or cannot listen there.
     """
     try:
-        server = Server(address, guardian, clock=now, tls=tls)
+        server = Server(address, guardian, clock=now, tls=tls, profile=profile)
     except OSError as error:
         raise ConfigurationError(f"Nothing can listen on {address[0]} port {address[1]}: {error.strerror}.") from error
     for number in (signal.SIGTERM, signal.SIGINT):

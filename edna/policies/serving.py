@@ -12,13 +12,16 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.process.server import Server
 from edna.custody.policies.process.store import Store
+from edna.custody.sockets.handshake import ServerProfile
+from edna.custody.sockets.profiles import ANYBODY, Profile
 from edna.errors import ConfigurationError
+from edna.policies import files
 
 _STORE = "monitor.sqlite3"
 _LOOK_SECONDS = 1.0
@@ -63,20 +66,35 @@ def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     return context
 
 
+def profile_of(name: str | None, peers: Sequence[str], *, monitor: Monitor) -> ServerProfile | None:
+    """How it is spoken to, if not by TLS. It answers workers that it has certificates about, and ``peers``: public keys, or ``any``.
+
+    Raises: ConfigurationError if a peer is no key.
+    """
+    profile = Profile.of_scheme(name or "")
+    if profile is None:
+        return None
+    if ANYBODY in peers:
+        return monitor.socket_profile(profile, peers=None)
+    keys = frozenset(files.public_key_of(each, given_as="--peer") for each in peers)
+    return monitor.socket_profile(profile, peers=keys)
+
+
 def serve(
     monitor: Monitor,
     folder: Path,
     address: tuple[str, int],
     *,
     tls: ssl.SSLContext | None,
+    profile: ServerProfile | None,
     ready: Callable[[int], None],
 ) -> None:
     """Answer until SIGTERM or SIGINT. ``ready`` is told the port.
 
-    Raises: ConfigurationError if it would listen on the network without TLS, or cannot listen there.
+    Raises: ConfigurationError if it would listen on the network in clear, or cannot listen there.
     """
     try:
-        server = Server(address, monitor, tls=tls)
+        server = Server(address, monitor, tls=tls, profile=profile)
     except OSError as error:
         raise ConfigurationError(f"Nothing can listen on {address[0]} port {address[1]}: {error.strerror}.") from error
     over = threading.Event()

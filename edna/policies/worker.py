@@ -142,7 +142,8 @@ class Worker:
             raise ConfigurationError('EDNA["MONITOR"] names no MANIFEST, so that it seals and opens nothing.')
         certificate = files.read(Path(said["CERTIFICATE"])) if "CERTIFICATE" in said else ""
         monitor = files.monitor_of(said)
-        client = MonitorClient(str(said["ADDRESS"]), monitor=monitor, certificate=certificate)
+        key = files.read_key(Path(said["WORKER_KEY"])) if "WORKER_KEY" in said else None
+        client = MonitorClient(str(said["ADDRESS"]), monitor=monitor, certificate=certificate, key=key)
         return client.credential(prover, clauses=self.clauses())
 
     def forget(self) -> None:

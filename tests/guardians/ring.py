@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from edna.custody.guardians.process.policies import MailedCode, Policy, Waiting
 from edna.custody.guardians.process.requests import Limits
 from edna.custody.guardians.process.routes import Routes
 from edna.custody.guardians.process.store import Store
-from edna.custody.guardians.roster import Identity, Roster
+from edna.custody.guardians.roster import Identity, Member, Roster
 from edna.custody.guardians.sweep import Sweep, Swept
 from edna.errors import GuardianRefused
 
@@ -49,6 +49,10 @@ class Ring:
         self.guardians: dict[int, Guardian] = {}
         for number in self.identities:
             self.start(number)
+
+    def roster_of(self, members: Sequence[Member]) -> Roster:
+        """The same guardians at other addresses."""
+        return Roster(members, self.roster.threshold, self.roster.site_key, site=self.roster.site)
 
     def start(self, number: int, *, empty: bool = False) -> None:
         """Start a guardian, again if need be: what was in memory alone is gone."""

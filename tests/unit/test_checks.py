@@ -1401,6 +1401,11 @@ def test_guardians_that_the_site_cannot_find(settings: Any, tmp_path: Path) -> N
     made["ROSTER"].write_text(Roster(five, 3, bytes(key.verify_key)).signed(key))
     assert {"E002", "E006", "E065", "W065"}.isdisjoint(with_setting(settings, GUARDIANS=made))
     assert "E065" in with_setting(settings, GUARDIANS={**made, "NAMES": ["The library"]})
+    # With a profile that no browser speaks.
+    profiled = [Identity.new(number).member(f"secure://127.0.0.1:844{number}") for number in range(1, 6)]
+    made["ROSTER"].write_text(Roster(profiled, 3, bytes(key.verify_key)).signed(key))
+    assert "E065" not in with_setting(settings, GUARDIANS=made)
+    assert "E065" in with_setting(settings, GUARDIANS=made, CUSTODY="browser")
     settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "edna.guardians"]
     assert 'INSTALLED_APPS += ["edna.guardians"]' in str(message(run_checks(tags=["edna"]), "E006").hint)
 

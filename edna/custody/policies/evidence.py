@@ -25,7 +25,7 @@ _MANIFEST: Final = b"edna policies manifest 1\n"
 _SHOWN: Final = b"edna policies shown 1\n"
 _VERSION: Final = 1
 #: Measured by a signature, and never by what a manifest says.
-_WORKER: Final = "worker"
+WORKER: Final = "worker"
 
 Said = Mapping[str, Any]
 
@@ -96,9 +96,9 @@ class ManifestVerifier:
         worker, measured = from_base64(said.get("worker"), size=32), said.get("measurements")
         if worker is None or not isinstance(measured, dict):
             raise EvidenceForged("This manifest names no worker, or does not say what it is.")
-        if _WORKER in measured:
+        if WORKER in measured:
             raise EvidenceForged(
-                f"This manifest says for itself which {_WORKER} shows it: that is the key that it names, and no other."
+                f"This manifest says for itself which {WORKER} shows it: that is the key that it names, and no other."
             )
         wanted, bound = binding(nonce, session_key), from_base64(shown.get("for"), size=32) or b""
         signature = from_base64(shown.get("signature"), size=64) or b""
@@ -106,5 +106,5 @@ class ManifestVerifier:
             raise EvidenceForged("Whoever shows this manifest does not have the worker's key.")
         if not hmac.compare_digest(bound, wanted):
             raise NonceRefused("This evidence was made for another nonce, or for another session. Attest anew.")
-        found = [(_WORKER, to_base64(worker))]
+        found = [(WORKER, to_base64(worker))]
         return [*found, *sorted((str(kind), str(value)) for kind, value in measured.items())]

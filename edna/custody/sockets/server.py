@@ -1,4 +1,4 @@
-"""A process on a socket: JSON by HTTP, through TLS unless it listens on the loopback interface alone.
+"""A process on a socket: JSON by HTTP, through TLS or with a profile, unless it listens on the loopback interface alone.
 
 Keeps: requests are bounded in number, size and time. Nothing of a request is logged. Does not know: what is asked and answered
 (`Answering`).
@@ -6,7 +6,6 @@ Keeps: requests are bounded in number, size and time. Nothing of a request is lo
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import ssl
 import sys
@@ -17,7 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Protocol
 
 from edna.custody.sockets.connections import Connections
-from edna.errors import ConfigurationError, EdnaError
+from edna.custody.sockets.framed import FramedSocket
+from edna.custody.sockets.handshake import ServerProfile
+from edna.custody.sockets.profiles import is_loopback
+from edna.errors import ConfigurationError, EdnaError, SocketRefused
 
 Said = Mapping[str, Any]
 #: Found by their names, however these are written.
@@ -48,7 +50,7 @@ class Answering(Protocol):
 class JsonServer(ThreadingHTTPServer):
     """Serves until `shutdown`.
 
-    Raises: ConfigurationError if it would listen on the network without TLS.
+    Raises: ConfigurationError if it would listen on the network without TLS and without a profile.
     """
 
     daemon_threads = True
@@ -60,13 +62,17 @@ class JsonServer(ThreadingHTTPServer):
         answering: Answering,
         *,
         tls: ssl.SSLContext | None = None,
+        profile: ServerProfile | None = None,
         connections: Connections | None = None,
     ) -> None:
-        if tls is None and not is_loopback(address[0]):
+        if tls is not None and profile is not None:
+            raise ConfigurationError(f"A {answering.name} speaks TLS or {profile.profile.name}, and not both.")
+        if tls is None and profile is None and not is_loopback(address[0]):
             raise ConfigurationError(
-                f"A {answering.name} on {address[0]} needs a certificate: only on the loopback interface it may do without."
+                f"A {answering.name} on {address[0]} needs a certificate, or the profile secure: only on the loopback interface it may do "
+                "without."
             )
-        self.answering = answering
+        self.answering, self.profile = answering, profile
         super().__init__(address, _Handler)
         self.connections = Connections() if connections is None else connections
         if tls is not None:
@@ -103,6 +109,20 @@ class _Handler(BaseHTTPRequestHandler):
     # An answer leaves as a whole.
     wbufsize = -1
     server: JsonServer
+    _framed: FramedSocket | None = None
+
+    def setup(self) -> None:
+        super().setup()
+        if self.server.profile is not None:
+            self.rfile.close()
+            # As with TLS, the handshake is made when this thread reads first.
+            self._framed = FramedSocket.of_server(self.connection, self.server.profile)
+            self.rfile, self.wfile = self._framed.makefile("rb"), self._framed.makefile("wb")
+
+    def finish(self) -> None:
+        super().finish()
+        if self._framed is not None:
+            self._framed.end()
 
     def handle_one_request(self) -> None:
         connections = self.server.connections
@@ -111,8 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
             connections.read(self.connection)
             super().handle_one_request()
             connections.rest(self.connection)
-        except OSError:
-            # It took too long, or had to give way.
+        except (OSError, SocketRefused):
+            # It took too long, or had to give way; or its frames are not as they have to be.
             self.close_connection = True
 
     def do_OPTIONS(self) -> None:
@@ -171,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _read(self, length: int) -> bytes:
         try:
             body = self.rfile.read(length)
-        except OSError as error:
+        except (OSError, SocketRefused) as error:
             raise _NoRequest from error
         if len(body) < length:
             raise _NoRequest
@@ -179,10 +199,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """The log of such a process is its audit log."""
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -21,7 +21,11 @@ def add_actions(parser: CommandParser) -> None:
     new = action("new", "Make a guardian's identity, and print what a roster says of it.")
     _folder(new)
     new.add_argument("--number", type=int, required=True, help="Guardians are numbered 1, 2, 3 ...")
-    new.add_argument("--address", required=True, help="Where others reach it: https://guardian.example:8443.")
+    new.add_argument(
+        "--address",
+        required=True,
+        help="Where others reach it: https://guardian.example:8443, or secure://guardian.example:8443.",
+    )
     new.add_argument(
         "--certificate",
         metavar="FILE",
@@ -42,6 +46,19 @@ def add_actions(parser: CommandParser) -> None:
     )
     serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
     serve.add_argument("--certificate-key", metavar="FILE")
+    serve.add_argument(
+        "--profile",
+        choices=["reg", "auth", "secure"],
+        help="How it is spoken to without TLS: secure; auth, which others can read and nobody can change; reg, in clear on the loopback "
+        "interface. By default as its address in the roster says.",
+    )
+    serve.add_argument(
+        "--peer",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="With auth or secure: who is answered beside the site, by their public keys; any: whoever comes.",
+    )
     serve.add_argument(
         "--mail-server",
         default="127.0.0.1:25",

@@ -15,6 +15,7 @@ from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.orders import ORDER_HEADER, check_order
 from edna.custody.guardians.process.routes import Routes, Said
 from edna.custody.sockets.connections import Connections
+from edna.custody.sockets.handshake import ServerProfile
 from edna.custody.sockets.server import Headers, JsonServer
 from edna.errors import EdnaError, GuardianRefused, TicketRefused
 
@@ -25,7 +26,7 @@ _MAX_OPEN_BYTES: Final = 4096
 class Server(JsonServer):
     """Serves one guardian until `shutdown`.
 
-    Raises: ConfigurationError if it would listen on the network without TLS.
+    Raises: ConfigurationError if it would listen on the network without TLS and without a profile.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class Server(JsonServer):
         *,
         clock: Callable[[], int],
         tls: ssl.SSLContext | None = None,
+        profile: ServerProfile | None = None,
         connections: Connections | None = None,
     ) -> None:
-        super().__init__(address, _Answering(guardian, clock), tls=tls, connections=connections)
+        super().__init__(address, _Answering(guardian, clock), tls=tls, profile=profile, connections=connections)
 
 
 class _Answering:

@@ -1,7 +1,7 @@
-"""How guardians are reached: JSON by HTTP, through TLS with the certificate that the roster names.
+"""How guardians are reached: JSON by HTTP, through TLS with the certificate that the roster names, or with a profile.
 
 Keeps: a connection is used again, by one thread at a time; an answer comes whole within the
-time-out, or not at all. No address of a roster is asked without TLS but the loopback's.
+time-out, or not at all. No address of a roster is asked in clear but the loopback's.
 Does not know: what is asked.
 """
 
@@ -17,20 +17,22 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import nacl.signing
 
 from edna.custody.guardians.process.orders import ORDER_HEADER, order, plain
 from edna.custody.guardians.roster import Roster
-from edna.custody.sockets.server import is_loopback
-from edna.errors import ConfigurationError, GuardianRefused, TicketRefused
+from edna.custody.sockets.framed import FramedConnection
+from edna.custody.sockets.handshake import ClientProfile
+from edna.custody.sockets.profiles import Address
+from edna.errors import ConfigurationError, GuardianRefused, SocketRefused, TicketRefused
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 class HttpTransport:
-    """Asks the guardians of a roster. `site_key` signs what the site orders; without it nothing can be ordered."""
+    """Asks the guardians of a roster. `site_key` signs what the site orders, and says who asks; without it nothing can be ordered, and
+    nobody in particular asks."""
 
     def __init__(
         self,
@@ -45,8 +47,7 @@ class HttpTransport:
         self._lock = threading.Lock()
         #: Connections that nobody uses now.
         self._idle: dict[int, list[http.client.HTTPConnection]] = defaultdict(list)
-        for member in roster.members:
-            check_address(member.address)
+        self._addresses = {each.number: Address.parse(each.address, whose="guardian") for each in roster.members}
 
     def ask(self, number: int, path: str, said: Mapping[str, Any], *, ordered: bool = False) -> Mapping[str, Any]:
         """
@@ -82,11 +83,12 @@ class HttpTransport:
                 connection.request("POST", path, body, headers)
                 response = connection.getresponse()
                 answer = response.read(_MAX_BYTES + 1)
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, http.client.HTTPException, SocketRefused) as error:
                 connection.close()
                 # One that was kept may have been closed meanwhile; what is asked twice changes nothing twice, or is counted twice.
                 if kept is None:
-                    raise GuardianRefused(f"Guardian {number} cannot be reached ({type(error).__name__}).") from error
+                    why = str(error) if isinstance(error, SocketRefused) else type(error).__name__
+                    raise GuardianRefused(f"Guardian {number} cannot be reached ({why}).") from error
                 continue
             if len(answer) > _MAX_BYTES:
                 connection.close()
@@ -100,12 +102,16 @@ class HttpTransport:
             return self._idle[number].pop() if self._idle[number] else None
 
     def _connection(self, number: int) -> http.client.HTTPConnection:
-        member = self._roster.member(number)
-        is_tls, host, port = _address(member.address)
-        if not is_tls:
-            return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
+        member, timeout = self._roster.member(number), self._timeout_seconds
+        address = self._addresses[number]
+        if address.profile is not None:
+            key = self._site_key or nacl.signing.SigningKey.generate()
+            asked = ClientProfile(address.profile, member.verify_key, key)
+            return FramedConnection(address.host, address.port, asked=asked, timeout=timeout)
+        if address.scheme == "http":
+            return http.client.HTTPConnection(address.host, address.port, timeout=timeout)
         context = ssl.create_default_context(cadata=member.certificate or None)
-        return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=context)
+        return http.client.HTTPSConnection(address.host, address.port, timeout=timeout, context=context)
 
 
 class _Answer(io.RawIOBase):
@@ -142,22 +148,3 @@ def _answers_until(connection: http.client.HTTPConnection, deadline: float) -> N
         return http.client.HTTPResponse(_Reading(connected, deadline), *args, **kwargs)  # type: ignore[arg-type]  # it reads, and nothing else
 
     connection.response_class = response  # type: ignore[assignment]  # called as the class is
-
-
-def check_address(address: str) -> None:
-    """
-    Raises: ConfigurationError if a guardian cannot be asked there.
-    """
-    _address(address)
-
-
-def _address(address: str) -> tuple[bool, str, int]:
-    parts = urlsplit(address)
-    is_tls, host = parts.scheme == "https", parts.hostname or ""
-    if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/"):
-        raise ConfigurationError(
-            f"The address of a guardian looks like https://guardian.example:8443, and not like {address}."
-        )
-    if not is_tls and not is_loopback(host):
-        raise ConfigurationError(f"{address} has no TLS: only on the loopback interface a guardian may do without.")
-    return is_tls, host, parts.port or (443 if is_tls else 80)

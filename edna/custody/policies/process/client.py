@@ -1,6 +1,6 @@
-"""How a monitor is asked: JSON by HTTP, through TLS with the certificate that is configured.
+"""How a monitor is asked: JSON by HTTP, through TLS with the certificate that is configured, or with a profile.
 
-Keeps: no address is asked without TLS but the loopback's; what the monitor does not sign does not count (`sessions`). Does not know:
+Keeps: no address is asked in clear but the loopback's; what the monitor does not sign does not count (`sessions`). Does not know:
 settings.
 """
 
@@ -12,7 +12,8 @@ import secrets
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
+
+import nacl.signing
 
 from edna import errors
 from edna.custody.policies.clauses import ClauseList
@@ -20,29 +21,33 @@ from edna.custody.policies.credentials import Credential
 from edna.custody.policies.evidence import NONCE_BYTES, Prover
 from edna.custody.policies.process.sessions import Session, base64_of, checked_attestation
 from edna.custody.policies.process.store import Store
-from edna.custody.sockets.server import is_loopback
-from edna.errors import AttestationRefused, ConfigurationError, MonitorUnavailable, PolicyNotSatisfied
+from edna.custody.sockets.framed import FramedConnection
+from edna.custody.sockets.handshake import ClientProfile
+from edna.custody.sockets.profiles import Address
+from edna.errors import AttestationRefused, MonitorUnavailable, PolicyNotSatisfied, SocketRefused
 
 _MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 class MonitorClient:
-    """Asks one monitor, which is recognised by ``monitor``, its public key.
+    """Asks one monitor, which is recognised by ``monitor``, its public key. ``key`` says who asks, where the address has a profile.
 
     Raises: ConfigurationError if the address is none at which one could be asked.
     """
 
-    def __init__(self, address: str, *, monitor: bytes, certificate: str = "", timeout_seconds: float = 10.0) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
-            raise ConfigurationError(
-                f"The address of a monitor looks like https://monitor.example:8443, and not like {address}."
-            )
-        self._tls = ssl.create_default_context(cadata=certificate or None) if parts.scheme == "https" else None
-        if self._tls is None and not is_loopback(parts.hostname):
-            raise ConfigurationError(f"{address} has no TLS: only on the loopback interface a monitor may do without.")
-        self._host, self._port = parts.hostname, parts.port or (443 if self._tls else 80)
+    def __init__(
+        self,
+        address: str,
+        *,
+        monitor: bytes,
+        certificate: str = "",
+        key: nacl.signing.SigningKey | None = None,
+        timeout_seconds: float = 10.0,
+    ) -> None:
+        self._address = Address.parse(address, whose="monitor")
+        self._tls = ssl.create_default_context(cadata=certificate or None) if self._address.scheme == "https" else None
         self.monitor, self._timeout = monitor, timeout_seconds
+        self._key = key or nacl.signing.SigningKey.generate()
 
     def clauses(self) -> str:
         """The signed list, as a file. Reading it verifies it."""
@@ -92,18 +97,25 @@ class MonitorClient:
             status, answer = response.status, response.read(_MAX_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             why = type(error).__name__
+        except SocketRefused as error:
+            why = str(error)
         else:
             return _told(status, answer)
         finally:
             connection.close()
         raise MonitorUnavailable(
-            f"The monitor at {self._host} port {self._port} cannot be reached ({why}). No bag was touched; try again once it answers."
+            f"The monitor at {self._address.host} port {self._address.port} cannot be reached ({why}). No bag was touched; try again once "
+            "it answers."
         )
 
     def _connection(self) -> http.client.HTTPConnection:
+        address, timeout = self._address, self._timeout
+        if address.profile is not None:
+            asked = ClientProfile(address.profile, self.monitor, self._key)
+            return FramedConnection(address.host, address.port, asked=asked, timeout=timeout)
         if self._tls is None:
-            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
+            return http.client.HTTPConnection(address.host, address.port, timeout=timeout)
+        return http.client.HTTPSConnection(address.host, address.port, timeout=timeout, context=self._tls)
 
 
 def _told(status: int, answer: bytes) -> Mapping[str, Any]:

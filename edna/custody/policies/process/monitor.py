@@ -22,10 +22,12 @@ from edna.crypto.keys import PublicKey
 from edna.custody.policies.batches import Batches
 from edna.custody.policies.certificates import Certified, Certifiers
 from edna.custody.policies.clauses import ClauseList, MasterKey, clause_key
-from edna.custody.policies.evidence import NONCE_BYTES, ManifestVerifier, Said, Verifier
+from edna.custody.policies.evidence import NONCE_BYTES, WORKER, ManifestVerifier, Said, Verifier
 from edna.custody.policies.language import Attribute, Policy
 from edna.custody.policies.process.store import Store
 from edna.custody.policies.signing import signed_text, to_base64
+from edna.custody.sockets.handshake import ServerProfile
+from edna.custody.sockets.profiles import Profile
 from edna.errors import (
     ConfigurationError,
     EvidenceForged,
@@ -113,6 +115,15 @@ class Monitor:
     def public_key(self) -> bytes:
         """By which everybody recognises what the monitor has signed."""
         return bytes(self._key.verify_key)
+
+    def socket_profile(self, profile: Profile, *, peers: frozenset[bytes] | None) -> ServerProfile:
+        """How it is spoken to: by workers that some certificate is about, and by ``peers``; None: by whoever comes."""
+        if peers is None:
+            return ServerProfile(profile, self._key, None)
+        return ServerProfile(profile, self._key, lambda key: key in peers or self._is_worker(key))
+
+    def _is_worker(self, key: bytes) -> bool:
+        return (WORKER, to_base64(key)) in self._certified.by_measurement
 
     def clauses(self) -> str:
         """The signed list of the present epoch."""

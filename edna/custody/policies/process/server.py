@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.signing import from_base64, to_base64
 from edna.custody.sockets.connections import Connections
+from edna.custody.sockets.handshake import ServerProfile
 from edna.custody.sockets.server import Headers, JsonServer, Said
 from edna.errors import EdnaError, EvidenceForged, NonceRefused
 
@@ -23,7 +24,7 @@ _MAX_BYTES: Final = 64 * 1024
 class Server(JsonServer):
     """Serves one monitor until `shutdown`.
 
-    Raises: ConfigurationError if it would listen on the network without TLS.
+    Raises: ConfigurationError if it would listen on the network without TLS and without a profile.
     """
 
     def __init__(
@@ -32,9 +33,10 @@ class Server(JsonServer):
         monitor: Monitor,
         *,
         tls: ssl.SSLContext | None = None,
+        profile: ServerProfile | None = None,
         connections: Connections | None = None,
     ) -> None:
-        super().__init__(address, _Answering(monitor), tls=tls, connections=connections)
+        super().__init__(address, _Answering(monitor), tls=tls, profile=profile, connections=connections)
 
 
 class _Answering:

@@ -18,10 +18,11 @@ from edna.custody.guardians import at_rest, quorum
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.orders import CHALLENGE_BYTES, checked_status, plain
 from edna.custody.guardians.process.policies import Tell
-from edna.custody.guardians.process.transport import HttpTransport, check_address
+from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.custody.guardians.schedule import GuardianSchedule
 from edna.custody.guardians.sweep import Sweep
+from edna.custody.sockets.profiles import Address
 from edna.errors import CustodyError, EdnaError, QuorumUnavailable
 from edna.guardians import files, serving
 from edna.guardians.management.arguments import add_actions
@@ -76,7 +77,7 @@ class Command(EdnaCommand):
     # --- who runs a guardian ---
 
     def _new(self, options: dict[str, Any]) -> None:
-        check_address(options["address"])
+        Address.parse(options["address"], whose="guardian")
         folder: Path = options["folder"]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         identity = Identity.new(options["number"])
@@ -96,13 +97,14 @@ class Command(EdnaCommand):
         guardian = self._guardian(options, policy=options["policy"], tell=tell)
 
         member = roster.member(guardian.number)
+        profile = serving.profile_of(options["profile"], options["peer"], guardian=guardian)
         tls = serving.tls_of(options["certificate"], options["certificate_key"], member=member)
         host, port = serving.listening_at(member, listen, is_tls=tls is not None)
 
         def ready(port: int) -> None:
             self.say(f"Guardian {guardian.number} listens on {host} port {port}; others reach it at {member.address}.")
 
-        serving.serve(guardian, (host, port), tls=tls, ready=ready)
+        serving.serve(guardian, (host, port), tls=tls, profile=profile, ready=ready)
 
     def _tell(self, contact: str, text: str) -> None:
         self.say(plain(f"To {contact}: {text}"))

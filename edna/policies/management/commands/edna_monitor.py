@@ -82,6 +82,19 @@ class Command(EdnaCommand):
         serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
         serve.add_argument("--certificate-key", metavar="FILE")
         serve.add_argument(
+            "--profile",
+            choices=["reg", "auth", "secure"],
+            help="How it is spoken to without TLS: secure; auth, which others can read and nobody can change; reg, in clear on the "
+            "loopback interface.",
+        )
+        serve.add_argument(
+            "--peer",
+            metavar="KEY",
+            action="append",
+            default=[],
+            help="With auth or secure: who is answered beside workers that certificates are about; any: whoever comes.",
+        )
+        serve.add_argument(
             "--credential-hours", type=int, default=24, help="How long a credential lasts (default: 24)."
         )
         clone = action("clone", "Become the clone of another monitor, in a new folder.")
@@ -189,8 +202,9 @@ class Command(EdnaCommand):
             raise usage("--listen is HOST:PORT.")
         monitor = serving.monitor_in(options["folder"], credential_seconds=options["credential_hours"] * 3600)
         tls = serving.tls_of(options["certificate"], options["certificate_key"])
+        profile = serving.profile_of(options["profile"], options["peer"], monitor=monitor)
         ready = self._say_ready
-        serving.serve(monitor, options["folder"], (host, int(port)), tls=tls, ready=ready)
+        serving.serve(monitor, options["folder"], (host, int(port)), tls=tls, profile=profile, ready=ready)
         return {"served": True}
 
     def _say_ready(self, port: int) -> None:
@@ -199,8 +213,9 @@ class Command(EdnaCommand):
     def _clone(self, options: dict[str, Any]) -> dict[str, Any]:
         certificate = files.read(options["certificate"]) if options["certificate"] else ""
         monitor = files.public_key_of(options["public_key"], given_as="--public-key")
-        client = MonitorClient(options["address"], monitor=monitor, certificate=certificate)
-        prover = ManifestProver(files.read(options["manifest"]), files.read_key(options["key"]))
+        key = files.read_key(options["key"])
+        client = MonitorClient(options["address"], monitor=monitor, certificate=certificate, key=key)
+        prover = ManifestProver(files.read(options["manifest"]), key)
         client.clone(prover, serving.store_in(options["folder"], new=True))
         return {"cloned": options["public_key"]}
 
