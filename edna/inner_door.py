@@ -337,18 +337,39 @@ def tags_of(purpose: bytes) -> Tags:
 
 
 def rewrap(
-    unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object], leave_damaged: bool = False
+    unlocked: Unlocked,
+    secret_key: SecretKey,
+    *,
+    beside: Callable[[], object],
+    leave_damaged: bool = False,
+    leave_rest: bool = False,
 ) -> int:
-    """Give a principal another key, whose secret half somebody else has, and everyone they speak for new ones. Bags keep their bodies and
-    get other recipients; return how many. ``beside`` is called first, in the same transaction, which may be tried again. ``unlocked`` is
-    closed. ``leave_damaged`` gives up bags that do not open.
+    """Give a principal another key, which somebody else keeps, and everyone they speak for new ones. Bags keep their bodies and get other
+    recipients; return how many. ``beside`` is called first, in the same transaction, which may be tried again. ``unlocked`` is closed.
+    ``leave_damaged`` gives up bags that do not open. Many bags get their recipients afterwards, in parts; with ``leave_rest`` by
+    `finish_rewrapping`.
 
     Raises:
         ReceiptsIncomplete, BagError, EntryForged, PrincipalNotRegistered, PrincipalAlreadyRegistered, and what ``beside`` raises.
             Nothing was changed then.
     """
     throttle.admit()
-    return registration.rewrap(unlocked, public_key, beside=beside, leave_damaged=leave_damaged)
+    return registration.rewrap(unlocked, secret_key, beside=beside, leave_damaged=leave_damaged, leave_rest=leave_rest)
+
+
+def finish_rewrapping(secret_key: SecretKey, *, quietly: bool) -> int:
+    """Give bags of this principal their new recipients that `rewrap` has left without, or that an interrupted one has; return how many.
+    What cannot be done now is left for the next time, and logged if ``quietly``. One statement if none is left.
+
+    Raises:
+        BagError, EntryForged, DatabaseBusy: only if not ``quietly``.
+    """
+    return registration.finish(secret_key, quietly=quietly, using=registry.database())
+
+
+def bags_left(secret_key: SecretKey) -> int:
+    """How many bags `finish_rewrapping` would look at."""
+    return registration.bags_left(secret_key, using=registry.database())
 
 
 def database() -> str:

@@ -1,8 +1,9 @@
 """What a person does with their devices, on the server: begin, add, remove, update, see what is pending, and unlock with one of them.
 
 Each device has a key of its own, which opens its state; the principal's key is that of the group's present secret. Keeps: an operation, the
-state of who did it, and the new recipients of all bags are written together or not at all. Of two devices that do something at once, one
-does it after the other. `members` and `pending` write nothing, `unlock` once, when a device comes that was just added. Does not know bags.
+state of who did it, and the principal's new key are written together or not at all. Of two devices that do something at once, one does it
+after the other. `members` and `pending` write nothing, `unlock` when a device comes that was just added, and what an interrupted change
+has left. Does not know bags. Long because each thing that a device does is one function here, with what it raises.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ class Member:
 
 @dataclass(frozen=True)
 class Pending:
-    """How many operations of other devices this one has not stored yet; whether an update is due."""
+    """How many operations of other devices this one has not stored yet; whether an update is due; how many bags have not got their new
+    recipients."""
 
     operations: int
     is_update_due: bool
+    bags: int = 0
 
 
 def new_key() -> SecretKey:
@@ -134,29 +137,40 @@ def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history:
     return _tried(secret_key, act)
 
 
-def remove(secret_key: SecretKey | str, device: bytes, *, leave_damaged: bool = False) -> int:
-    """Take a device out of the group: it opens nothing that is here from now on. Return how many bags were wrapped anew.
+def remove(secret_key: SecretKey | str, device: bytes, *, leave_damaged: bool = False, leave_rest: bool = False) -> int:
+    """Take a device out of the group: it opens nothing that is here when this returns. Return how many bags are wrapped anew.
 
-    ``leave_damaged`` gives up bags that do not open.
+    ``leave_damaged`` gives up bags that do not open. ``leave_rest`` leaves what takes long to `finish`, if there is much.
 
     Raises:
         DeviceUnknown, DeviceRemoved, OperationRefused, ReceiptsIncomplete, BagError. Nothing was changed then.
     """
 
     def act(key: SecretKey, own: Device) -> int:
-        return rewrapped(_unlock(own), own.remove(device), key=key, gone=device, leave_damaged=leave_damaged)
+        return rewrapped(
+            _unlock(own),
+            own.remove(device),
+            key=key,
+            gone=device,
+            leave_damaged=leave_damaged,
+            leave_rest=leave_rest,
+        )
 
     return _tried(secret_key, act)
 
 
 def update(
-    secret_key: SecretKey | str, *, new: SecretKey | str | None = None, leave_damaged: bool = False
+    secret_key: SecretKey | str,
+    *,
+    new: SecretKey | str | None = None,
+    leave_damaged: bool = False,
+    leave_rest: bool = False,
 ) -> SecretKey:
-    """New keys for this device and a new one for the principal: whoever has copied the device, its key too, opens nothing that is here from
-    now on. Return the key of the device that takes the place of this one, stored nowhere.
+    """New keys for this device and a new one for the principal: whoever has copied the device, its key too, opens nothing that is here when
+    this returns. Return the key of the device that takes the place of this one, stored nowhere.
 
     ``new`` is a key from `new_key` that the device has kept. If the answer was lost, the same call once more changes nothing and
-    returns it. ``leave_damaged`` gives up bags that do not open.
+    returns it. ``leave_damaged`` gives up bags that do not open. ``leave_rest`` leaves what takes long to `finish`, if there is much.
 
     Raises:
         DeviceUnknown, DeviceRemoved, ReceiptsIncomplete, BagError; SequenceTaken if ``new`` is the key of another device. Nothing was
@@ -165,7 +179,15 @@ def update(
     following = new_key() if new is None else key_of(new)
 
     def act(key: SecretKey, own: Device) -> SecretKey:
-        rewrapped(_unlock(own), own.update(), key=following, is_new=True, former=key, leave_damaged=leave_damaged)
+        rewrapped(
+            _unlock(own),
+            own.update(),
+            key=following,
+            is_new=True,
+            former=key,
+            leave_damaged=leave_damaged,
+            leave_rest=leave_rest,
+        )
         return following
 
     try:
@@ -175,6 +197,21 @@ def update(
         if new is None or not read(following).is_member:
             raise
         return following
+
+
+def finish(secret_key: SecretKey | str) -> int:
+    """Give bags their new recipients that a `remove`, `update` or `create` has left without; return how many. A part of them at a time, so
+    that nothing waits long, and a kill in the middle loses nothing.
+
+    Raises:
+        DeviceUnknown, DeviceRemoved, DeviceGroupEnded; BagError, EntryForged, DatabaseBusy: some were left.
+    """
+
+    def act(_: SecretKey, own: Device) -> int:
+        _unlock(own).close()
+        return inner_door.finish_rewrapping(own.secret.secret_key(), quietly=False)
+
+    return _tried(secret_key, act)
 
 
 def catch_up(secret_key: SecretKey | str) -> None:
@@ -212,6 +249,7 @@ def end(
 
     def act(key: SecretKey, own: Device) -> Registration:
         with transaction.atomic(using=using), _unlock(own) as unlocked:
+            inner_door.finish_rewrapping(own.secret.secret_key(), quietly=leave_damaged)
             made = inner_door.rotate(unlocked, password=password, identifier=identifier, leave_damaged=leave_damaged)
             store.remove([keeping.state_place(key)], using=using)
         return made
@@ -242,7 +280,7 @@ def forget(secret_key: SecretKey | str) -> None:
 
 def unlock(secret_key: SecretKey | str) -> Unlocked:
     """Open the principal's keys with the key of one of their devices; as what `edna.unlock` returns. To `edna.rotate` it is to `update` the
-    device: what that returns has the new key of the device.
+    device: what that returns has the new key of the device. What an interrupted change has left is finished first.
 
     Raises:
         DeviceUnknown, DeviceRemoved, DeviceGroupEnded
@@ -251,6 +289,7 @@ def unlock(secret_key: SecretKey | str) -> Unlocked:
     def act(key: SecretKey, own: Device) -> Unlocked:
         unlocked = _unlock(own)
         settle(key, own)
+        inner_door.finish_rewrapping(own.secret.secret_key(), quietly=True)
         unlocked.renewed_by = partial(_renewed, key)
         return unlocked
 
@@ -317,7 +356,8 @@ def pending(secret_key: SecretKey | str) -> Pending:
     """
     key = key_of(secret_key)
     before, now = stored(key), read(key)
-    return Pending(now.membership.sequence - before.membership.sequence, now.membership.due)
+    left = inner_door.bags_left(now.secret.secret_key()) if now.is_member else 0
+    return Pending(now.membership.sequence - before.membership.sequence, now.membership.due, left)
 
 
 def _renewed(key: SecretKey, leave_damaged: bool) -> Registration:

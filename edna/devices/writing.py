@@ -27,18 +27,19 @@ def rewrapped(
     names: Mapping[bytes, str] | None = None,
     gone: bytes | None = None,
     leave_damaged: bool = False,
+    leave_rest: bool = False,
 ) -> int:
     """Append what a device has made ready, and give the principal the key that begins with it."""
 
     # Of a group that is replaced by another one, what is kept is found by its key, and deleted when that goes.
     is_first = ready.membership.sequence < 0
-    former_key, public_key = unlocked.public_key, ready.appended().secret.secret_key().public_key
+    former_key, secret_key = unlocked.public_key, ready.appended().secret.secret_key()
 
     def beside() -> None:
         groups.move(
             ready.appended().membership.group,
             former=None if is_first else former_key,
-            new=public_key,
+            new=secret_key.public_key,
             using=unlocked.using,
         )
         append(ready, key=key, is_new=is_new, names=names or {})
@@ -48,7 +49,9 @@ def rewrapped(
             store.remove([keeping.state_place(former)], using=unlocked.using)
 
     with unlocked:
-        return inner_door.rewrap(unlocked, public_key, beside=beside, leave_damaged=leave_damaged)
+        return inner_door.rewrap(
+            unlocked, secret_key, beside=beside, leave_damaged=leave_damaged, leave_rest=leave_rest
+        )
 
 
 def append(ready: Device, *, key: SecretKey, is_new: bool = False, names: Mapping[bytes, str]) -> None:

@@ -7,8 +7,10 @@ disguises.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from django.db import DatabaseError, connections
 from django.db.models import Model
 
 from edna import conf, keypool, registry, store
@@ -25,6 +27,7 @@ from edna.engine.principals import identity
 from edna.engine.renewing import making_over, parts, rewrapping, rotation
 from edna.engine.renewing.making_over import NewKeys
 from edna.errors import (
+    EdnaError,
     HandoverRefused,
     PrincipalAlreadyRegistered,
     PrincipalError,
@@ -32,6 +35,8 @@ from edna.errors import (
     ReceiptsIncomplete,
 )
 from edna.store import serverkeys
+
+logger = logging.getLogger("edna")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,11 +187,16 @@ def rotate(
 
 
 def rewrap(
-    unlocked: Unlocked, public_key: PublicKey, *, beside: Callable[[], object], leave_damaged: bool = False
+    unlocked: Unlocked,
+    secret_key: SecretKey,
+    *,
+    beside: Callable[[], object],
+    leave_damaged: bool = False,
+    leave_rest: bool = False,
 ) -> int:
     """Replace a principal's key by one that somebody keeps, and let bags keep their bodies; return how many there are. Slots go.
     ``unlocked`` is closed. ``beside`` is called in the same transaction, first, and may be called twice. ``leave_damaged`` gives up bags
-    that do not open.
+    that do not open. Outside of a transaction many bags get their recipients in parts, afterwards, or with ``leave_rest`` by `finish`.
 
     Raises:
         ReceiptsIncomplete, ServerKeyUnknown, and what ``beside`` and `rewrapping.rewrap_all` raise
@@ -198,10 +208,14 @@ def rewrap(
             "Receipts may be the only way to some bags of this principal (locator mode client), so that a change of keys could lose them. "
             "Nothing was changed; rotate with all receipts."
         )
+    # Another change may have been interrupted, and nobody would know the keys before its own any more.
+    finish(old, quietly=leave_damaged, using=using)
+    # Browsers do not know former keys, and only a worker with a credential may have what opens what has a policy.
+    in_parts = not connections[using].in_atomic_block and conf.custody() == "server" and not conf.policies()
 
     def work() -> int:
         beside()
-        number = rewrapping.rewrap_all(unlocked, public_key, leave_damaged=leave_damaged)
+        number = rewrapping.rewrap_all(unlocked, secret_key, leave_damaged=leave_damaged, in_parts=in_parts)
         key_slots.remove_all(old, using=using)
         return number
 
@@ -211,7 +225,32 @@ def rewrap(
         keypool.pool.wipe()
         number = transactions.run(work, using=using)
     unlocked.close()
+    if not leave_rest:
+        # Whoever did it is to be told, whatever happens now: it is done.
+        finish(secret_key, quietly=True, using=using)
     return number
+
+
+def finish(secret_key: SecretKey, *, quietly: bool, using: str) -> int:
+    """Give bags their new recipients that `rewrap` has left without; return how many. What cannot be done now is left for the next time,
+    and logged if ``quietly``.
+
+    Raises:
+        what `rewrapping.finish` raises, if not ``quietly``
+    """
+    try:
+        return rewrapping.finish(secret_key, using=using)
+    except (EdnaError, DatabaseError) as error:
+        if not quietly:
+            raise
+        logger.warning(
+            "Some bags have not got their new recipients (%s): tried again when a device unlocks.", type(error).__name__
+        )
+        return 0
+
+
+def bags_left(secret_key: SecretKey, *, using: str) -> int:
+    return rewrapping.left_of(secret_key, using=using)
 
 
 def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:

@@ -1,7 +1,8 @@
 """A person's sealed bags as one file that they open without the site: docs/format.md, "File of sealed bags".
 
 Invariant (nothing readable): the file holds what the tables hold of this person, sealed as it is there, and no key in the clear. Which bags
-are theirs only their key tells, so it takes an unlocked principal to write it. Reads; changes nothing.
+are theirs only their key tells, so it takes an unlocked principal to write it. Reads; of what an interrupted change of keys has left,
+bags get their new recipients first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from edna.custody.recovery import RecoveryCode
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.key_graph import KeyGraph, Segment
 from edna.engine.files.stored_files import PIECE_BYTES
+from edna.engine.renewing import rewrapping
 from edna.records.bag import BagKind
 from edna.records.diff import Files
 from edna.records.locator import Locator, seal_locator
@@ -28,6 +30,8 @@ def text(unlocked: Unlocked, recovery_code: RecoveryCode | str | None) -> str:
     """The file. With a code it opens by that, too."""
     require_unlocked(unlocked, "An export")
     code = None if recovery_code is None else RecoveryCode.of(recovery_code)
+    if unlocked.handover is None:
+        rewrapping.finish(unlocked.secret_key, using=unlocked.using)
     graph = unlocked.key_graph()
     contents = [
         index for _, segments in graph.follow(tuple(BagKind), start=unlocked.locators) for index in _contents(segments)

@@ -17,8 +17,10 @@ from django.core.exceptions import ValidationError
 
 from edna import store
 from edna.engine.bags.memory import Memory
-from edna.engine.bags.openers import Opener
+from edna.engine.bags.openers import KeyOpener, Opener
+from edna.engine.books import former_keys
 from edna.engine.books.expiry_dates import today
+from edna.engine.books.former_keys import FormerKey
 from edna.engine.graph.references import reference_of
 from edna.errors import BagError, BagMissing, EntryForged, ReceiptForeign, WrongKey
 from edna.records.bag import Bag, BagKind
@@ -131,6 +133,8 @@ class KeyGraph:
         self.noted: set[Locator] = set()
         #: What speaks for anybody, of those who were swept as well.
         self.voices: list[SpeaksForBatch] = []
+        #: What opens bags that have not got their new recipients yet. None: nobody has asked.
+        self._former: dict[Locator, FormerKey] | None = None
         self.own = self._add(own, opener)
 
     def follow(
@@ -236,17 +240,28 @@ class KeyGraph:
 
     def _opened(self, locator: Locator, kind: BagKind, sequence: int, stored: StoredBag) -> Segment | BagError:
         refusal: BagError | None = None
-        for holder in self.listed.get(locator, [self.own]):
+        for holder, opener in self._openers(locator, kind):
             try:
-                bag = self._memory.open(
-                    stored.sealed, locator=locator, kind=kind, sequence=sequence, opener=holder.opener
-                )
+                bag = self._memory.open(stored.sealed, locator=locator, kind=kind, sequence=sequence, opener=opener)
                 return Segment(kind, sequence, stored, bag, holder)
             except BagError as error:
                 if refusal is None or isinstance(refusal, WrongKey):
                     refusal = error.with_traceback(None)
         assert refusal is not None
         return refusal
+
+    def _openers(self, locator: Locator, kind: BagKind) -> Iterator[tuple[Holder, Opener]]:
+        """Those in whose list it is, each with what may open it. A key of before is looked for when none of today has: hardly ever."""
+        holders = self.listed.get(locator, [self.own])
+        yield from ((holder, holder.opener) for holder in holders)
+        if kind is BagKind.DIFF and isinstance(self.own.opener, KeyOpener):
+            if self._former is None:
+                left = former_keys.read(self.own.opener.secret_key, using=self._using)
+                self._former = {locator: each for each in left.all() for locator in each.locators}
+            former = self._former.get(locator)
+            for holder in holders:
+                if former is not None and former.public_key == holder.entry.public_key:
+                    yield holder, KeyOpener(former.secret_key)
 
 
 def stored_segments(
