@@ -11,7 +11,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 from typing import Any, TypeAlias
 
 import msgpack
@@ -173,18 +174,20 @@ _TIMESTAMPS = (
 
 
 def _holds_timestamp(value: Value) -> bool:
-    # By exact types, which msgpack makes: in large bags of random keys the bytes are found by chance, and all of it is looked at.
-    pending: list[Any] = [[value]]
-    for container in pending:
-        for item in container:
-            kind = type(item)
-            if kind is list or kind is tuple:
-                pending.append(item)
-            elif kind is dict:
-                pending += (item.keys(), item.values())
-            elif kind is msgpack.Timestamp:
-                return True
-    return False
+    return any(msgpack.Timestamp in set(map(type, level)) for level in _levels(value))
+
+
+def _levels(value: Value) -> Iterator[list[Value]]:
+    """All that is in it, level by level. In large bags of random keys, what begins a large map is found by chance: so nothing is done for
+    each value alone."""
+    level = [value]
+    while level:
+        yield level
+        kinds = {kind for kind in set(map(type, level)) if issubclass(kind, (list, tuple, dict))}
+        inner = [item for item in level if type(item) in kinds] if kinds else []
+        if any(issubclass(kind, dict) for kind in kinds):
+            inner = [(*item.keys(), *item.values()) if isinstance(item, dict) else item for item in inner]
+        level = list(chain.from_iterable(inner))
 
 
 _LARGE_MAPS = ((b"\xde", 2), (b"\xdf", 4))
@@ -204,16 +207,12 @@ def _may_hold_large_map(encoded: bytes) -> bool:
 
 
 def _holds_slow_dictionary(value: Value) -> bool:
-    pending: list[Any] = [[value]]
-    for container in pending:
-        for item in container:
-            if isinstance(item, dict):
-                if _is_slow(item):
-                    return True
-                pending += (item.keys(), item.values())
-            elif isinstance(item, list | tuple):
-                pending.append(item)
-    return False
+    return any(
+        isinstance(item, dict) and _is_slow(item)
+        for level in _levels(value)
+        if any(issubclass(kind, dict) for kind in set(map(type, level)))
+        for item in level
+    )
 
 
 def _is_slow(keys: Collection[Value]) -> bool:
