@@ -151,7 +151,7 @@ class PublicKey:
     __slots__ = ("__bytes",)
 
     def __init__(self, raw: bytes) -> None:
-        raw = bytes(raw) if isinstance(raw, bytearray | memoryview) else raw
+        raw = bytes(raw) if isinstance(raw, (bytearray, memoryview)) else raw
         if type(raw) is not bytes or len(raw) != KEY_BYTES:
             raise KeyMalformed(f"A public key is exactly {KEY_BYTES} bytes.")
         if (wrong := _why_not_to_seal_to(raw)) is not None:

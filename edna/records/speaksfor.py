@@ -20,7 +20,7 @@ from edna.records.values import Value
 SEALED_KEY_BYTES = 80
 #: Before a secret key of the hybrid kind, which is as long as one of X25519.
 _HYBRID = b"\2"
-_SIZES = (KEY_BYTES, len(_HYBRID) + KEY_BYTES, SEALED_KEY_BYTES)
+_HYBRID_BYTES = len(_HYBRID) + KEY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,9 @@ class SpeaksForBatch:
     def __repr__(self) -> str:
         return f"<SpeaksForBatch {self.model} rows={len(self.rows)}>"
 
+    def voices(self) -> list[SpeaksFor]:
+        return [row if isinstance(row, SpeaksFor) else SpeaksFor(*row) for row in self.rows]
+
     def to_payload(self) -> list[Value]:
         """Return the batch as plain lists for `values.encode`. The result holds raw keys: do not give it a name."""
         return [
@@ -134,11 +137,14 @@ def _raw(secret: SecretKey | SealedKey) -> bytes:
 
 
 def _key(secret: bytes, public_key: PublicKey) -> SecretKey | SealedKey:
+    if len(secret) == KEY_BYTES:
+        return SecretKey(secret).paired(public_key)
     return SealedKey(secret) if len(secret) == SEALED_KEY_BYTES else SecretKey.of_kind(secret).paired(public_key)
 
 
 def _is_secret(secret: bytes) -> bool:
-    return len(secret) in _SIZES and (len(secret) != len(_HYBRID) + KEY_BYTES or secret.startswith(_HYBRID))
+    size = len(secret)
+    return size in (KEY_BYTES, SEALED_KEY_BYTES) or (size == _HYBRID_BYTES and secret.startswith(_HYBRID))
 
 
 def _is_index(value: Value) -> bool:

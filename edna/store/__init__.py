@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Final, NamedTuple
 
@@ -56,12 +56,11 @@ ENTRY_COLUMNS: Final = (
 _CHANGING: Final = ENTRY_COLUMNS[2:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A principal's row: ``reference`` is None once the principal has been removed, and only then ``expires_on`` may be set.
 
     ``sound`` says that its tag was right when it was read, or that it names nobody and needs none. It stays what it was when the entry
-    changes: a wrong tag is not replaced by a right one, nor taken away with whom it names.
+    changes: a wrong tag is not replaced by a right one, nor taken away with whom it names. One is made for each row that is read.
     """
 
     id: int
@@ -74,7 +73,7 @@ class Entry:
     expires_on: datetime.date | None = None
     sound: bool = True
     #: The other half of a public key of the hybrid kind.
-    encapsulation_key: bytes | None = dataclass_field(default=None, repr=False)
+    encapsulation_key: bytes | None = None
 
     @property
     def attached(self) -> bool:
@@ -85,12 +84,12 @@ class Entry:
         if not self.attached:
             return self.kept_until(expires_on)
         # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
-        return replace(self, model="", reference=None, natural=False, last_seen_on=None, expires_on=expires_on)
+        return self._replace(model="", reference=None, natural=False, last_seen_on=None, expires_on=expires_on)
 
     def kept_until(self, expires_on: datetime.date | None) -> Entry:
         """Of a removed principal: kept at least as long as what is listed for it now."""
         later = later_bucket(self.expires_on, expires_on)
-        return self if self.attached or later == self.expires_on else replace(self, expires_on=later)
+        return self if self.attached or later == self.expires_on else self._replace(expires_on=later)
 
 
 def later_bucket(one: datetime.date | None, other: datetime.date | None) -> datetime.date | None:

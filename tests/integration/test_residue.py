@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -185,7 +184,7 @@ def test_somebody_has_listed_something_for_one_since_it_was_found(world: Any, ad
     ids = ids_of_pseudoprincipals()
     key = bytes(PrincipalEntry.objects.get(pk=ids[0]).public_key)
     [entry] = store.entries_by_public_key([key], using="default")
-    store.save_entries([replace(entry, locators=b"x" * 80)], using="default")
+    store.save_entries([entry._replace(locators=b"x" * 80)], using="default")
     assert orphans.let_go(world.Person, ids, using="default") == len(ids) - 1
     assert ids_of_pseudoprincipals() == [entry.id]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -342,7 +341,7 @@ def test_a_planted_item_is_refused_or_forgotten(bea: Student, carl: Student) -> 
         key = bea.secret_key.public_key
         [entry] = store.entries_by_public_key([bytes(key)], using="default")
         planted = entry.locators + bytes(80) + seal_locator(locator, recipient=key) + b"short"
-        store.save_entries([replace(entry, locators=planted)], using="default")
+        store.save_entries([entry._replace(locators=planted)], using="default")
         if refused:
             with bea.unlock() as unlocked, nothing_changes(), pytest.raises(errors.WrongKey):
                 edna.rotate(unlocked)

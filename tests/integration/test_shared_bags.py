@@ -86,7 +86,7 @@ def plant(locator: Locator, public_key: PublicKey) -> None:
     """Append an item to the list of whoever has this public key, as anybody can who writes to the table."""
     [entry] = store.entries_by_public_key([bytes(public_key)], using="default")
     item = seal_locator(locator, recipient=public_key)
-    store.save_entries([replace(entry, locators=entry.locators + item)], using="default")
+    store.save_entries([entry._replace(locators=entry.locators + item)], using="default")
 
 
 def pseudoprincipal_of(person: Person) -> PublicKey:

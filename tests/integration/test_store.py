@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import threading
-from dataclasses import replace
 
 import pytest
 from django.db import connection, transaction
@@ -109,12 +108,12 @@ def test_a_detached_entry_keeps_its_key_and_locators_only() -> None:
     entries = [add(ONE, "7"), add(TWO, "8")]
     store.touch_entry("shop.user", "7", today=datetime.date(2024, 2, 3), using=USING)
     entries = store.entries_by_public_key([ONE, TWO], using=USING)
-    detached = [replace(entry, locators=b"sealed" + BINARY).detached(expires_on=None) for entry in entries]
+    detached = [entry._replace(locators=b"sealed" + BINARY).detached(expires_on=None) for entry in entries]
     store.save_entries(detached, using=USING)
     found = store.entries_by_public_key([ONE, TWO], using=USING)
     assert sorted(found, key=lambda e: e.id) == sorted(detached, key=lambda e: e.id)
     assert {(e.model, e.reference, e.last_seen_on, e.locators) for e in found} == {("", None, None, b"sealed" + BINARY)}
-    store.save_entries([replace(entry, locators=b"") for entry in entries], using=USING)
+    store.save_entries([entry._replace(locators=b"") for entry in entries], using=USING)
     assert {e.reference for e in store.entries_by_public_key([ONE, TWO], using=USING)} == {"7", "8"}
 
 
@@ -218,7 +217,7 @@ def test_statements_do_not_depend_on_the_number_of_rows() -> None:
                 ),
                 lambda: found.extend(store.entries_by_public_key(keys, using=USING)),
                 lambda: store.entries_by_reference("shop.user", [key.hex() for key in keys], using=USING),
-                lambda: store.save_entries([replace(entry, locators=b"x" * 80) for entry in found], using=USING),
+                lambda: store.save_entries([entry._replace(locators=b"x" * 80) for entry in found], using=USING),
                 lambda: store.add_bags([(key, b"sealed") for key in keys], expires_on=None, using=USING),
                 lambda: store.stored_bags(keys, using=USING, lock=True),
                 lambda: store.delete_bags(keys, using=USING),

@@ -7,7 +7,6 @@ import contextlib
 import datetime
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -630,8 +629,8 @@ def test_the_store_itself_writes_no_tag_for_a_forged_entry(bea: Student) -> None
     [entry] = store.entries_by_reference("websubmit.user", [str(bea.user.pk)], using="default")
     for write in (
         lambda: store.save_entries([entry.detached(expires_on=None)], using="default"),
-        lambda: store.save_entries([replace(entry, reference="4711")], using="default"),
-        lambda: store.replace_keys([replace(entry, public_key=bytes(32))], using="default"),
+        lambda: store.save_entries([entry._replace(reference="4711")], using="default"),
+        lambda: store.replace_keys([entry._replace(public_key=bytes(32))], using="default"),
         lambda: store.delete_entries([entry], using="default"),
     ):
         with nothing_changes(), pytest.raises(EntryForged):

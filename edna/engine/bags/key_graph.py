@@ -33,7 +33,7 @@ from edna.store import Entry, StoredBag
 SEGMENTS_AT_ONCE = 4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Holder:
     """The principal, or somebody they speak for: entry, what opens their bags, and the locators in the entry's list with their items.
 
@@ -165,8 +165,9 @@ class KeyGraph:
                 for batch in (batch for segment in segments for batch in segment.bag.batches):
                     if isinstance(batch, SpeaksForBatch):
                         self.voices.append(batch)
-                        spoken = (SpeaksFor(*row) for row in batch.rows)
-                        voices |= {bytes(voice.public_key): (batch.model, voice, opener, locator) for voice in spoken}
+                        voices |= {
+                            bytes(each.public_key): (batch.model, each, opener, locator) for each in batch.voices()
+                        }
                         self.noted |= {locator} if batch.unlisted else set()
                     elif isinstance(batch, Shares):
                         more |= dict.fromkeys(map(Locator, batch.locators()))
@@ -295,7 +296,7 @@ def require_meant(entry: Entry, *, model: str, key: Any) -> None:
         EntryForged: somebody has made it another's.
     """
     store.require_sound([entry])
-    if not entry.attached:
+    if entry.reference is None or (type(key) is int and (entry.model, entry.reference) == (model, str(key))):
         return
     try:
         named = (model, reference_of(apps.get_model(model), key))

@@ -45,7 +45,7 @@ class Opened:
         self._holder = holder
         self._expires_on = expires_on
         self._diffs = [_copied(batch) for batch in batches if isinstance(batch, RowBatch)]
-        self._speaks_for = [SpeaksFor(*row) for batch in voices for row in batch.rows]
+        self._speaks_for = [voice for batch in voices for voice in batch.voices()]
         self._unlisted = frozenset(index for batch in voices for index in batch.unlisted)
         self._stuck: tuple[Stuck, ...] = ()
         self._changed = False

@@ -130,7 +130,7 @@ class KeyOpener:
         Raises:
             EntryForged: somebody has put another half there, or taken it away, to have what is sealed from then on.
         """
-        if not entry.attached and entry.encapsulation_key != self.public_key.encapsulation_key:
+        if entry.reference is None and entry.encapsulation_key != self.public_key.encapsulation_key:
             raise _forged_half(entry)
 
     def may_open(self, index: bytes) -> bool:
@@ -314,7 +314,7 @@ def items_of(entry: Entry) -> list[bytes]:
 
 def listed_items(entry: Entry, secret_key: SecretKey) -> dict[Locator, bytes]:
     """The locators in the entry's list, with their sealed items. Items that anybody else put there do not open, and are left out."""
-    return dict(_opened_items(entry, secret_key))
+    return dict(_opened_items(entry, secret_key)) if entry.locators else {}
 
 
 def _opened_items(entry: Entry, secret_key: SecretKey) -> Iterator[tuple[Locator, bytes]]:
@@ -327,7 +327,7 @@ def _opened_items(entry: Entry, secret_key: SecretKey) -> Iterator[tuple[Locator
 
 def _has_sealed_keys(bag: Bag) -> bool:
     voices = (batch for batch in bag.batches if isinstance(batch, SpeaksForBatch))
-    return any(isinstance(row[2], SealedKey) for batch in voices for row in batch.rows)
+    return any(SealedKey in {type(row[2]) for row in batch.rows} for batch in voices)
 
 
 def _with_voices(bag: Bag, exchanged: Callable[[SpeaksFor], SpeaksFor]) -> Bag:
@@ -337,5 +337,5 @@ def _with_voices(bag: Bag, exchanged: Callable[[SpeaksFor], SpeaksFor]) -> Bag:
     batches = []
     for batch in bag.batches:
         assert isinstance(batch, SpeaksForBatch)
-        batches.append(replace(batch, rows=[exchanged(SpeaksFor(*row)) for row in batch.rows]))
+        batches.append(replace(batch, rows=list(map(exchanged, batch.voices()))))
     return replace(bag, batches=tuple(batches))

@@ -119,7 +119,7 @@ def _policy_of(disguise: str) -> str | None:
 
 def _with_sealed_keys(batch: RowBatch | SpeaksForBatch, recipient: PublicKey) -> SpeaksForBatch:
     assert isinstance(batch, SpeaksForBatch)
-    return replace(batch, rows=[SpeaksFor(*row).sealed_to(recipient) for row in batch.rows])
+    return replace(batch, rows=[voice.sealed_to(recipient) for voice in batch.voices()])
 
 
 def merged(diffs: Sequence[RowBatch]) -> list[RowBatch]:

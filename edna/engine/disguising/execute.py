@@ -178,7 +178,7 @@ def _write_bags(
         receipts.append(Receipt(plan.disguise.name, locator))
         if listing:
             item = seal_locator(locator, recipient=recipient)
-            listed[target.entry.id] = replace(target.entry, locators=target.entry.locators + item)
+            listed[target.entry.id] = target.entry._replace(locators=target.entry.locators + item)
         else:
             unlisted_now.append((target.speaking, locator))
     for each in shared:
@@ -187,7 +187,7 @@ def _write_bags(
             entry = listed.get(entry.id, entry)
             item = seal_locator(each.locator, recipient=recipient_of(entry))
             items.append((entry.public_key, item))
-            listed[entry.id] = replace(entry, locators=entry.locators + item)
+            listed[entry.id] = entry._replace(locators=entry.locators + item)
         batches = (*each.batches, Listed.of(items)) if each.says_where else each.batches
         sealed += seal_shared(_head(plan, None, now=now, using=using), batches, locator=each.locator, using=using)
     expires_on = bucket_of(now.date())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from django.apps import apps
@@ -260,7 +259,7 @@ def _keep_from_sweep(reveal: Reveal, voices: tuple[SpeaksFor, ...]) -> None:
         public_key = holder.entry.public_key
         entry = reveal.entries.get(public_key, holder.entry)
         item = seal_locator(Locator.new(), recipient=recipient_of(entry))
-        reveal.entries[public_key] = replace(entry, locators=entry.locators + item)
+        reveal.entries[public_key] = entry._replace(locators=entry.locators + item)
 
 
 # The person

@@ -31,7 +31,7 @@ class PlaceholderRows:
         references: dict[str, set[str]] = {}
         for label, records in voices:
             if (model := _model(label)) is not None:
-                references.setdefault(label, set()).update(reference_of(model, key) for key, *_ in records)
+                references.setdefault(label, set()).update([reference_of(model, record[0]) for record in records])
         return cls(references)
 
     def __bool__(self) -> bool:

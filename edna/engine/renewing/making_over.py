@@ -9,7 +9,7 @@ the browser looked is lost. Why so: docs/decisions/0032. Sees no content and no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from edna import conf, policy_seals, store
@@ -107,7 +107,7 @@ def _relisted(entry: Entry, new_keys: NewKeys, holders: dict[Locator, set[bytes]
         holders.setdefault(locator, set()).add(entry.public_key)
         items.append(seal_locator(locator, recipient=recipient))
     half = recipient.encapsulation_key
-    return replace(entry, public_key=bytes(recipient), encapsulation_key=half, locators=b"".join(items))
+    return entry._replace(public_key=bytes(recipient), encapsulation_key=half, locators=b"".join(items))
 
 
 def _locator_in(item: bytes, shown: bytes, *, recipient: PublicKey) -> Locator | None:

@@ -202,7 +202,7 @@ def _new_keys(graph: KeyGraph, public_key: PublicKey) -> _NewKeys:
 def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
     items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
     half = public_key.encapsulation_key
-    return replace(holder.entry, public_key=bytes(public_key), encapsulation_key=half, locators=b"".join(items))
+    return holder.entry._replace(public_key=bytes(public_key), encapsulation_key=half, locators=b"".join(items))
 
 
 def _former(holders: Mapping[Locator, Holder], keys: _NewKeys) -> list[FormerKey]:

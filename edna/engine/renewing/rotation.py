@@ -95,8 +95,7 @@ def _without_entry(everything: Everything) -> list[bytes]:
 
 def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
     items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
-    return replace(
-        holder.entry,
+    return holder.entry._replace(
         public_key=bytes(public_key),
         encapsulation_key=public_key.encapsulation_key,
         locators=b"".join(items),

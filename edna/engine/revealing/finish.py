@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.apps import apps
@@ -148,7 +147,8 @@ def erase(reveal: Reveal) -> None:
 def _unlist_done(reveal: Reveal, done: set[Locator]) -> None:
     """Nothing lies under these any more: they are taken out of every list."""
     for holder in reveal.journal.holders.values() if done else ():
-        _unlist(holder, [locator for locator in holder.items if locator in done], reveal.entries)
+        if holder.items:
+            _unlist(holder, [locator for locator in holder.items if locator in done], reveal.entries)
 
 
 def _unlist_for_others(reveal: Reveal, done: Sequence[Opened]) -> None:
@@ -202,7 +202,7 @@ def _list_adopted(reveal: Reveal) -> None:
                 opened.add(Listed.of([(heir.public_key, item)]))
     for public_key, items in taken_over.items():
         entry = entries.get(public_key, journal.holders[public_key].entry)
-        entries[public_key] = replace(entry, locators=b"".join((entry.locators, *items)))
+        entries[public_key] = entry._replace(locators=b"".join((entry.locators, *items)))
 
 
 def _keep_holder(opened: Opened, journal: Journal, entries: dict[bytes, Entry]) -> None:
@@ -254,7 +254,7 @@ def _unlist(holder: Holder, locators: Sequence[Locator], entries: dict[bytes, En
 
 
 def _without_items(entry: Entry, items: Collection[bytes]) -> Entry:
-    return replace(entry, locators=b"".join(item for item in items_of(entry) if item not in items))
+    return entry._replace(locators=b"".join(item for item in items_of(entry) if item not in items))
 
 
 def attach(reveal: Reveal) -> None:
@@ -284,8 +284,8 @@ def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
         seen = beside.kept().seen_on_return(label) if natural else None
         if natural:
             sessions.begin_epoch(label, reference, using=using)
-        whole = replace(entry, model=label, reference=reference, natural=natural, expires_on=None)
-        reveal.entries[public_key] = replace(whole, last_seen_on=seen)
+        whole = entry._replace(model=label, reference=reference, natural=natural, expires_on=None)
+        reveal.entries[public_key] = whole._replace(last_seen_on=seen)
     entries = list(reveal.entries.values())
     voiceless = [key for reference, key in keys.items() if reference not in whose and is_voiceless(model, key)]
     if voiceless or not store.save_free_entries(entries, using=using):

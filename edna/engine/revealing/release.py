@@ -137,6 +137,8 @@ def _candidates(
         if opened.shared and not (opened.empty or opened.is_mention or opened.tells_of_more or opened.handed_over)
     }
     still_used |= mentioned_by_stuck(journal)
+    # Or a bag does not open, which may name them.
+    may_go = not journal.damaged
     free = {}
     adopted: list[Adopted] = []
     for voice in journal.current.speaks_for:
@@ -145,7 +147,7 @@ def _candidates(
             opened.add_voice(voice, unlisted=journal.current.unlisted)
             # Never into a bag that only this voice opens: nobody would find the key to it any more.
             adopted += _take_over(journal, opened)
-        elif voice.principal not in still_used and not _burdened(journal, voice, sealed_together):
+        elif may_go and voice.principal not in still_used and not _burdened(journal, voice, sealed_together):
             free[voice.principal] = voice
     return free, adopted
 
@@ -178,10 +180,9 @@ def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> I
 
 
 def _burdened(journal: Journal, voice: SpeaksFor, sealed_together: set[Locator]) -> bool:
-    """Rows that others own too wait for this pseudoprincipal, or a bag does not open, which may name it."""
-    holder = journal.holder_of(voice)
-    waiting = holder is not None and any(locator in sealed_together for locator in holder.items)
-    return waiting or bool(journal.damaged)
+    """Rows that others own too wait for this pseudoprincipal."""
+    holder = journal.holder_of(voice) if sealed_together else None
+    return holder is not None and not sealed_together.isdisjoint(holder.items)
 
 
 def _owners(voices: Mapping[Any, SpeaksFor]) -> dict[Any, Any]:
@@ -326,9 +327,9 @@ def _adopt(
     noted = {opened.locator: opened for opened in journal.others if opened.is_mention or opened.listings}
     for voice in voices:
         # A mention is to be followed further, if the next one may go as well.
-        items = holder.items if (holder := journal.holder_of(voice)) else ()
-        followed = [noted[locator] for locator in items if locator in noted]
-        adopted += [(opened, None) for opened in followed if opened.listings or mentions.names(opened) & names]
+        if noted and (holder := journal.holder_of(voice)) is not None:
+            followed = [noted[locator] for locator in holder.items if locator in noted]
+            adopted += [(opened, None) for opened in followed if opened.listings or mentions.names(opened) & names]
         for opened in by_holder.get(bytes(voice.public_key), ()):
             principal = references.get(str(opened.head.principal), opened.head.principal)
             opened.name_principal(principal)

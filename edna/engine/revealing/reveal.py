@@ -317,8 +317,8 @@ def _shared_with(journal: Journal) -> list[Opened]:
     """
     wanted: set[Locator] = set()
     for voice in journal.current.speaks_for:
-        holder = journal.holder_of(voice)
-        wanted |= set(holder.items) if holder else set()
+        if (holder := journal.holder_of(voice)) is not None and holder.items:
+            wanted |= set(holder.items)
     wanted -= set(pointing_at(opened for opened in journal.others if not opened.shared))
     wanted |= set(journal.current.pointers)
     together = (opened for opened in journal.others if opened.shared and opened.locator in wanted)

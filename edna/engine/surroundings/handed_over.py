@@ -67,7 +67,7 @@ def hand_over(
             entry = entries.get(public_key, known[public_key])
             item = seal_locator(opened.locator, recipient=recipient_of(entry))
             items.append((public_key, item))
-            longer = replace(entry, locators=entry.locators + item)
+            longer = entry._replace(locators=entry.locators + item)
             entries[public_key] = longer if entry.attached else longer.kept_until(opened.expires_on)
         opened.add(Listed.of(items))
     return bags, kept

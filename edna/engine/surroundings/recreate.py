@@ -55,7 +55,7 @@ def _swept(journal: Journal, named: set[tuple[str, Any]]) -> dict[str, dict[Any,
     for opened in (journal.current, *journal.others):
         label = opened.head.principal_model
         for voice in opened.speaks_for:
-            if bytes(voice.public_key) not in journal.holders and (label, voice.principal) in named:
+            if (label, voice.principal) in named and bytes(voice.public_key) not in journal.holders:
                 by_model.setdefault(label, {})[voice.principal] = opened, voice
     return by_model
 
