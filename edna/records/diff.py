@@ -15,6 +15,11 @@ from edna.errors import BagCorrupt
 from edna.records.values import Value
 
 
+def values_at(positions: Sequence[int], rows: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:
+    """What each of the rows has at these positions, of which there is one at least."""
+    return list(zip(*[[row[position] for row in rows] for position in positions], strict=True))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class RowBatch:
     """Records of one kind about one model: see the kinds below.
@@ -103,8 +108,7 @@ class Removed(RowBatch):
         return len(self.rows)
 
     def primary_keys(self) -> list[tuple[Value, ...]]:
-        positions = [self.columns.index(name) for name in self.key]
-        return [tuple(row[position] for position in positions) for row in self.rows]
+        return values_at([self.columns.index(name) for name in self.key], self.rows)
 
     def is_well_formed(self) -> bool:
         return super().is_well_formed() and set(self.key) <= set(self.columns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from django.db import connections
@@ -96,8 +97,9 @@ class _Update:
             keys = [row[: self._width] for row in self.rows]
             matching, bound = among(self.table.key, keys, self.connection)
             return f"UPDATE {source} SET {changes} WHERE {matching}", [*params, *bound]
-        given = [tuple([row[place] for place in (*range(self._width), *varying)]) for row in self.rows]
-        aliases = [*(f"k{place}" for place in range(self._width)), *(f"c{place}" for place in varying)]
+        own = range(self._width)
+        given = list(map(itemgetter(*own, *varying), self.rows))
+        aliases = [*(f"k{place}" for place in own), *(f"c{place}" for place in varying)]
         match = " AND ".join(
             f"{self._quoted}.{self.connection.ops.quote_name(field.column)} = {GIVEN}.k{place}"
             for place, field in enumerate(self.table.key)
@@ -112,8 +114,8 @@ class _Update:
 
     def _new_values(self) -> dict[int, Row]:
         """By place, without columns that are to stay as they are in all of these rows."""
-        places = range(self._width, self._width + len(self.names))
-        new = {place: tuple(row[place] for row in self.rows) for place in places}
+        columns = list(zip(*self.rows, strict=True))
+        new = {place: columns[place] for place in range(self._width, len(columns))}
         return {place: values for place, values in new.items() if not self._keeps(place) or set(values) != {None}}
 
     def _keeps(self, place: int) -> bool:

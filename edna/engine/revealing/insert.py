@@ -30,7 +30,7 @@ from edna.engine.revealing.constraints import (
     write_back,
 )
 from edna.engine.revealing.progress import Progress, hold, note_absent
-from edna.records.diff import Modified, Removed, RowBatch
+from edna.records.diff import Modified, Removed, RowBatch, values_at
 
 
 def insert_removed(diffs: Sequence[RowBatch], progress: Progress, *, overrides: Overrides, using: str) -> None:
@@ -96,7 +96,7 @@ class _RowsToInsert:
             kept = self._referring(rows)
             written = len(kept) < len(rows) and fits(self._write, kept, using=self.using)
             rows = kept
-        refused = [row for row in rows if self._key(row) in self.taken] if written else rows
+        refused = [row for row in rows if self.taken and self._key(row) in self.taken] if written else rows
         reasons = plain_refusals(self.table, self.columns, refused, using=self.using) if refused else {}
         refused = self._try_singly(refused, reasons, written=written)
         gone = {self._key(row) for row in refused}
@@ -185,10 +185,9 @@ class _RowsToInsert:
     def _fill_links(self, done: Sequence[Row]) -> None:
         """Give the rows the references within the table that were left empty."""
         linking = [self.columns.index(name) for name in self.links]
-        linked = [row for row in done if any(row[position] is not None for position in linking)]
+        linked = [row for row in done if any(row[position] is not None for position in linking)] if linking else []
         if linked:
-            parents = [tuple(row[position] for position in (*self.keys, *linking)) for row in linked]
-            raw.update(self.table, self.links, parents, using=self.using)
+            raw.update(self.table, self.links, values_at([*self.keys, *linking], linked), using=self.using)
 
     def _note(self, done: Sequence[Row]) -> None:
         note_absent(self.batch, self.progress, done=done)
@@ -200,7 +199,7 @@ class _RowsToInsert:
         referred = {relation.field.target_field.name for relation in relations_to(self.table.model)}
         for name in referred | set(self.table.key_names):
             position = self.columns.index(name)
-            self.progress.present.setdefault((self.table.model, name), set()).update(row[position] for row in done)
+            self.progress.present.setdefault((self.table.model, name), set()).update([row[position] for row in done])
         if len(self.keys) == 1:
             self.progress.came_back += [(self.table.model, row[self.keys[0]]) for row in done]
 

@@ -31,7 +31,7 @@ from edna.engine.surroundings.current_rows import CurrentRows
 from edna.engine.surroundings.files import Incoming
 from edna.engine.surroundings.handed_over import can_wait
 from edna.engine.surroundings.owners import Others
-from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
+from edna.records.diff import Changed, Decorrelated, Removed, RowBatch, values_at
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
 from edna.store import Entry
@@ -256,8 +256,7 @@ def note_absent(batch: RowBatch, progress: Progress, *, done: Sequence[Row] = ()
     table = table_by_label(batch.model)
     if table is None or not set(table.key_names) <= set(batch.columns):
         return
-    keys = [batch.columns.index(name) for name in table.key_names]
-    kept = {tuple(row[position] for position in keys) for row in done}
-    for name, position in zip(table.key_names, keys, strict=True):
-        gone = {row[position] for row in batch.rows if tuple(row[p] for p in keys) not in kept}
-        progress.absent.setdefault((table.model, name), set()).update(gone)
+    positions = [batch.columns.index(name) for name in table.key_names]
+    gone = set(values_at(positions, batch.rows)).difference(values_at(positions, done))
+    for number, name in enumerate(table.key_names):
+        progress.absent.setdefault((table.model, name), set()).update([key[number] for key in gone])

@@ -26,7 +26,7 @@ from edna.engine.revealing.constraints import (
     write_back,
 )
 from edna.engine.revealing.progress import Progress, hold
-from edna.engine.surroundings.current_rows import changes, left_standing, same_values
+from edna.engine.surroundings.current_rows import changed_rows, left_standing, same_values
 from edna.records.diff import Changed, Modified
 
 
@@ -50,7 +50,7 @@ def _not_under_others(batch: Changed, progress: Progress, *, overrides: Override
     if not others or not keys or not isinstance(batch, Modified):
         return batch
     common = [name for name in batch.columns if name in others.common_columns(batch)]
-    rows = [row for row in batch.only(keys).rows if changes(batch, row)]
+    rows = changed_rows(batch.only(keys))
     hold(progress, _with(batch, common), _with(replace(batch, rows=rows), common).rows, Reason.OWNER_AWAY, common[0])
     rest = [name for name in batch.columns if name not in common]
     if rest:
@@ -68,7 +68,7 @@ def _of_those_there(batch: Changed, progress: Progress) -> Iterator[Changed]:
     if common != {*batch.columns}:
         yield _with(batch, [name for name in batch.columns if name not in common])
         batch = _with(batch, [name for name in batch.columns if name in common])
-    away = others.away(replace(batch, rows=[row for row in batch.rows if changes(batch, row)]))
+    away = others.away(replace(batch, rows=changed_rows(batch)))
     hold(progress, batch, away, others.why_away, batch.columns[0])
     yield batch.without({tuple(row[: len(batch.key)]) for row in away}) if away else batch
 
@@ -95,7 +95,7 @@ def put_back(batch: Changed, progress: Progress, *, overrides: Overrides, using:
     width = len(batch.key)
     # What a disguise left as it was has nothing to bring back, whatever somebody else has made of it since: row by row here, and
     # column by column below.
-    rows = [row for row in batch.rows if changes(batch, row)]
+    rows = changed_rows(batch)
     current = progress.current_rows.read(batch, table, [tuple(row[:width]) for row in rows], using=using)
     if len(current) < len(rows) and batch.key_columns():
         rows = _followed(batch, table, rows, current, progress, using=using)
@@ -117,12 +117,16 @@ def _standing(
     using: str,
 ) -> list[Row]:
     """The rows in which the disguised values still stand. The others go into records that turn out to lie on top, or are held."""
-    width = len(batch.key)
+    width, end = len(batch.key), len(batch.key) + len(batch.columns)
     overlaid = progress.folding.overlaid(batch) if progress.folding else progress.covered.get(batch.model, {})
+    documents = json_keys.any_of(batch.columns)
     free: list[Row] = []
     for row in rows:
         key = tuple(row[:width])
         found = current.get(key)
+        if found == tuple(row[end:]) and key not in overlaid:  # as nearly all of them are
+            free.append(tuple(row))
+            continue
         if found is None and progress.is_mentioned(batch, new=batch.new(row)):
             # Whoever brings the row back finds there who it was.
             progress.outcome.waiting.add(batch.model, progress.former(batch.model, [key]))
@@ -134,7 +138,7 @@ def _standing(
         old, new = batch.old(row), batch.new(row)
         # Both sides as the driver reads them: the record was made from what the database answered.
         places = [place for place, (now, disguised) in enumerate(zip(found, new, strict=True)) if now != disguised]
-        if json_keys.any_of(batch.columns):
+        if documents:
             places = [
                 place for place in places if not json_keys.same_value(batch.columns[place], found[place], new[place])
             ]

@@ -47,13 +47,8 @@ class CurrentRows:
 
     def _read(self, table: Table, batches: Sequence[Changed], *, using: str) -> None:
         names = tuple(dict.fromkeys(name for batch in batches for name in batch.columns))
-        keys = [
-            key
-            for batch in batches
-            for key, row in zip(batch.primary_keys(), batch.rows, strict=True)
-            if changes(batch, row)
-        ]
         width = len(table.key)
+        keys = [tuple(row[:width]) for batch in batches for row in changed_rows(batch)]
         if json_keys.any_of(names):
             self._with_keys.add(table.label)
         self._known[table.label] = {
@@ -65,12 +60,14 @@ class CurrentRows:
 
     def read(self, batch: RowBatch, table: Table, keys: Sequence[Row], *, using: str) -> dict[Row, Row]:
         """What stands in the columns of the batch, by key; rows that are not there are left out."""
-        known = self._known.get(batch.model)
-        if known is None or not all(key in known and known[key].keys() >= {*batch.columns} for key in keys):
-            found = raw.read(table, (*batch.key, *batch.columns), keys, lock=self.lock, using=using)
-            there = {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
-            return there | self._supposed(batch, keys)
-        return {key: tuple(known[key][name] for name in batch.columns) for key in keys}
+        known = self._known.get(batch.model, {})
+        try:
+            return {key: tuple(map(known[key].__getitem__, batch.columns)) for key in keys}
+        except KeyError:
+            pass  # one was not there, or without some of these columns
+        found = raw.read(table, (*batch.key, *batch.columns), keys, lock=self.lock, using=using)
+        there = {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
+        return there | self._supposed(batch, keys)
 
     def suppose(self, label: str, names: Sequence[str], key: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """These rows would be there: a rehearsal inserts none."""
@@ -101,9 +98,11 @@ class CurrentRows:
         self._known.pop(model, None)
 
 
-def changes(batch: Changed, row: Sequence[Any]) -> bool:
-    """Whether the disguise has made something else of this row."""
-    return not same_values(batch.old(row), batch.new(row))
+def changed_rows(batch: Changed) -> list[Sequence[Any]]:
+    """The rows of which the disguise has made something else."""
+    old = slice(len(batch.key), len(batch.key) + len(batch.columns))
+    new = slice(old.stop, None)
+    return [row for row in batch.rows if row[old] != row[new] or not same_values(row[old], row[new])]
 
 
 def left_standing(row: Sequence[Any], found: Row, places: Collection[int], *, width: int, count: int) -> Row:
