@@ -8,6 +8,7 @@ the developer chose ``truncated_date``, ``derived`` or ``call``, which then deci
 from __future__ import annotations
 
 import datetime
+import os
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -171,7 +172,7 @@ def derived(function: Callable[..., Any], *, unique: bool = False, person: Seque
 
 def _letters(count: int) -> str:
     """``count`` random letters and digits of base32, 5 bits each, from one call to the system's generator."""
-    return secrets.token_bytes(count).translate(_LETTERS).decode("ascii")
+    return os.urandom(count).translate(_LETTERS).decode("ascii")
 
 
 def row(model: type[Model], /, **lookups: Any) -> Placeholder:

@@ -7,6 +7,7 @@ a parameter: whoever logs statements without their parameters logs no values. Kn
 
 from __future__ import annotations
 
+import datetime
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -47,10 +48,14 @@ def _written(values: tuple[Any, ...], driver: Any) -> Iterable[bytes]:
     kinds = set(map(type, values))
     if kinds == {int}:
         return map(b"%d".__mod__, values)
+    # What the driver does with a text, or with bytes, or a time, without asking of each what it is.
+    quoted, encoding = driver.string_literal, driver.encoding
     if kinds == {str}:
-        # What the driver does with a text, without asking of each what it is.
-        quoted, encoding = driver.string_literal, driver.encoding
         return [quoted(value.encode(encoding)) for value in values]
+    if kinds == {bytes}:
+        return [b"_binary " + quoted(value) for value in values]
+    if kinds == {datetime.datetime} and {value.tzinfo for value in values} == {None}:
+        return [b"'%b'" % str(value).encode() for value in values]
     return [_literal(value, driver) for value in values]
 
 

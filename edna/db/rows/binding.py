@@ -6,6 +6,7 @@ Invariant: values travel as the driver hands them over and takes them. Knows wha
 from __future__ import annotations
 
 import datetime
+import functools
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Field
+from django.db.models import CharField, Field, TextField
 
 from edna import conf
 from edna.db.packed_values import packed
@@ -94,6 +95,22 @@ def bindable(table: Table, names: Sequence[str], rows: Sequence[Row]) -> Sequenc
         )
         for row in rows
     ]
+
+
+def prepared(column: Field[Any, Any], values: Sequence[Any], connection: BaseDatabaseWrapper) -> list[Any]:
+    """Values of the application for one column, as the driver takes them."""
+    if set(map(type, values)) == {str} and _leaves_texts(type(column)):  # type: ignore[arg-type]  # classes are hashable
+        return list(values)
+    return [column.get_db_prep_save(value, connection) for value in values]
+
+
+@functools.cache
+def _leaves_texts(kind: type[Field[Any, Any]]) -> bool:
+    """Whether such a column has a text written as it is: Django's own do, and nobody has to ask them of each of many texts."""
+    return issubclass(kind, CharField | TextField) and all(
+        getattr(kind, name) is getattr(CharField if issubclass(kind, CharField) else TextField, name)
+        for name in ("get_db_prep_save", "get_db_prep_value", "get_prep_value", "to_python")
+    )
 
 
 # How many

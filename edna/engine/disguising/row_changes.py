@@ -222,10 +222,8 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People,
         ]
         originals = list(zip(originals, own, strict=True)) if own else originals
         one = placeholder.fixed or placeholder.once
-        drawn = [
-            column.get_db_prep_save(placeholder.make(column, original), connection)
-            for original in (originals[:1] if one else originals)
-        ]
+        made = [placeholder.make(column, original) for original in (originals[:1] if one else originals)]
+        drawn = raw.prepared(column, made, connection)
         columns.append(drawn * len(originals) if one else drawn)
     return list(zip(*columns, strict=True))
 

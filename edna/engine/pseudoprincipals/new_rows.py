@@ -81,7 +81,7 @@ def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
     narrow = isinstance(key, IntegerField) and not isinstance(key, BigIntegerField)
     for look in (False, True) if connection.vendor == "mysql" or not narrow else (True,):
         drawn = free_keys(key, count, kind.table, using=using) if look else random_keys(key, count, connection)
-        prepared = [key.get_db_prep_save(value, connection) for value in drawn]
+        prepared = raw.prepared(key, drawn, connection)
         if narrow and not look:
             if _inserted_whole(kind, prepared, using=using):
                 break
@@ -125,7 +125,7 @@ def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], 
     for column, placeholder in fillers.items():
         one = placeholder.fixed or placeholder.once
         draws = 1 if one else count
-        values = [column.get_db_prep_save(placeholder.make(column, None), connection) for _ in range(draws)]
+        values = raw.prepared(column, [placeholder.make(column, None) for _ in range(draws)], connection)
         prepared.append(values * count if one else values)
     given = {name: values for name, values in kind.given.items() if name != kind.key.name}
     prepared += [list(values) for values in given.values()]
