@@ -19,7 +19,7 @@ from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.keys import ContentKey as ContentKey
 from edna.custody.base import SlotSecret as SlotSecret
 from edna.custody.recovery import RecoveryCode
-from edna.db import transactions
+from edna.db import rows, transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
@@ -239,9 +239,14 @@ def places_of_copies(subject: tuple[str, str], number: int) -> list[bytes]:
     return held_copies.places(subject, number)
 
 
-def marks_of_copies(index: bytes, number: int) -> list[bytes]:
-    """By which the copy of that number of a bag is found again, as `places_of_copies`."""
-    return held_copies.marks(index, number)
+def marks_of_copies(index: bytes, numbers: Iterable[int]) -> list[bytes]:
+    """By which the copies of these numbers of a bag are found again, as `places_of_copies`."""
+    return held_copies.marks(index, numbers)
+
+
+def values_there(model: type[Model], column: str, values: Sequence[Any], *, using: str) -> set[Any]:
+    """Those of ``values`` that a row of a table of the library's own has in this column."""
+    return rows.held_values(rows.table_of(model), column, values, lock=False, using=using)
 
 
 def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:

@@ -30,16 +30,14 @@ class Copies(inner_door.Keeper):
         rows = []
         for number, place in enumerate(_free(subjects, using=using)):
             sealed = seal_together(copy, point=sharing.point, context=place)
-            rows.append((place, inner_door.marks_of_copies(index, number)[0], sharing.id, sealed))
+            rows.append((place, inner_door.marks_of_copies(index, [number])[0], sharing.id, sealed))
         store.add_copies(rows, using=using)
 
     def forget(self, indexes: Collection[bytes], *, using: str) -> None:
         start, left = 0, list(indexes)
         while left:
             numbers = range(start, start + _AT_ONCE)
-            marks = {
-                mark: index for index in left for each in numbers for mark in inner_door.marks_of_copies(index, each)
-            }
+            marks = {mark: index for index in left for mark in inner_door.marks_of_copies(index, numbers)}
             gone = store.remove_copies(list(marks), using=using)
             left = [index for index in left if sum(marks[mark] == index for mark in gone) >= _AT_ONCE]
             start += _AT_ONCE

@@ -9,7 +9,7 @@ connected.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 from edna import conf, registry
@@ -102,17 +102,17 @@ def subjects_of(bag: Bag) -> list[Subject]:
 
 def places(subject: Subject, number: int) -> list[bytes]:
     """Where the copy of that number of somebody lies: by the server's first key, and by its others."""
-    said = "\0".join((*subject, str(number))).encode()
-    return _keyed(said, purpose=b"edna.held.plc.1")
+    return _keyed(["\0".join((*subject, str(number))).encode()], purpose=b"edna.held.plc.1")
 
 
-def marks(index: bytes, number: int) -> list[bytes]:
-    """By which the copy of that number of a bag is found again; as `places`."""
-    return _keyed(index + number.to_bytes(4, "big"), purpose=b"edna.held.mrk.1")
+def marks(index: bytes, numbers: Iterable[int]) -> list[bytes]:
+    """By which the copies of these numbers of a bag are found again; as `places`."""
+    return _keyed([index + number.to_bytes(4, "big") for number in numbers], purpose=b"edna.held.mrk.1")
 
 
-def _keyed(said: bytes, *, purpose: bytes) -> list[bytes]:
-    return [derive(fingerprint(key, purpose=b"edna.held.key.1"), purpose=purpose, data=said) for key in conf.mac_keys()]
+def _keyed(said: Sequence[bytes], *, purpose: bytes) -> list[bytes]:
+    keys = [fingerprint(key, purpose=b"edna.held.key.1") for key in conf.mac_keys()]
+    return [derive(key, purpose=purpose, data=each) for key in keys for each in said]
 
 
 def uses(receipt: Receipt, *, using: str) -> list[Told]:
