@@ -324,6 +324,32 @@ def test_a_row_of_several_that_was_deleted_can_be_given_up(people: list[Person],
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("other", [None, "before", "after"])
+def test_what_is_given_up_without_an_account_is_not_told_again(people: list[Person], other: str | None) -> None:
+    """Nobody is there to whom the rows could go: they stay as they are, and with the last of them nothing is left of the person."""
+    ann, bob, _ = people
+    if other == "before":
+        bob.disguise("office.notes-cleared")
+    receipt = ann.disguise("office.notes-cleared")
+    if other == "after":
+        bob.disguise("office.notes-cleared")
+    left = ann.disguise("office.tickets")
+    with ann.unlock() as unlocked:
+        edna.erase(left, unlocked)
+    held = ann.reveal(receipt).held
+    notes = application_dump()["office_note"]
+    one, *_ = held
+
+    first = ann.reveal(receipt, accept=[one])
+
+    assert (first.accepted, {each.pk for each in first.held}) == ({one.model: 1}, {each.pk for each in held} - {one.pk})
+    outcome = ann.reveal(receipt, accept=edna.ALL)
+    assert (outcome.complete, sum(outcome.accepted.values())) == (True, len(held) - 1)
+    assert application_dump()["office_note"] == notes
+    assert PrincipalEntry.objects.filter(natural=True).count() == 2
+
+
+@pytest.mark.once
 def test_what_waits_for_somebody_who_is_away_is_not_given_up(people: list[Person]) -> None:
     """Bob has taken the row along: its text is his, too."""
     steps = Modify(office.Ticket, owner="customer", set={"text": "[gone]"}), Remove(office.Ticket, owner="assignee")

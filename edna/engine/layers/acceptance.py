@@ -64,8 +64,8 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     )
 
 
-def give_up(bags: Iterable[tuple[Opened, Rows]], outcome: Outcome) -> None:
-    """Take the records of these rows out of the bags; they are erased with the rest of what is revealed.
+def give_up(bags: Iterable[tuple[Opened, Rows]], outcome: Outcome) -> set[tuple[str, Any]]:
+    """Take the records of these rows out of the bags, and return whose there were; they are erased with the rest of what is revealed.
 
     Rows of shared bags stay, but for what waits in them for nobody: they are others', too.
     """
@@ -85,3 +85,4 @@ def give_up(bags: Iterable[tuple[Opened, Rows]], outcome: Outcome) -> None:
         opened.keep_stuck(replace(each, batch=left_of(each.batch, rows)) for each in opened.stuck)
     for model, _ in sorted(given_up, key=str):
         outcome.accept(model)
+    return given_up

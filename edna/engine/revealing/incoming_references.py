@@ -20,7 +20,7 @@ from edna.db.rows import Row, Table, table_of
 from edna.engine.books import announcements
 from edna.engine.graph import families
 from edna.engine.graph.order import deletion_order
-from edna.engine.graph.outcome import Held, Reason, write_what_fits
+from edna.engine.graph.outcome import Held, Reason, named, write_what_fits
 from edna.engine.revealing.constraints import refusal, with_references
 from edna.engine.revealing.progress import Progress, hold
 from edna.records.diff import Modified
@@ -72,7 +72,7 @@ def settle(
 def _restore(
     relation: coverage.Relation, found: Sequence[Row], owners: Mapping[Any, Any], progress: Progress, *, using: str
 ) -> set[Any]:
-    """Give these rows to the owners; return the pseudoprincipals whose rows stay where they are."""
+    """Give these rows to the owners; return the pseudoprincipals whose rows stay where they are, until they can move."""
     table = table_of(relation.model)
     width = len(table.key)
     back = {(*row[:width], owners[row[-1]]): row[-1] for row in found}
@@ -90,14 +90,36 @@ def _restore(
     )
     for row in refused:
         hold(aside, batch, [row], *refusal(table, names, row, using=using, row_exists=True))
-    # Said, but not sealed: these rows are in their table, under the pseudoprincipal, which stays until they can move.
-    progress.outcome.held += aside.outcome.held
-    progress.outcome.stopped.include(aside.outcome.stopped)
     progress.outcome.due.add(table.label, {row[:width] for row in rows})
     moved = [row for row in rows if row not in refused]
     progress.news.note_undone(batch, table, moved)
-    there = set(moved)
-    return {key for row, key in back.items() if row not in there}
+    stay = {row: key for row, key in back.items() if row not in set(moved)}
+    left = _leave(relation, table, stay, progress)
+    # Said, but not sealed: these rows are in their table, under the pseudoprincipal, which stays until they can move.
+    waiting = [row[:width] for row in stay if row not in left]
+    progress.outcome.held += [each for each in aside.outcome.held if each.pk in {named(key) for key in waiting}]
+    progress.outcome.stopped.add(table.label, waiting)
+    return {key for row, key in stay.items() if row not in left}
+
+
+def _leave(relation: coverage.Relation, table: Table, stay: Mapping[Row, Any], progress: Progress) -> set[Row]:
+    """Those of the rows that the person gives up: they stay with their pseudoprincipal for good. Not while the person's account lies in
+    another bag of theirs: then it may still come back."""
+    left = {row for row in stay if (table.label, named(row[:-1])) in progress.given_up}
+    if left:
+        left -= _whose_owner_may_come_back(relation, left, progress)
+    for row in left:
+        progress.left_with.setdefault(relation.label, set()).add(stay[row])
+        if (table.label, named(row[:-1])) not in progress.accepted:
+            progress.accepted.add((table.label, named(row[:-1])))
+            progress.outcome.accept(table.label)
+    return left
+
+
+def _whose_owner_may_come_back(relation: coverage.Relation, rows: set[Row], progress: Progress) -> set[Row]:
+    target = relation.field.target_field
+    away = progress.under_disguise(table_of(target.model), target.name)
+    return {row for row in rows if row[-1] in away}
 
 
 def _surplus(

@@ -79,6 +79,11 @@ class Progress:
     mentioned: set[tuple[str, str, Any]] = field(default_factory=set)
     #: Rows that were handed over and that the receipt does not lead to, by model and key: tried in passing, and nobody is told.
     passing: set[tuple[str, Row]] = field(default_factory=set)
+    #: Rows of which the person gives up what was held, and those of them that the outcome counts.
+    given_up: Rows = frozenset()
+    accepted: set[tuple[str, Any]] = field(default_factory=set)
+    #: Pseudoprincipals with whom such a row stays, by the label of the relation, as the row names them.
+    left_with: dict[str, set[Any]] = field(default_factory=dict)
 
     def fold(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
         """What later disguises of the same principal do not lie on; the rest goes into their records."""

@@ -3,6 +3,7 @@
 What refers to one is in tables (rows that came to it since the disguise: the reference policy decides), in other bags of the
 same principal (the value becomes that of whom it stood for), and in bags that were sealed to it (they become bags of the one who
 speaks for it). Invariant: nothing dangles, neither now nor in a later reveal; a pseudoprincipal that anything still needs stays.
+A little long: who goes, who stays and who stays without a voice is decided of the same references.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     referring = set() if went else _referring(model, free, owners, aliases, using=using)
     name, links = current.head.disguise, links_to(model)
     hung_on = companions.held_on_to(model, list(free), lock=True, using=using) if links else {}
+    left: set[Any] = set()
     # Companions last: none goes while anything else may yet keep its pseudoprincipal.
     for relation in sorted(relations_to(model), key=lambda each: each.field in links):
         if not free:
@@ -56,17 +58,23 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
         retained = reference_policy(name, relation) == "retain"
         if relation.field in links and not retained:
             # One that holds nothing but what is specified goes with its pseudoprincipal, below.
-            whom = {q: owner for q, owner in whom.items() if q in hung_on.get(relation.field, ())}
+            whom = {q: owner for q, owner in whom.items() if q in hung_on.get(relation.field, ()) and q not in left}
         values = aliases.owners(table_of(relation.model).label, relation.field.name, whom)
         needed = settle(name, relation, values, progress, using=using) if relation in referring and values else set()
         if retained:
             needed |= _sealed_mentions(relation, journal.others, values)
         for key in aliases.keys(relation, needed):
             free.pop(key, None)
+        left.update(aliases.keys(relation, progress.left_with.get(relation.label, ())))
+    kept = {key: free.pop(key) for key in left if key in free}
+    silent = _silenced(journal, model, kept, aliases)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
     remaining = [
-        voice for voice in current.speaks_for if voice.principal not in free and bytes(voice.public_key) not in moved
+        voice
+        for voice in current.speaks_for
+        if voice.principal not in {*free, *silent} and bytes(voice.public_key) not in moved
     ]
+    adopted += _adopt(journal, model, list(silent.values()), owners)
     if not free:
         return LetGo(remaining, set(), adopted)
     for label, rows in companions.remove(model, list(free), progress.news, using=using).items():
@@ -79,6 +87,21 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     gone = [holder.entry for holder in map(journal.holder_of, free.values()) if holder]
     store.delete_entries(gone, using=using)
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
+
+
+def _silenced(
+    journal: Journal, model: type[Model], kept: Mapping[Any, SpeaksFor], aliases: Aliases
+) -> dict[Any, SpeaksFor]:
+    """Of those who keep rows that were given up: those for whom nobody needs to speak any more, as no other bag is sealed to them or names
+    them, as far as bags can be found."""
+    if not kept or journal.current.unlisted:
+        return {}
+    sealed_to = {opened.holder.public_key for opened in journal.others if opened.holder is not None}
+    named: set[Any] = set()
+    for relation in relations_to(model):
+        values = aliases.owners(table_of(relation.model).label, relation.field.name, {key: key for key in kept})
+        named.update(aliases.keys(relation, _sealed_mentions(relation, journal.others, values)))
+    return {key: voice for key, voice in kept.items() if key not in named and bytes(voice.public_key) not in sealed_to}
 
 
 def _have_gone(model: type[Model], free: Mapping[Any, SpeaksFor], disguise: str, *, using: str) -> bool:

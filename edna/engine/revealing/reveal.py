@@ -115,7 +115,8 @@ def drop_rows(reveal: Reveal) -> None:
     reveal.terms = terms.terms_of(reveal.current.head.disguise)
     terms_of_return.drop(reveal.bags, reveal.terms, reveal.outcome)
     given_up = [(reveal.current, reveal.given_up), *shared_rows.given_up(reveal)]
-    acceptance.give_up(given_up, reveal.outcome)
+    reveal.progress.given_up = reveal.given_up
+    reveal.progress.accepted = acceptance.give_up(given_up, reveal.outcome)
 
 
 def make_again(reveal: Reveal) -> None:
