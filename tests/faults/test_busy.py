@@ -11,6 +11,7 @@ from django.db import connection, connections, transaction
 
 from apps.websubmit.models import Answer, Lecture, User
 from edna import errors
+from edna.db import transactions
 from edna.db.transactions import ATTEMPTS
 from tests.faults.operations import IN_THE_LECTURE, TELLING, Operation
 from tests.faults.runs import Run
@@ -22,6 +23,12 @@ pytestmark = [pytest.mark.usefixtures("applications"), pytest.mark.django_db(tra
 
 DISGUISE = next(each for each in IN_THE_LECTURE if each.name == "disguise")
 DISGUISE_ALL = next(each for each in IN_THE_LECTURE if each.name == "disguise everybody")
+
+
+@pytest.fixture(autouse=True)
+def hardly_any_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long it rests between two tries is no promise."""
+    monkeypatch.setattr(transactions, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
 class Rival:
@@ -157,6 +164,20 @@ def test_a_lock_that_is_not_given_up_is_an_error(operation: Operation) -> None:
     assert State.now() == run.before
     run.work()
     run.check_end()
+
+
+def test_who_has_waited_for_long_does_not_begin_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight waits for a lock, of a minute each, would be more than anybody wants to wait for a page."""
+    run = Run(DISGUISE)
+    steps: list[str] = []
+    monkeypatch.setattr(transactions, "PATIENCE_SECONDS", 0)
+    with connection.cursor() as cursor:
+        cursor.execute(IMPATIENT[connection.vendor])
+    busy = pytest.raises(errors.DatabaseBusy, match="too busy")
+    with everything_locked(), busy, watched(lambda number, name: steps.append(name)):
+        run.work()
+    assert attempts(steps) == 1
+    assert State.now() == run.before
 
 
 def test_a_lock_that_is_given_up_is_waited_for() -> None:
