@@ -19,7 +19,7 @@ export PYTHONUNBUFFERED := 1
 # The tests are compiled once, and not by every process of every run, wherever images set this.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo serve venv test test-quick test-deep lint format bench load docs pictures release test-matrix test-packages clean
+.PHONY: help demo serve venv test test-quick test-deep test-cluster lint format bench load docs pictures release test-matrix test-packages clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -51,6 +51,10 @@ test-deep: $(VENV)/.dev ## Go through every history of up to five acts, tell tho
 	@EDNA_HTTP_EXAMPLES=300 $(BIN)/python -m pytest -q tests/custody/test_description.py $(PYTEST)
 	@EDNA_FUZZ_BAGS=100000 $(BIN)/python -m pytest -q tests/opener/test_fuzz.py $(PYTEST)
 	@EDNA_TEST_PEOPLE=16000 $(BIN)/python -m benchmarks.kit.servers run --databases mariadb -- python -m pytest -q tests/workers/test_ten_kills.py $(PYTEST)
+
+test-cluster: $(VENV)/.mariadb ## Kill nodes of a Galera cluster, cut connections, promote a standby: what stands beyond one server (root or sudo, if packages are missing)
+	@.ci/system-packages --cluster
+	@EDNA_CLUSTER=1 $(BIN)/python -m benchmarks.kit.servers run --databases mariadb,postgres -- python -m pytest -q tests/cluster $(PYTEST)
 
 test-matrix: ## Run the quick part under other Pythons, Djangos and database servers, in systems of their own (root): MATRIX='--columns trixie'
 	@$$(.ci/find-python) .ci/matrix.py $(MATRIX) $(if $(PYTEST),-- $(PYTEST))

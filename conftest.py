@@ -38,6 +38,8 @@ def _uses_database(item: pytest.Item) -> bool:
 
 
 def _belongs_here(item: pytest.Item, vendor: str) -> bool:
+    if item.get_closest_marker("cluster") and not os.environ.get("EDNA_CLUSTER"):
+        return False
     only = item.get_closest_marker("only_on")
     if only and vendor not in only.args:
         return False
