@@ -204,6 +204,28 @@ def test_what_goes_when_all_have_left_comes_back_with_the_first(
     assert application_dump() == before
 
 
+@pytest.mark.parametrize("back", list(permutations(range(2))))
+def test_whoever_becomes_an_owner_later_shares_what_is_sealed_later_and_whoever_was_one_does_not(
+    people: list[Person], back: Sequence[int]
+) -> None:
+    """Nobody keeps a list of owners: the row says whose it is when it goes (decision 41)."""
+    ann, bob, cat = people
+    name, message = specs.SHARED_ALONE.name, office.Message.objects.get(sender=ann.user, recipient=bob.user)
+    office.Message.objects.exclude(pk=message.pk).delete()
+    receipts = [ann.disguise(name)]
+    office.Message.objects.filter(pk=message.pk).update(recipient=cat.user)
+    receipts.append(cat.disguise(name))
+    assert not office.Message.objects.exists()
+    with bob.unlock() as unlocked:
+        assert inner_door.locators_of(unlocked) == set()
+    for number in back:
+        assert [ann, cat][number].reveal(receipts[number]).complete
+        assert office.Message.objects.get().pk == message.pk, "either brings it back"
+    row = office.Message.objects.get()
+    assert (row.sender, row.recipient, row.text) == (ann.user, cat.user, message.text)
+    assert not Bag.objects.exists()
+
+
 @pytest.mark.parametrize("earlier_first", [True, False])
 @pytest.mark.parametrize("second", [specs.AGAIN, specs.CLEARED], ids=["again", "cleared"])
 def test_what_all_have_left_lies_under_a_later_disguise(

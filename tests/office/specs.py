@@ -111,12 +111,13 @@ AGAIN = staying(
 CLEARED = staying("notes-cleared", Remove(Note, owner=["order__customer", "author"]))
 #: A row goes with the last of its owners, and something of it is one's own.
 _MESSAGES = Remove(Message, owner=["sender", "recipient"])
+SHARED_ALONE = staying("shared-messages-alone", _MESSAGES, Modify(Message, owner="sender", set={"text": CONSTANT}))
 SHARED = (
     leaving("shared-messages", _MESSAGES, Modify(Message, owner="sender", set={"text": CONSTANT}), about=Message),
     leaving(
         "shared-messages-at-random", _MESSAGES, Modify(Message, owner="sender", set={"text": RANDOM}), about=Message
     ),
-    staying("shared-messages-alone", _MESSAGES, Modify(Message, owner="sender", set={"text": CONSTANT})),
+    SHARED_ALONE,
     leaving(
         "shared-messages-of-both",
         Modify(Message, owner=["sender", "recipient"], set={"text": RANDOM}),

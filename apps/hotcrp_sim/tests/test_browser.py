@@ -12,8 +12,8 @@ from django.urls import reverse
 from apps.hotcrp_sim.models import ContactInfo, PaperReview
 from apps.showcase.tests import walker as walkers
 
-from .conftest import PASSWORD
-from .people import Site, make_site
+from .conftest import PASSWORD, dump
+from .people import Site, add_author, make_site
 
 pytestmark = pytest.mark.browser
 
@@ -221,6 +221,56 @@ def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
     walker.sees("Your receipt")
     walker.picture("46-good-bye")
     assert walker.errors == []
+
+
+def test_two_authors_of_a_paper_leave_and_return_on_their_own_and_together(
+    chromium: Any, live_server: Any, site: Site
+) -> None:
+    """Each in a browser of their own, and the chair looks: whoever is away is nowhere, and who returns brings back only themselves."""
+    add_author(site.quiet, site.cleo.user, 3)
+    contexts = {name: chromium.new_context() for name in ("bea", "cleo", "chair")}
+    walkers = {name: Walker(context.new_page(), live_server.url) for name, context in contexts.items()}
+    walkers["chair"].log_in("chair@example.org")
+
+    def shown(*names: str) -> None:
+        chair = walkers["chair"]
+        chair.go("paper", site.quiet.pk)
+        chair.sees("Adam Example", *(f"{name.title()} Example" for name in names))
+        chair.misses(*(f"{name.title()} Example" for name in ("bea", "cleo") if name not in names))
+
+    def leave(name: str) -> None:
+        walkers[name].privacy("apply", "hotcrp.remove-account")
+        walkers[name].fill(password=PASSWORD)
+        walkers[name].press("Remove your account")
+        walkers[name].sees("Your receipt")
+
+    def come_back(name: str) -> None:
+        walkers[name].privacy("return")
+        walkers[name].fill(identifier=f"{name}@example.org", password=PASSWORD)
+        walkers[name].press("Bring my account back")
+        walkers[name].sees("It is back")
+
+    for going, coming in (
+        (["bea"], ["bea"]),
+        (["cleo"], ["cleo"]),
+        (["bea", "cleo"], ["bea", "cleo"]),
+        (["bea", "cleo"], ["cleo", "bea"]),
+    ):
+        for name in going:
+            walkers[name].log_in(f"{name}@example.org")
+        before, here = dump(), ["bea", "cleo"]
+        for name in going:
+            leave(name)
+            here.remove(name)
+            shown(*here)
+        for name in coming:
+            come_back(name)
+            here.append(name)
+            shown(*here)
+        assert dump() == before
+    assert [walker.errors for walker in walkers.values()] == [[], [], []]
+    for context in contexts.values():
+        context.close()
 
 
 def test_it_works_without_javascript(chromium: Any, live_server: Any, site: Site) -> None:
