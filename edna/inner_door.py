@@ -30,6 +30,8 @@ from edna.engine.bags.openers import Handover as Handover
 from edna.engine.bags.reader import Overview
 from edna.engine.books import acts, sessions
 from edna.engine.books import beside as tables_beside
+from edna.engine.books.beside import FurtherTables as FurtherTables
+from edna.engine.books.beside import Noted as Noted
 from edna.engine.books.measurements import measured
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
@@ -49,6 +51,7 @@ from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
 from edna.store import serverkeys
 from edna.store.tags import Tags
+from edna.store.vouching import Tagged as Tagged
 
 Result = TypeVar("Result")
 
@@ -339,6 +342,12 @@ def secret_key_of(unlocked: Unlocked) -> SecretKey:
 def tags_of(purpose: bytes) -> Tags:
     """What makes and checks tags of an application's own rows, under the server's keys; ``purpose``, 16 bytes at most, names the table."""
     return Tags(purpose)
+
+
+def tables_too(tables: FurtherTables) -> None:
+    """Have the rows of an application's own tables verified by `edna_verify`, counted by `edna_keys`, and tagged anew by `edna_vouch`.
+    Called once the applications are loaded."""
+    tables_beside.tables_too(tables)
 
 
 def rewrap(

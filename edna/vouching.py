@@ -90,7 +90,7 @@ def begin(*, using: str) -> list[str]:
     if new and serverkeys.may_seal(using=using) and not beside.kept().has_vouched() and not _any_right(using=using):
         counts = transactions.run(partial(_tag_first, new, using), using=using)
         told += [f"  edna vouches for {in_words(counts)} as they are now."] if any(counts.values()) else []
-    untagged = in_words({tagged.kind: store.untagged(tagged, using=using) for tagged in _wanted()})
+    untagged = in_words({tagged.kind: store.untagged(tagged, using=using) for tagged in _wanted_at_migrate()})
     if untagged:
         told.append(
             f"  Without a tag: {untagged}. edna vouches for nothing here: what was written before there were tags gets them in the migrate "
@@ -103,7 +103,7 @@ def begin(*, using: str) -> list[str]:
 
 def _tag_first(new: Collection[str], using: str) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for tagged in _wanted():
+    for tagged in _wanted_at_migrate():
         if tagged.model._meta.db_table in new:
             pages = store.pages(tagged, with_tag=False, using=using)
             counts[tagged.kind] = sum(store.tag(tagged, page, wrong_too=True, using=using).tagged for page in pages)
@@ -113,7 +113,7 @@ def _tag_first(new: Collection[str], using: str) -> dict[str, int]:
 
 
 def _any_right(*, using: str) -> bool:
-    return any(verdict for tagged in _wanted() for verdict in store.verdicts(tagged, using=using))
+    return any(verdict for tagged in _wanted_at_migrate() for verdict in store.verdicts(tagged, using=using))
 
 
 def count(*, using: str) -> dict[str, Found]:
@@ -142,8 +142,16 @@ def known_words() -> dict[str, tuple[str, str]]:
 
 def _wanted(entry: int | None = None, job: int | None = None) -> list[Tagged]:
     """All tables whose rows have tags; or those of one entry, or of one job."""
-    entries = [store.entries(entry=entry)] if job is None else []
-    return entries if entry is not None else [*entries, *beside.kept().tagged(job=job)]
+    if entry is not None:
+        return [store.entries(entry=entry)]
+    if job is not None:
+        return list(beside.kept().tagged(job=job))
+    return [*_wanted_at_migrate(), *(each for further in beside.further() for each in further.tagged())]
+
+
+def _wanted_at_migrate() -> list[Tagged]:
+    """Those of them that were there before rows had tags; others may have no table yet."""
+    return [store.entries(), *beside.kept().tagged()]
 
 
 def _tag(tagged: Tagged, page: list[int], as_they_are: bool, using: str) -> Found:

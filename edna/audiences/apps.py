@@ -1,4 +1,4 @@
-"""Django's entry point: has copies kept of what disguises take away that declare an audience."""
+"""Django's entry point: has copies kept of what disguises take away that declare an audience, and its tables verified with edna's own."""
 
 from django.apps import AppConfig
 
@@ -12,5 +12,7 @@ class AudiencesConfig(AppConfig):
     def ready(self) -> None:
         from edna import inner_door
         from edna.audiences.copies import Copies
+        from edna.audiences.history import Tables
 
         inner_door.keep_copies(Copies())
+        inner_door.tables_too(Tables())

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from edna import inner_door
 from edna.api import Unlocked
-from edna.audiences import membership, store
+from edna.audiences import history, membership, store
 from edna.audiences.copies import places_about
 from edna.audiences.models import HoldRequest
 from edna.audiences.notices import Use, tell, uses_under
@@ -160,7 +160,7 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
         store.count_use(request.pk, using=using)
         inner_door.note_act(
             "held-data-read",
-            operator=operator or store.names(request.audience, using=using).get(member.id, ""),
+            operator=operator or membership.called_of(request.audience, member, using=using),
             disguise=opened[0].disguise,
             audience=request.audience,
             together=request.together,
@@ -245,6 +245,7 @@ def hand_on(name: str, secret_key: SecretKey | str, *, together: int = 2) -> boo
             return False
         after = shared.handed_on(sharing, dealt, list(keys))
         store.put_shares(name, together, after, [each for each in dealt if each.dealer in after.dealers], using=using)
+        history.note_shares(name, together, after.epoch, by=membership.called_of(name, member, using=using))
     return True
 
 

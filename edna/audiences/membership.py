@@ -13,7 +13,7 @@ from typing import Final
 from django.db import transaction
 
 from edna import inner_door
-from edna.audiences import store
+from edna.audiences import history, store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.audiences import together as shared
 from edna.custody.audiences.audience import Audience
@@ -66,8 +66,11 @@ def create(name: str, secret_key: SecretKey | str, people: Mapping[str, str], *,
             raise AudienceRefused("Whoever makes an audience is in it. Nothing was changed.")
         others = [card for card in cards.values() if card != member.card]
         audience = _append(name, Audience(), Audience.create(member, others), using=using)
-        store.add_names(name, {card.member: called for called, card in cards.items()}, using=using)
+        called = {card.member: called for called, card in cards.items()}
+        store.add_names(name, called, using=using)
         _share(name, audience, together, using=using)
+        history.note_change(name, 0, by=called[member.id])
+        history.note_shares(name, together, 0, by=called[member.id])
 
 
 def _share_more(name: str, member: Member, together: int, *, using: str) -> None:
@@ -76,6 +79,7 @@ def _share_more(name: str, member: Member, together: int, *, using: str) -> None
     if together in store.kept_togethers(name, using=using):
         raise AudienceRefused(f'There is an audience "{name}" of which {together} act together. Nothing was changed.')
     _share(name, audience, together, using=using)
+    history.note_shares(name, together, 0, by=called_of(name, member, using=using))
 
 
 def _share(name: str, audience: Audience, together: int, *, using: str) -> None:
@@ -150,6 +154,11 @@ def own(name: str, secret_key: SecretKey | str, *, using: str) -> tuple[Audience
     return audience, member
 
 
+def called_of(name: str, member: Member, *, using: str) -> str:
+    """What the audit trail calls them."""
+    return store.names(name, using=using).get(member.id, "")
+
+
 def _change(
     name: str, secret_key: SecretKey | str, act: Callable[[Audience, Member], Update], called: Mapping[bytes, str]
 ) -> None:
@@ -158,9 +167,11 @@ def _change(
         try:
             with transaction.atomic(using=using):
                 audience, member = own(name, secret_key, using=using)
-                _append(name, audience, act(audience, member), using=using)
+                update = act(audience, member)
+                _append(name, audience, update, using=using)
                 store.add_names(name, called, using=using)
                 store.tag_anew(name, using=using)
+                history.note_change(name, update.sequence, by=called_of(name, member, using=using))
                 return
         except AudienceChanged:
             if attempt == ATTEMPTS - 1:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import Count, F
 
 from edna import inner_door
 from edna.audiences import tags
@@ -72,6 +72,15 @@ def add_names(name: str, called: Mapping[bytes, str], *, using: str) -> None:
     AudienceName._default_manager.using(using).bulk_create(rows)
 
 
+def numbers_of_updates(*, using: str) -> dict[str, list[int]]:
+    """Of each audience, in their order."""
+    found: dict[str, list[int]] = {}
+    rows = AudienceUpdate._default_manager.using(using).order_by("audience", "sequence")
+    for name, sequence in rows.values_list("audience", "sequence"):
+        found.setdefault(name, []).append(sequence)
+    return found
+
+
 def tag_anew(name: str, *, using: str) -> None:
     """Rows of an audience that were tagged under an older key of the server get a tag under the first one.
 
@@ -120,6 +129,12 @@ def kept_togethers(name: str, *, using: str) -> list[int]:
     """How many act together, of each secret that the audience shares."""
     found = SharedSecret._default_manager.using(using).filter(audience=name, dealer=0)
     return sorted(set(found.values_list("together", flat=True)))
+
+
+def epochs(*, using: str) -> dict[tuple[str, int], int]:
+    """Of each audience, and each number of members that act together, which shares count."""
+    found = SharedSecret._default_manager.using(using).filter(dealer=0).order_by("epoch")
+    return {(name, together): epoch for name, together, epoch in found.values_list("audience", "together", "epoch")}
 
 
 def put_shares(name: str, together: int, made: Sharing, deals: Sequence[Deal], *, using: str) -> None:
@@ -182,6 +197,12 @@ def add_copies(rows: Sequence[tuple[bytes, bytes, bytes, bytes]], *, using: str)
     new.sort(key=lambda copy: copy.id)
     tags.give(new, using=using)
     HeldCopy._default_manager.using(using).bulk_create(new, batch_size=_PLACES)
+
+
+def copies_of_sharings(*, using: str) -> dict[bytes, int]:
+    """How many there are, by whom they are shared."""
+    found = HeldCopy._default_manager.using(using).values_list("shared_by").annotate(number=Count("id"))
+    return {bytes(shared_by): number for shared_by, number in found}
 
 
 def remove_copies(marks: Sequence[bytes], *, using: str) -> set[bytes]:

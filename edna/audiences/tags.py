@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from django.db.models import Model
@@ -33,6 +34,24 @@ _OVER: Final[dict[type[Any], tuple[bytes, tuple[str, ...]]]] = {
         ("id", "audience", "together", "asked_by", "asked_on", "model", "reference", "reason", "places"),
     ),
 }
+
+
+#: The same tables, as whoever verifies and tags anew names them.
+_CALLED: Final[dict[type[Any], tuple[str, tuple[str, str]]]] = {
+    AudienceUpdate: ("audience_updates", ("update of an audience", "updates of audiences")),
+    AudienceName: ("audience_names", ("name of a member", "names of members")),
+    SharedSecret: ("audience_shares", ("set of shares", "sets of shares")),
+    HeldCopy: ("held_copies", ("copy that is held", "copies that are held")),
+    HoldRequest: ("hold_requests", ("request of a member", "requests of members")),
+}
+
+
+def tables() -> list[inner_door.Tagged]:
+    return [
+        inner_door.Tagged(kind, words, model, columns, partial(inner_door.tags_of, purpose), _said)
+        for model, (purpose, columns) in _OVER.items()
+        for kind, words in (_CALLED[model],)
+    ]
 
 
 def give(rows: Sequence[Any], *, using: str) -> None:
@@ -73,7 +92,11 @@ def is_newest(row: Any) -> bool:
 
 
 def _data(row: Any) -> bytes:
-    said: Any = [_plain(getattr(row, column)) for column in _OVER[type(row)][1]]
+    return _said(*(getattr(row, column) for column in _OVER[type(row)][1]))
+
+
+def _said(*columns: Any) -> bytes:
+    said: Any = [_plain(each) for each in columns]
     return values.encode(said)
 
 

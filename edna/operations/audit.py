@@ -86,6 +86,11 @@ def is_noted(action: str, **details: int | str) -> bool:
     return any(details.items() <= row.details.items() for row in found)
 
 
+def details_of(action: str) -> list[dict[str, Any]]:
+    """What entries of that action say, newest first."""
+    return [row.details for row in store.rows(using=registry.database(), action=action)][::-1]
+
+
 def verify() -> list[int]:
     """The numbers of entries that do not verify: changed, not written by this site, or after one that is missing.
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edna import errors
+from edna import conf, errors
+from edna.audiences import tags
+from edna.audiences.models import AudienceName, AudienceUpdate, HeldCopy, HoldRequest, SharedSecret
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.audiences import channels, together
 from edna.custody.audiences.audience import Audience
@@ -55,7 +58,37 @@ def open_hop(given: dict[str, Any]) -> str | None:
     return opened.expose().hex() if opened else None
 
 
-OPERATIONS = {"follow": follow, "open_together": open_together, "open_hop": open_hop}
+#: By the name of the row in the vectors.
+TABLES: dict[str, type[Any]] = {
+    "update": AudienceUpdate,
+    "name": AudienceName,
+    "shares": SharedSecret,
+    "copy": HeldCopy,
+    "request": HoldRequest,
+}
+
+
+def check_tag(given: dict[str, Any]) -> bool:
+    read: dict[str, Any] = {"bytes": unhex, "int": int, "str": lambda text: unhex(text).decode()}
+    columns = [read[each["type"]](each["value"]) for each in given["columns"]]
+    model = TABLES[given["row"]]
+    tables = {table.model: table for table in tags.tables()}
+    said = dict(zip(tables[model].columns, columns, strict=True))
+    if "asked_on" in said:
+        said["asked_on"] = datetime.date.fromisoformat(said["asked_on"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conf, "mac_keys", lambda: [unhex(key) for key in given["mac_keys"]])
+        right = tables[model].tags().is_right(unhex(given["tag"]), tables[model].data(*said.values()))
+        try:
+            tags.require([model(**said, tag=unhex(given["tag"]))])
+        except errors.AudienceForged:
+            assert not right
+        else:
+            assert right
+    return right
+
+
+OPERATIONS = {"follow": follow, "open_together": open_together, "open_hop": open_hop, "check_tag": check_tag}
 
 
 @pytest.mark.parametrize("name", VALID)

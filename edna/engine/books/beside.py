@@ -7,7 +7,7 @@ has connected any, nothing is kept, and nothing is asked.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,24 @@ class Beside:
         return False
 
 
+#: What the audit trail says of acts of one kind: their details, newest first. Nothing without `edna.operations`.
+Noted = Callable[[str], Iterable[Mapping[str, Any]]]
+
+
+class FurtherTables:
+    """Those of another application: what is to be verified in them, and tagged anew under a new key of the server."""
+
+    def tagged(self) -> Sequence[Tagged]:
+        """Tables whose rows have tags."""
+        return ()
+
+    def set_back(self, noted: Noted, *, using: str) -> Iterator[str]:
+        """What is older in them than the audit trail says, or has gaps: names that tell nothing of a person."""
+        yield from ()
+
+
 _kept = [Beside()]
+_further: dict[type[FurtherTables], FurtherTables] = {}
 #: Each once, however often Django makes its applications ready: it does so again where a test installs others.
 _without_slots: dict[Callable[[PublicKey, str], None], None] = {}
 _openers: dict[Callable[[SecretKey], Any], None] = {}
@@ -101,6 +118,15 @@ def connect(beside: Beside) -> None:
 
 def kept() -> Beside:
     return _kept[0]
+
+
+def tables_too(tables: FurtherTables) -> None:
+    """These are verified and tagged anew, too. Calling it again changes nothing."""
+    _further.setdefault(type(tables), tables)
+
+
+def further() -> list[FurtherTables]:
+    return list(_further.values())
 
 
 def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:

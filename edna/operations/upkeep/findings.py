@@ -26,6 +26,10 @@ class Kind:
 
 
 _BACKUP: Final = "restore these rows from a backup, and find out who wrote to the table"
+_UNTAGGED: Final = (
+    "put a missing key back into MAC_KEYS and run edna_vouch, or restore the rows from a backup and find out who wrote to "
+    "the table"
+)
 _NOTE, _ATTENTION, _DAMAGE = Severity.NOTE, Severity.ATTENTION, Severity.DAMAGE
 
 KINDS: Final[dict[str, Kind]] = {
@@ -106,6 +110,39 @@ KINDS: Final[dict[str, Kind]] = {
         _DAMAGE,
         "this site did not put somebody on the list of a job: they are not disguised by it",
         "put a missing key back into MAC_KEYS, or find out who wrote to the table and delete the rows; edna_vouch if they are right",
+    ),
+    "audience_updates": Kind(
+        _DAMAGE,
+        "this site did not make an update of an audience, or not as it is now: whatever needs that audience is refused",
+        _UNTAGGED,
+    ),
+    "audience_names": Kind(
+        _DAMAGE,
+        "this site did not give a member of an audience their name, or not as it is now: whatever shows members is refused",
+        _UNTAGGED,
+    ),
+    "audience_shares": Kind(
+        _DAMAGE,
+        "this site did not deal shares of an audience, or not as they are now: nothing is sealed to them, and no disguise "
+        "that declares the audience is applied",
+        _UNTAGGED,
+    ),
+    "held_copies": Kind(
+        _DAMAGE,
+        "this site did not put a copy for an audience where it lies, or not as it is now: nobody opens it",
+        _UNTAGGED,
+    ),
+    "hold_requests": Kind(
+        _DAMAGE,
+        "no member has asked what a request of an audience says, or not as it is now: nobody agrees to it, or reads it",
+        _UNTAGGED,
+    ),
+    "set_back": Kind(
+        _DAMAGE,
+        "the audit trail knows later changes of an audience, or later shares, than the tables have: an earlier state was put back, and "
+        "who went since counts again",
+        "restore the table from a backup that has them, or take those members out again and have shares handed on; find out who "
+        "wrote to it",
     ),
     "job_waiting": Kind(_ATTENTION, "a job has no runner", "manage.py edna_run, or start the workers"),
     "residue": Kind(_ATTENTION, "rows of jobs that are not there", "manage.py edna_sweep"),

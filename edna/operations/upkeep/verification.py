@@ -19,7 +19,7 @@ from edna.custody.base import WRAPPED_BYTES
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.reader import Everything, read_all
-from edna.engine.books import expiry_dates
+from edna.engine.books import beside, expiry_dates
 from edna.engine.files import file_tasks
 from edna.engine.forwarding import replay_log
 from edna.engine.graph.references import without_row
@@ -66,6 +66,7 @@ def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = N
     found.find("audit", list(audit.verify()))
     forged = walker.jobs()
     found.find("job_waiting", [job for job in jobs.waiting() if job not in forged])
+    walker.further()
     left = left_over.without_job(using=using)
     found.find("residue", [], count=left)
     found.find("hold_misplaced", retention.misplaced_holds(using=using))
@@ -118,6 +119,14 @@ class _Walker:
                 self._found.find(kind, found)
                 wrong[kind] += found
         return set(wrong["job"])
+
+    def further(self) -> None:
+        """Tables of optional applications."""
+        for tables in beside.further():
+            for tagged in tables.tagged():
+                for page in self._pages(tagged.words[1], vouching.checked(tagged, using=self._using)):
+                    self._found.find(tagged.kind, [pk for pk, sound in page if not sound])
+            self._found.find("set_back", list(tables.set_back(audit.details_of, using=self._using)))
 
     def principals(self) -> None:
         for model in registry.principal_models():

@@ -6,8 +6,9 @@ As its siblings it imports nothing of edna, and its keys and random numbers are 
     python -m tests.vectors.audiences.generate --check    writes nothing, exits 1 if a file is missing, different or superfluous
 
 Each file holds `operation`. `follow`: updates are followed, then members come to the secrets of the root, the present one first.
-`open_together`: parts open what was sealed, in a sharing. `open_hop`: what goes along a channel. Then `expect`, or `error`, the name of
-the class that must be raised. Bytes are hexadecimal.
+`open_together`: parts open what was sealed, in a sharing. `open_hop`: what goes along a channel. `check_tag`: whether a row, of which the
+columns that a tag is over are given, carries a tag of this site. Then `expect`, or `error`, the name of the class that must be raised.
+Bytes are hexadecimal.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ from typing import Any
 
 from nacl import bindings as sodium
 
-from tests.vectors.generate import Pair, blake2b, fixed, flipped, sealed_box, written
+from tests.vectors.generate import (
+    MAC_KEY,
+    OLD_MAC_KEY,
+    Pair,
+    blake2b,
+    fixed,
+    flipped,
+    pack,
+    sealed_box,
+    tagged,
+    written,
+)
 from tests.vectors.guardians.generate import at, base_times, hash_to_scalar, lagrange, scalar, spelled, times
 
 HERE = Path(__file__).resolve().parent
@@ -334,9 +346,58 @@ def hop_cases() -> dict[str, Case]:
     }
 
 
+def tag(said: list[Any], purpose: bytes, server_key: bytes = MAC_KEY) -> bytes:
+    key = blake2b(server_key, purpose=b"edna.tags.key.1")
+    return blake2b(pack(said), purpose=purpose, key=key, size=16)
+
+
+def tag_cases() -> dict[str, Case]:
+    """Of a row of each table: with its tag, with that of another row, and with a byte changed in what it says."""
+    row, other, member = 2**62 + 1, 2**62 + 2, Person("ada").id
+    update = Told().create("ada", "bob", "cyd").updates[0]
+    shared = [
+        [SHARING, 0, [member], [base_times(FIRST[0])], []],
+        [[0, [base_times(FIRST[0])], [[member, fixed("box", 48)]]]],
+    ]
+    asked = [row, "chairs", 2, member, "2026-11-25", "hotcrp_sim.contactinfo", "-17", "case 12", fixed("place")]
+    rows: dict[str, tuple[bytes, list[Any]]] = {
+        "update": (b"edna.aud.updat.1", [row, "chairs", 0, update]),
+        "name": (b"edna.aud.name.1", [row, "chairs", member, "Ada"]),
+        "shares": (b"edna.aud.share.1", [row, "chairs", 2, 0, 0, pack(shared)]),
+        "copy": (
+            b"edna.held.tag.1",
+            [row, fixed("place"), fixed("mark"), SHARING, sealed_together(scalar("of a copy"))],
+        ),
+        "request": (b"edna.held.ask.1", asked),
+    }
+
+    def case(kind: str, said: list[Any], given: bytes, *, right: bool) -> Case:
+        told = {"row": kind, "columns": [tagged(each) for each in said], "tag": given.hex()}
+        return {
+            "operation": "check_tag",
+            "input": {**told, "mac_keys": [MAC_KEY.hex(), OLD_MAC_KEY.hex()]},
+            "expect": right,
+        }
+
+    cases = {}
+    for kind, (purpose, said) in rows.items():
+        moved, last = [other, *said[1:]], said[-1]
+        changed = [*said[:-1], flipped(last, 0) if isinstance(last, bytes) else f"{last}!"]
+        cases |= {
+            f"tag-{kind}": case(kind, said, tag(said, purpose), right=True),
+            f"tag-{kind}-of-another-row": case(kind, moved, tag(said, purpose), right=False),
+            f"tag-{kind}-changed": case(kind, changed, tag(said, purpose), right=False),
+        }
+    purpose, said = rows["request"]
+    cases["tag-older-key"] = case("request", said, tag(said, purpose, OLD_MAC_KEY), right=True)
+    cases["tag-of-nobody"] = case("request", said, tag(said, purpose, fixed("no server key")), right=False)
+    cases["tag-of-another-table"] = case("request", said, tag(said, b"edna.held.tag.1"), right=False)
+    return cases
+
+
 def all_cases() -> dict[str, str]:
     """Return the text of every vector file by its name."""
-    every = {**follow_cases(), **together_cases(), **hop_cases()}
+    every = {**follow_cases(), **together_cases(), **hop_cases(), **tag_cases()}
     return {f"{name}.json": json.dumps(case, indent=1, sort_keys=True) + "\n" for name, case in every.items()}
 
 
