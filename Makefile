@@ -19,7 +19,7 @@ export PYTHONUNBUFFERED := 1
 # The tests are compiled once, and not by every process of every run, wherever images set this.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo serve venv test test-quick test-deep test-cluster lint format bench load docs pictures release test-matrix test-packages clean
+.PHONY: help demo serve venv test test-quick test-deep test-cluster test-tpm lint format bench load docs pictures release test-matrix test-packages clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -62,6 +62,11 @@ test-matrix: ## Run the quick part under other Pythons, Djangos and database ser
 test-packages: $(VENV)/.dev ## Tell stories with the real packages of third-party applications, in environments of their own: PACKAGES=/var/tmp/edna-packages
 	@$(BIN)/python .ci/packages.py $(PACKAGES)
 	@EDNA_PACKAGES=$(PACKAGES) $(BIN)/python -m pytest -q tests/acceptance/test_packages.py $(PYTEST)
+
+test-tpm: $(VENV)/.dev ## Attest to a monitor with TPMs in software: installs swtpm, and builds tpm2-pytss into .venv (root or sudo)
+	@.ci/system-packages --tpm
+	@$(PIP_INSTALL) --constraint .ci/tools.txt tpm2-pytss || $(COULD_NOT)
+	@$(BIN)/python -m pytest -q tests/policies/test_tpm.py $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .

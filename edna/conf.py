@@ -319,15 +319,18 @@ def monitor() -> Mapping[str, Any] | None:
     if said is None:
         return None
     needed, others = {"ADDRESS", "PUBLIC_KEY", "CLAUSES"}, {"CERTIFICATE", "MANIFEST", "WORKER_KEY"}
+    of_tpm = {"TPM", "TPM_CERTIFICATE", "TPM_REGISTERS"}
     if (
         not isinstance(said, Mapping)
-        or not needed <= set(said) <= needed | others
+        or not needed <= set(said) <= needed | others | of_tpm
         or not all(isinstance(each, (str, os.PathLike)) for each in said.values())
-        or ("MANIFEST" in said) != ("WORKER_KEY" in said)
+        or ("MANIFEST" in said and not {"WORKER_KEY"} <= set(said) <= needed | others)
+        or ("WORKER_KEY" in said and not {"MANIFEST", "TPM"} & set(said))
+        or ("TPM" not in said and of_tpm & set(said))
     ):
         raise ConfigurationError(
             'EDNA["MONITOR"] must be a dictionary with "ADDRESS", "PUBLIC_KEY", and "CLAUSES", a file; perhaps with "CERTIFICATE", a file, '
-            'and "MANIFEST" and "WORKER_KEY", two files, for processes that open.'
+            'and for processes that open "MANIFEST" and "WORKER_KEY", two files, or "TPM", where it is, with "TPM_CERTIFICATE", a file.'
         )
     return said
 

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edna.custody.policies.process.monitor import Monitor
+from edna.custody.policies.evidence import Verifier
+from edna.custody.policies.process.monitor import CREDENTIAL_LASTS_SECONDS, Monitor
 from edna.custody.policies.process.server import Server
 from edna.custody.policies.process.store import Store
 from edna.custody.sockets.handshake import ServerProfile
@@ -44,11 +45,10 @@ def store_in(folder: Path, *, new: bool = False) -> Store:
     return Store(path)
 
 
-def monitor_in(folder: Path, *, credential_seconds: int | None = None) -> Monitor:
-    store = store_in(folder)
-    if credential_seconds is None:
-        return Monitor(store, clock=time.time)
-    return Monitor(store, clock=time.time, credential_seconds=credential_seconds)
+def monitor_in(
+    folder: Path, *, credential_seconds: int = CREDENTIAL_LASTS_SECONDS, verifiers: Sequence[Verifier] = ()
+) -> Monitor:
+    return Monitor(store_in(folder), clock=time.time, verifiers=verifiers, credential_seconds=credential_seconds)
 
 
 def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

@@ -19,6 +19,7 @@ from edna.custody.policies.credentials import Credential
 from edna.custody.policies.evidence import ManifestProver, Prover
 from edna.custody.policies.language import Policy
 from edna.custody.policies.process.client import MonitorClient
+from edna.custody.policies.tpm import PCRS, TpmProver
 from edna.errors import (
     ClauseListForged,
     ConfigurationError,
@@ -139,7 +140,9 @@ class Worker:
         said = _monitor()
         prover = self.prover or _prover(said)
         if prover is None:
-            raise ConfigurationError('EDNA["MONITOR"] names no MANIFEST, so that it seals and opens nothing.')
+            raise ConfigurationError(
+                'EDNA["MONITOR"] names no MANIFEST and no TPM, so that it seals and opens nothing.'
+            )
         certificate = files.read(Path(said["CERTIFICATE"])) if "CERTIFICATE" in said else ""
         monitor = files.monitor_of(said)
         key = files.read_key(Path(said["WORKER_KEY"])) if "WORKER_KEY" in said else None
@@ -192,6 +195,9 @@ def _monitor() -> Any:
 
 
 def _prover(said: Any) -> Prover | None:
+    if "TPM" in said:
+        certificate = files.read(Path(said["TPM_CERTIFICATE"])) if "TPM_CERTIFICATE" in said else ""
+        return TpmProver(str(said["TPM"]), str(said.get("TPM_REGISTERS", PCRS)), certificate)
     if "MANIFEST" not in said:
         return None
     return ManifestProver(files.read(Path(said["MANIFEST"])), files.read_key(Path(said["WORKER_KEY"])))

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,39 +17,15 @@ from edna.custody.policies.process.client import MonitorClient
 from edna.errors import MonitorUnavailable
 from edna.policies import files
 from tests.guardians.parties import _free_port
+from tests.sockets.processes import process
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(command: str, *arguments: Any) -> str:
     out = io.StringIO()
     call_command(command, *map(str, arguments), stdout=out, stderr=io.StringIO())
     return out.getvalue()
-
-
-@contextmanager
-def process(*arguments: Any) -> Iterator[int]:
-    """The port at which it says that it listens; it ends as it is asked to."""
-    with subprocess.Popen(
-        [sys.executable, "manage.py", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings_test"},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        assert running.stderr is not None
-        try:
-            said = ""
-            while not (found := re.search(r"port (\d+)", said)):
-                line = running.stderr.readline()
-                assert line, said
-                said += line
-            yield int(found[1])
-        finally:
-            running.terminate()
-        assert running.wait(60) == 0
 
 
 def test_a_monitor_is_served_with_a_profile_to_who_is_named(tmp_path: Path) -> None:

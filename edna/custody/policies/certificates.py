@@ -93,14 +93,20 @@ class Certified:
             found.setdefault(read.measurement, []).append(read)
         return cls(found)
 
-    def attributes(self, measurements: Iterable[Measurement], *, now: float) -> frozenset[Attribute]:
-        """What these stand for, together.
+    def attributes(
+        self, measurements: Iterable[Measurement], *, now: float, brought: Sequence[Certificate] = ()
+    ) -> frozenset[Attribute]:
+        """What these stand for, together; by ``brought``, too, which were read with the same certifiers.
 
         Raises: MeasurementUnknown if there is no valid certificate about one of them.
         """
         had: set[Attribute] = set()
         for measurement in measurements:
-            valid = [each for each in self.by_measurement.get(measurement, ()) if each.expires_at > now]
+            known = [
+                *self.by_measurement.get(measurement, ()),
+                *(each for each in brought if each.measurement == measurement),
+            ]
+            valid = [each for each in known if each.expires_at > now]
             if not valid:
                 kind, value = measurement
                 raise MeasurementUnknown(f"No certifier says, or says now, what {kind[:32]} {value[:64]} stands for.")

@@ -1,4 +1,4 @@
-"""Evidence: by what a worker shows what it is. Pluggable; here the kind that needs no hardware.
+"""Evidence: by what a worker shows what it is. Pluggable; here the kind that needs no hardware (with it: `tpm`).
 
 Keeps: evidence is for one nonce and one session key, so that nobody else can use it, or use it again. **A manifest is not hardware**:
 it shows that whoever deploys has given this process a key, and says what of; who copies the key from the machine passes for the worker.
@@ -42,7 +42,8 @@ class Prover(Protocol):
 
 
 class Verifier(Protocol):
-    """A monitor's side: returns what was measured.
+    """A monitor's side: returns what was measured; first, who shows it. With `brings_certificate` they may bring a certificate about
+    themselves along, as ``certificate``.
 
     Raises:
         NonceRefused: the evidence is for another nonce or session key.
@@ -52,6 +53,7 @@ class Verifier(Protocol):
 
     kind: str
     is_hardware: bool
+    brings_certificate: bool
 
     def verify(self, shown: Said, nonce: bytes, session_key: bytes) -> Sequence[Measurement]: ...
 
@@ -82,6 +84,7 @@ class ManifestVerifier:
     deployers: frozenset[bytes]
     kind = "manifest"
     is_hardware = False
+    brings_certificate = False
 
     def verify(self, shown: Said, nonce: bytes, session_key: bytes) -> Sequence[Measurement]:
         file = shown.get("manifest")

@@ -98,9 +98,8 @@ class Monitor:
         self.epochs = Epochs(said["present"], tuple(said["former"]))
         self.policies = {name: Policy.parse(text) for name, text in self._store.policies().items()}
         self._clauses = sorted({clause for policy in self.policies.values() for clause in policy.clauses})
-        self._certified = Certified.of(
-            self._store.certificates(), certifiers=Certifiers(self._store.trusted("certifier"))
-        )
+        self._certifiers = Certifiers(self._store.trusted("certifier"))
+        self._certified = Certified.of(self._store.certificates(), certifiers=self._certifiers)
         manifests: Verifier = ManifestVerifier(frozenset(self._store.trusted("deployer")))
         self._verifiers = {verifier.kind: verifier for verifier in (manifests, *self._others)}
         # Last: see `_keys_of`.
@@ -171,7 +170,12 @@ class Monitor:
         if verifier is None:
             raise EvidenceForged("The monitor takes no evidence of this kind.")
         measured = verifier.verify(shown, nonce, session_key)
-        return self._certified.attributes(measured, now=self._clock())
+        brought = []
+        if verifier.brings_certificate and shown.get("certificate"):
+            brought.append(self._certifiers.read(str(shown["certificate"])))
+            if brought[0].measurement != measured[0]:
+                raise EvidenceForged("The certificate that was brought along is about somebody else than who shows it.")
+        return self._certified.attributes(measured, now=self._clock(), brought=brought)
 
     def credential(self, nonce: bytes, session_key: bytes, shown: Said) -> Mapping[str, Any]:
         """What only who has the secret half of ``session_key`` can read.

@@ -19,6 +19,7 @@ from edna.custody.policies.language import Policy, check_attribute
 from edna.custody.policies.process.client import MonitorClient
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.signing import to_base64
+from edna.custody.policies.tpm import PCRS, TpmProver, TpmVerifier
 from edna.management.base import PARTIAL, EdnaCommand, usage
 from edna.policies import files, serving
 
@@ -29,7 +30,7 @@ class Command(EdnaCommand):
     help = (
         "Policies: which processes may open which bags. A monitor gives those that attest the keys of what they satisfy.\n\n"
         "Who runs the monitor: init, policies, clauses, trust, accept, epoch, serve, clone, status. Who certifies or deploys: key, "
-        "certify, manifest."
+        "certify, manifest. On a worker: status, tpm."
     )
     examples = (
         "  manage.py edna_monitor init --folder monitor\n"
@@ -97,6 +98,7 @@ class Command(EdnaCommand):
         serve.add_argument(
             "--credential-hours", type=int, default=24, help="How long a credential lasts (default: 24)."
         )
+        serve.add_argument("--tpm", action="store_true", help="Take quotes of TPMs as well; takes the extra tpm.")
         clone = action("clone", "Become the clone of another monitor, in a new folder.")
         clone.add_argument("--address", required=True)
         clone.add_argument("--public-key", required=True, metavar="KEY", help="Of the other monitor.")
@@ -116,6 +118,11 @@ class Command(EdnaCommand):
         for each in (certify, signed):
             each.add_argument("--key", type=Path, required=True, metavar="FILE")
             each.add_argument("--output", type=Path, required=True)
+        tpm = action(
+            "tpm", "What this machine's TPM is measured as: its key, and its registers as they are now.", folder=False
+        )
+        tpm.add_argument("--at", default="device:/dev/tpmrm0", metavar="TPM", help="Where it is, as the TSS says it.")
+        tpm.add_argument("--registers", default=PCRS, help="Which PCRs (default: %(default)s).")
         status = action("status", "How a monitor stands; without --folder, how this process stands.", folder=False)
         status.add_argument("--folder", type=Path)
         super().add_arguments(parser)
@@ -133,6 +140,7 @@ class Command(EdnaCommand):
             "key": self._key,
             "certify": self._certify,
             "manifest": self._manifest,
+            "tpm": self._tpm,
             "status": self._status,
         }
         told = actions[options["action"]](options)
@@ -200,7 +208,8 @@ class Command(EdnaCommand):
         host, _, port = options["listen"].rpartition(":")
         if not host or not port.isascii() or not port.isdigit():
             raise usage("--listen is HOST:PORT.")
-        monitor = serving.monitor_in(options["folder"], credential_seconds=options["credential_hours"] * 3600)
+        lasts, verifiers = options["credential_hours"] * 3600, [TpmVerifier.checked()] if options["tpm"] else []
+        monitor = serving.monitor_in(options["folder"], credential_seconds=lasts, verifiers=verifiers)
         tls = serving.tls_of(options["certificate"], options["certificate_key"])
         profile = serving.profile_of(options["profile"], options["peer"], monitor=monitor)
         ready = self._say_ready
@@ -235,6 +244,9 @@ class Command(EdnaCommand):
         worker, key = files.public_key_of(options["worker"], given_as="--worker"), files.read_key(options["key"])
         options["output"].write_text(manifest(worker, measured, key=key), encoding="ascii")
         return {"manifest": str(options["output"]), "hardware": False}
+
+    def _tpm(self, options: dict[str, Any]) -> dict[str, Any]:
+        return dict(TpmProver(options["at"], options["registers"]).measured())
 
     def _status(self, options: dict[str, Any]) -> dict[str, Any]:
         if options["folder"] is None:
