@@ -56,7 +56,7 @@ DEFAULTS: Final[dict[str, Any]] = {
 
 _ARGON2_LEAST_BYTES: Final = 8192
 #: The applications of the library, by their labels; all but the first may not be installed.
-OWN_LABELS: Final = ("edna", "edna_operations", "edna_guardians", "edna_devices", "edna_audiences")
+OWN_LABELS: Final = ("edna", "edna_operations", "edna_guardians", "edna_devices", "edna_audiences", "edna_policies")
 
 
 def _read(name: str) -> Any:
@@ -274,7 +274,7 @@ def own_models(apps: Any = django_apps) -> list[type[Model]]:
     """Those with a table, of the library's applications that are installed."""
     labels = [label for label in OWN_LABELS if label in apps.app_configs]
     models = (model for label in labels for model in apps.get_app_config(label).get_models())
-    return [model for model in models if not model._meta.proxy]
+    return [model for model in models if model._meta.managed and not model._meta.proxy]
 
 
 def has_operations() -> bool:

@@ -19,7 +19,8 @@ FIRST_BYTE: Final = b"\x81"
 
 @dataclass(frozen=True)
 class Standing:
-    """How this process stands: what it is attested as ("" if it is not), why it is not, until when, and what it has opened and refused."""
+    """How this process stands: what it is attested as ("" if it is not), why it is not, since and until when, what it has opened and
+    refused, which policies it lacks, and seals of which epochs it opens. Times are Unix times, 0 if there is none."""
 
     attested_as: str
     problem: str
@@ -27,6 +28,8 @@ class Standing:
     opened: int
     refused: int
     lacks: tuple[str, ...] = field(default=())
+    attested_at: int = 0
+    epochs: tuple[int, ...] = ()
 
 
 class Sealer(Protocol):

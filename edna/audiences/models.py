@@ -135,3 +135,14 @@ class HoldNotice(models.Model):
 
     def __str__(self) -> str:
         return f"notice {self.pk}"
+
+
+class AudienceOverview(AudienceUpdate):
+    """No table: the entry of the admin site's index that leads to the operators' page, and the permission to see it."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        permissions = (("view_audiences", "Can see audiences, their members and what they asked for"),)
+        verbose_name = "audience"
+        verbose_name_plural = "audiences"

@@ -44,7 +44,8 @@ class Worker:
         self._lock = threading.Lock()
         self._credential: Credential | None = None
         self._refused: tuple[float, EdnaError] | None = None
-        self._attested_at = 0.0
+        #: By the clock that only goes on, and by that of the wall.
+        self._attested_at, self._attested_on = 0.0, 0
         self._opened = self._refusals = 0
         #: Another kind of evidence than a manifest, if a site has one.
         self.prover: Prover | None = None
@@ -133,7 +134,7 @@ class Worker:
                 refused = PolicyNotSatisfied(f"This process gets no credential: {error} The bag was not touched.")
                 self._refused = time.monotonic(), refused
                 raise refused from error
-            self._refused, self._attested_at = None, time.monotonic()
+            self._refused, self._attested_at, self._attested_on = None, time.monotonic(), int(time.time())
             return self._credential
 
     def _attest(self) -> Credential:
@@ -159,11 +160,19 @@ class Worker:
         try:
             held = self.credential()
         except EdnaError as error:
-            return Standing(
-                "", f"{type(error).__name__}: {error}", 0, self._opened, self._refusals, tuple(conf.policies())
-            )
+            problem = f"{type(error).__name__}: {error}"
+            return Standing("", problem, 0, self._opened, self._refusals, tuple(conf.policies()), self._attested_on)
         lacks = [name for name, text in conf.policies().items() if not _policy(text).is_satisfied(held.attributes)]
-        return Standing(held.described(), "", held.expires_at, self._opened, self._refusals, tuple(lacks))
+        return Standing(
+            held.described(),
+            "",
+            held.expires_at,
+            self._opened,
+            self._refusals,
+            tuple(lacks),
+            self._attested_on,
+            held.epochs,
+        )
 
 
 worker: Final = Worker()

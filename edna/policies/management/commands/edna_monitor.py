@@ -147,7 +147,7 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json(told)
         for name, value in told.items() if not options["json"] else ():
-            self.stdout.write(f"{name.replace('_', ' ')}: {_day(value) if name == 'expires_at' else _text(value)}")
+            self.stdout.write(f"{name.replace('_', ' ')}: {_day(value) if name.endswith('_at') else _text(value)}")
         if told.get("problem") or told.get("lacks"):
             raise CommandError("This process opens no bags of the policies that it lacks.", returncode=PARTIAL)
 
@@ -257,8 +257,13 @@ class Command(EdnaCommand):
                 "policies": dict(conf.policies()),
                 "attested_as": stands.attested_as,
                 "problem": stands.problem,
+                "attested_at": stands.attested_at,
                 "expires_at": stands.expires_at,
+                "epochs": list(stands.epochs),
                 "lacks": list(stands.lacks),
+                "satisfies": [name for name in conf.policies() if not stands.problem and name not in stands.lacks],
+                "opened": stands.opened,
+                "refused": stands.refused,
             }
         store = serving.store_in(options["folder"])
         monitor = Monitor(store, clock=time.time)

@@ -1,0 +1,138 @@
+"""``manage.py edna_audiences``: which audiences there are, who is in them, what was asked for, and what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from edna.audiences.holds import Request
+from edna.audiences.overview import Overview, overview, overviews
+from edna.management.base import PARTIAL, EdnaCommand, table, usage
+from edna.words import count
+
+
+class Command(EdnaCommand):
+    help = (
+        "List audiences, their members, what members have asked for, and what they have read. Changes nothing, takes nobody's key, and "
+        "does not say whom a request is about: members see that. Members come and go by code (edna.audiences.join, leave)."
+    )
+    examples = (
+        "  manage.py edna_audiences list\n"
+        "  manage.py edna_audiences members chairs\n"
+        "  manage.py edna_audiences requests chairs --json\n"
+        "  manage.py edna_audiences uses chairs"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "action",
+            choices=("list", "members", "requests", "uses"),
+            help="What to show; uses are the requests that were read.",
+        )
+        parser.add_argument("audience", nargs="?", help="Which audience; of all, but for list, unless given.")
+
+    def run(self, options: dict[str, Any]) -> None:
+        action, name = options["action"], options["audience"]
+        if action == "list" and name is not None:
+            raise usage("list takes no audience.")
+        found = [overview(name)] if name is not None else overviews()
+        shown: Mapping[str, Callable[[Overview], dict[str, Any]]] = {
+            "list": _summary,
+            "members": _members,
+            "requests": lambda each: _requests(each, each.requests),
+            "uses": lambda each: _requests(each, [request for request in each.requests if request.uses]),
+        }
+        told = [shown[action](each) for each in found]
+        if options["json"]:
+            self.print_json({"audiences": told})
+        elif not found:
+            self.stdout.write("There is no audience.")
+        else:
+            self._report(action, told)
+        if wrong := [each.name for each in found if each.problem]:
+            raise CommandError(
+                f"Nothing more can be told of {', '.join(wrong)}; manage.py edna_verify names the rows.",
+                returncode=PARTIAL,
+            )
+
+    def _report(self, action: str, told: list[dict[str, Any]]) -> None:
+        if action == "list":
+            heads = ("audience", "members", "changes", "shares", "requests", "read")
+            rows = [
+                (
+                    each["name"],
+                    each["members"],
+                    each["changes"],
+                    "; ".join(map(_shares_in_words, each["shares"])) or "none",
+                    each["requests"],
+                    each["uses"],
+                )
+                for each in told
+            ]
+            self.stdout.write(table(heads, rows))
+        for each in told if action == "members" else ():
+            members = [(said["name"], said["id"], "yes" if said["has_share"] else "no") for said in each["members"]]
+            self.stdout.write(f"{each['name']}: {count(len(members), 'member')}.")
+            self.stdout.write(table(("name", "id", "has a share"), members))
+        for each in told if action in ("requests", "uses") else ():
+            requests = [
+                (
+                    said["number"],
+                    said["asked_by"],
+                    said["asked_on"],
+                    ", ".join(said["agreed"]),
+                    said["uses"],
+                    said["reason"],
+                )
+                for said in each["requests"]
+            ]
+            self.stdout.write(f"{each['name']}: {count(len(requests), 'request')}.")
+            if requests:
+                heads = ("number", "asked by", "on", "agreed", "read", "reason")
+                self.stdout.write(table(heads, requests))
+        for each in told:
+            if each["problem"]:
+                self.say(f"{each['name']}: {each['problem']}")
+
+
+def _summary(found: Overview) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "members": len(found.members),
+        "changes": found.changes,
+        "shares": [
+            {"together": each.together, "epoch": each.epoch, "members": each.members, "held": each.copies}
+            for each in found.shares
+        ],
+        "requests": len(found.requests),
+        "uses": found.uses,
+        "problem": found.problem,
+    }
+
+
+def _shares_in_words(said: Mapping[str, int]) -> str:
+    return f"{said['together']} of {said['members']} together, {said['held']} held, epoch {said['epoch']}"
+
+
+def _members(found: Overview) -> dict[str, Any]:
+    members = [{"id": each.id, "name": each.name, "has_share": each.has_share} for each in found.members]
+    return {"name": found.name, "members": members, "problem": found.problem}
+
+
+def _requests(found: Overview, requests: list[Request] | tuple[Request, ...]) -> dict[str, Any]:
+    told = [
+        {
+            "number": each.id,
+            "together": each.together,
+            "asked_by": each.asked_by,
+            "asked_on": each.asked_on,
+            "reason": each.reason,
+            "agreed": list(each.agreed),
+            "uses": each.uses,
+        }
+        for each in requests
+    ]
+    return {"name": found.name, "requests": told, "problem": found.problem}
