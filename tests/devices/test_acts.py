@@ -25,7 +25,8 @@ from edna.custody.devices.keeping import (
 )
 from edna.devices import acts, reading
 from edna.devices.models import DeviceRecord
-from edna.models import Bag
+from edna.models import Bag, KeySlot, PrincipalEntry
+from edna.operations.upkeep import verification
 from edna.records.bag import BagKind
 from edna.testing import application_dump
 from tests.installed import registering
@@ -392,6 +393,44 @@ def test_a_password_and_a_code_go_on_opening_while_devices_come_go_and_update(be
         edna.unlock(**words)
     with edna.unlock(recovery_code=code) as unlocked:
         assert edna.reveal(receipt, unlocked).complete
+
+
+@pytest.mark.once
+def test_an_operator_verifies_what_somebody_opens_by_the_key_of_a_device(bea: Student) -> None:
+    """Of a restored backup, say: nobody has the key of the group itself."""
+    bea.disguise(_DELETE)
+    hers = Devices(bea)
+    assert verification.verify(secret_key=hers.phone).seen["bags of the person"] == Bag.objects.count()
+    devices.remove(hers.laptop, hers.phone_id)
+    with pytest.raises(errors.DeviceRemoved):
+        verification.verify(secret_key=hers.phone)
+    with pytest.raises(errors.PrincipalNotRegistered):
+        verification.verify(secret_key=devices.new_key())
+
+
+@pytest.mark.once
+def test_a_restored_backup_has_the_devices_of_its_day(bea: Student) -> None:
+    """Who was removed since is in the group again, and is removed again; who was updated since is added anew (docs/backups.md)."""
+    bea.disguise(_DELETE)
+    hers, tables = Devices(bea), (DeviceRecord, Bag, PrincipalEntry, KeySlot)
+    devices.catch_up(hers.phone)
+    backup = {table: list(table._base_manager.all()) for table in tables}
+    was_laptop = next(member.id for member in devices.members(hers.laptop) if member.is_own)
+    devices.remove(hers.laptop, hers.phone_id)
+    hers.laptop = devices.update(hers.laptop)
+    for table, rows in backup.items():
+        table._base_manager.all().delete()
+        table._base_manager.bulk_create(rows)
+    with pytest.raises(errors.DeviceUnknown):
+        devices.unlock(hers.laptop)
+    assert len(opened_by(hers.phone).history()) == 1
+    new = devices.begin()
+    devices.add(hers.phone, new.code)
+    devices.remove(hers.phone, was_laptop)
+    devices.remove(new.secret_key, hers.phone_id)
+    with pytest.raises(errors.DeviceRemoved):
+        devices.unlock(hers.phone)
+    assert len(opened_by(new.secret_key).history()) == 1
 
 
 @pytest.mark.once

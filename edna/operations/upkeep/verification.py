@@ -25,7 +25,7 @@ from edna.engine.forwarding import replay_log
 from edna.engine.graph.references import without_row
 from edna.engine.pseudoprincipals import orphans
 from edna.engine.surroundings.files import contents_of
-from edna.errors import BagError, EntryForged, KeyMalformed, WrongKey
+from edna.errors import BagError, EntryForged, KeyMalformed, PrincipalNotRegistered, WrongKey
 from edna.operations import audit, jobs
 from edna.operations.retention import expiry
 from edna.operations.store import jobs as store_jobs
@@ -45,7 +45,8 @@ Progress = Callable[[str, int], None]
 
 
 def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = None) -> Verified:
-    """Look at everything; with ``secret_key``, at all that this person can open, too. ``progress(what, count)`` after each page.
+    """Look at everything; with ``secret_key``, of a person or of a device of theirs, at all that they can open, too.
+    ``progress(what, count)`` after each page.
 
     Raises:
         PrincipalNotRegistered: the key is nobody's.
@@ -165,7 +166,14 @@ class _Walker:
         """Everything that this key opens."""
         unlocked = Unlocked(secret_key, using=self._using)
         try:
-            unlocked.entry()
+            try:
+                unlocked.entry()
+            except PrincipalNotRegistered:
+                # It may be the key of a device, which leads to theirs.
+                other = beside.opened_otherwise(secret_key)
+                if other is None:
+                    raise
+                unlocked = other
             everything = transactions.run(lambda: read_all(unlocked), using=self._using)
         except EntryForged:
             # Their entry, or one of those they speak for: nothing is opened through it. One that was vouched for by mistake has its tag.
