@@ -139,8 +139,8 @@ NAMED_ROOMS = ("engine", "records", "store", "operations/store", "custody", "spe
 OF_DJANGO = ("db", "apps", "contrib/auth", "contrib/contenttypes", "contrib/sessions")
 #: English that means here what it means everywhere. Whatever could be mistaken for something else belongs into the glossary.
 PLAIN_ENGLISH = """
-    beside compile current driver engine everything execute find finish follower former go incoming inspection kind
-    known let made measurement move no open other own owner ownership pending plan progress reader registration
+    beside compile current driver engine everything execute find finish follower former further go incoming inspection
+    kind known let made measurement move no open other own owner ownership pending plan progress reader registration
     removal search secret seen selection settle staff statistic store taken task told trace undo uniqueness unknown
     write
 """
