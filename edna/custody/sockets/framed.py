@@ -26,15 +26,15 @@ from edna.custody.sockets.handshake import (
 )
 from edna.errors import SocketRefused
 
-_PIECE_BYTES: Final = 128 * 1024
+_PIECE_BYTES: Final = 32 * 1024
 
 
 class _Wire:
     """The bytes of a connected socket."""
 
     def __init__(self, connected: socket.socket) -> None:
-        self._connected, self._received = connected, bytearray()
-        self.timeout = connected.gettimeout()
+        self._connected, self._received = connected, b""
+        self.timeout = self._set_timeout = connected.gettimeout()
 
     def end(self) -> float | None:
         """When what is asked for now has to be there."""
@@ -49,7 +49,7 @@ class _Wire:
                 left = end - time.monotonic()
                 if left <= 0:
                     raise TimeoutError("what the other side says took too long")
-                self._connected.settimeout(left)
+                self._expect(left)
             try:
                 more = self._connected.recv(_PIECE_BYTES)
             except ConnectionError:
@@ -57,16 +57,21 @@ class _Wire:
             if not more:
                 raise _ended()
             self._received += more
-        taken = bytes(self._received[:count])
-        del self._received[:count]
-        return taken
+        received = self._received
+        self._received = received[count:]
+        return received[:count]
 
     def put(self, written: bytes) -> None:
-        self._connected.settimeout(self.timeout)
+        self._expect(self.timeout)
         try:
             self._connected.sendall(written)
         except ConnectionError:
             raise _ended() from None
+
+    def _expect(self, seconds: float | None) -> None:
+        if seconds != self._set_timeout:
+            self._connected.settimeout(seconds)
+            self._set_timeout = seconds
 
     def close(self) -> None:
         self._connected.close()

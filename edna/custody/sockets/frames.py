@@ -62,13 +62,16 @@ def opener_of(agreed: Agreed) -> Opener:
 
 def frames(sealer: Sealer, said: bytes | memoryview, *, is_last: bool = False) -> bytes:
     """What goes over the wire for it, in as many frames as it takes."""
-    pieces = [bytes(said[at : at + MOST_SAID]) for at in range(0, len(said), MOST_SAID)] or [b""]
-    made = bytearray()
-    for number, piece in enumerate(pieces, start=1):
-        body = sealer.body(piece, is_last=is_last and number == len(pieces))
-        made += len(body).to_bytes(LENGTH_BYTES, "big")
-        made += body
-    return bytes(made)
+    made = []
+    while len(said) > MOST_SAID:
+        made.append(_framed(sealer.body(bytes(said[:MOST_SAID]), is_last=False)))
+        said = said[MOST_SAID:]
+    made.append(_framed(sealer.body(bytes(said), is_last=is_last)))
+    return b"".join(made)
+
+
+def _framed(body: bytes) -> bytes:
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 def _refused() -> SocketRefused:
