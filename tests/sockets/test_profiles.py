@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -185,6 +186,23 @@ def test_a_connection_is_used_again_and_made_again_when_the_guardian_has_ended_i
         asked()
         assert transport._idle[1] != [kept]
         assert guardian.number == 1
+
+
+@by_profile
+def test_who_never_comes_to_an_end_of_the_handshake_is_hung_up_on(tmp_path: Path, profile: Profile) -> None:
+    """And with them who says something else than a hello; others are answered meanwhile."""
+    ring = Ring(tmp_path, count=2, threshold=2)
+    with served(ring, profile.scheme, request_seconds=0.3) as roster:
+        port = int(roster.member(1).address.rpartition(":")[2])
+        for said in (b"edna socket\n", b"POST /waits HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as other:
+                other.sendall(said)
+                with pytest.raises(GuardianRefused, match="no such address"):
+                    HttpTransport(roster, site_key=ring.site_key).ask(1, "/nothing", {})
+                try:
+                    assert other.recv(1) == b""
+                except ConnectionResetError:
+                    pass
 
 
 def _is_over(connection: Any) -> bool:
