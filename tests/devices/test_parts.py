@@ -237,6 +237,17 @@ def test_several_who_finish_and_bring_back_at_once_lose_nothing(bea: Student) ->
     assert Copy().bags == {}
 
 
+@pytest.mark.once
+def test_nothing_is_kept_of_the_parts_of_somebody_who_is_erased(bea: Student) -> None:
+    hidden(bea)
+    hers = Devices(bea)
+    devices.remove(hers.laptop, hers.phone_id, leave_rest=True)
+    with edna.unlock(secret_key=secret_of(hers.laptop)) as unlocked:
+        for entry in edna.history(unlocked):
+            edna.erase(entry.receipt, unlocked)
+    assert not Bag.objects.exists()
+
+
 def _part(key: SecretKey) -> Bag:
     return Bag.objects.get(index=former_keys._place(secret_of(key), 0))
 

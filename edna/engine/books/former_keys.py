@@ -87,6 +87,11 @@ def keep(number: int, former: Sequence[FormerKey], *, secret_key: SecretKey, usi
         store.delete_bags([_place(secret_key, number)], using=using)
 
 
+def forget(secret_key: SecretKey, *, using: str) -> None:
+    """Nothing is left for this key to open, in the caller's transaction."""
+    store.delete_bags([_place(secret_key, number) for number in range(MOST_PARTS)], using=using)
+
+
 def _place(secret_key: SecretKey, number: int) -> bytes:
     return derive(secret_key.expose(), purpose=b"edna.former.idx1", data=number.to_bytes(4, "big"))
 

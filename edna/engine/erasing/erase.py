@@ -21,7 +21,7 @@ from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.reader import Journal
-from edna.engine.books import beside, measurements
+from edna.engine.books import beside, former_keys, measurements
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.erasing.erasure import Counting, Erasure
 from edna.engine.files.pointers import pointers_in
@@ -89,7 +89,7 @@ def forget_removed(unlocked: Unlocked) -> bool:
         if _leads_to(unlocked, receipts_complete=False) != set():
             return False
         store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
-    key_slots.remove_all_of(unlocked)
+    _keep_no_key(unlocked)
     return True
 
 
@@ -278,5 +278,11 @@ def _leads_to(unlocked: Unlocked, *, receipts_complete: bool) -> set[Locator] | 
 
 def _forget(unlocked: Unlocked) -> None:
     """Nothing is left to come back to: neither an account nor a bag."""
-    key_slots.remove_all_of(unlocked)
+    _keep_no_key(unlocked)
     store.delete_entries([unlocked.entry(lock=True)], using=unlocked.using)
+
+
+def _keep_no_key(unlocked: Unlocked) -> None:
+    key_slots.remove_all_of(unlocked)
+    if unlocked.handover is None:  # in a browser there are no former ones
+        former_keys.forget(unlocked.secret_key, using=unlocked.using)
