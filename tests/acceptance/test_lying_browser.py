@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ import edna
 from edna import Decorrelate, inner_door
 from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import seal_small
-from edna.errors import HandoverRefused
+from edna.errors import HandoverRefused, ReceiptsIncomplete, ReceiptUnknown
 from edna.inner_door import Handover, NewKeys
 from edna.models import Bag, PrincipalEntry
 from edna.records.bag import BagKind
@@ -260,3 +261,43 @@ def test_what_several_own_waits_until_a_damaged_bag_is_restored(people: tuple[Pe
         assert ann.reveal(disowned).complete
     assert application_dump() == rows
     assert not Bag.objects.exists()
+
+
+def test_nobody_gives_up_by_a_lie_what_leads_to_what_tells_of_another_owner(people: tuple[Person, Person]) -> None:
+    """Bob's disguise has told ann's placeholder. She says nothing of what stands in that one's list, and destroys for good what leads to
+    it; or takes her name back before, so that no row says anything of it any more."""
+    ann, bob = people
+    names = staying("only-names", Decorrelate(office.Order, owner="customer"))
+    with registering(names):
+        mine, disowned = ann.disguise(ALONE), ann.disguise(names.name)
+        bob.disguise(ALONE)
+        before = application_dump(), edna_dump()
+        with pytest.raises(ReceiptsIncomplete):
+            destroys(ann, disowned)
+        assert (application_dump(), edna_dump()) == before
+        handover = honest(ann, disowned)
+        silenced(handover)
+        with suppress(HandoverRefused):
+            reveals(ann, disowned, handover)
+        with suppress(HandoverRefused, ReceiptsIncomplete, ReceiptUnknown):
+            destroys(ann, disowned)
+
+        outcome = reveals(ann, mine)
+
+        assert text() == "[gone]"
+        assert [held.reason for held in outcome.held] == [edna.Reason.OWNER_AWAY]
+
+
+def silenced(handover: Handover) -> None:
+    """Of the lists of those for whom the person speaks, no item leads anywhere."""
+    handover.whole = None
+    for public_key, items in handover.lists.items():
+        if public_key != bytes(handover.public_key):
+            items.update(dict.fromkeys(items))  # type: ignore[attr-defined]
+
+
+def destroys(person: Person, receipt: edna.Receipt) -> None:
+    handover = honest(person, receipt)
+    silenced(handover)
+    with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+        edna.erase(receipt, unlocked)

@@ -449,12 +449,11 @@ def test_who_is_removed_finds_what_was_handed_to_them_as_long_as_it_is_kept(
 
 @pytest.mark.once
 @pytest.mark.parametrize("in_browser", [False, True])
-def test_where_no_list_leads_to_a_receipt_whoever_withholds_it_is_believed(
+def test_who_withholds_a_receipt_brings_back_nothing_that_another_owner_hides(
     people: list[Person], settings: Any, in_browser: bool
 ) -> None:
-    """In mode ``client``: with it, what bob has hidden of the row that both own is held; without it, nothing tells of him, as the note
-    lies in the list of a pseudoprincipal whom that receipt alone leads to. What is listed cannot be withheld. docs/threat-model.md,
-    "What somebody who returns can do".
+    """In mode ``client``: what tells of bob lies in the list of a pseudoprincipal to whom that receipt alone leads. That there is a list
+    which nobody reads tells as much; if nobody else is away it is empty, and all comes back without the other receipt.
     """
     settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
     ann, bob, _ = people
@@ -476,11 +475,40 @@ def test_where_no_list_leads_to_a_receipt_whoever_withholds_it_is_believed(
             return text
 
     with registering(names):
-        for mode, tells in (("server", True), ("client", False)):
+        for mode in ("server", "client"):
             settings.EDNA = {**settings.EDNA, "LOCATORS": mode}
             with transaction.atomic():
                 mine, disowned = ann.disguise("office.notes-alone"), ann.disguise(names.name)
-                bob.disguise("office.notes-alone")
-                assert revealed(mine, disowned) == "[gone]"
-                assert revealed(mine) == ("[gone]" if tells else note.text)
+                assert revealed(mine) == note.text
+                theirs = bob.disguise("office.notes-alone")
+                assert revealed(mine, disowned) == revealed(mine) == "[gone]"
+                assert ann.reveal(mine).held, "and it waits for bob"
+                with bob.unlock(receipts=[theirs]) as unlocked:
+                    edna.reveal(theirs, unlocked)
+                with ann.unlock(receipts=[mine, disowned]) as unlocked:
+                    assert edna.reveal(mine, unlocked).complete
+                assert office.Note.objects.get(pk=note.pk).text == note.text
                 transaction.set_rollback(True)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("way", ["erased", "no way back"])
+def test_what_tells_of_another_owner_counts_where_nobody_can_read_it_any_more(people: list[Person], way: str) -> None:
+    """Ann has given up for good what led to the pseudoprincipal in her place; what bob hides since then, he tells that one."""
+    ann, bob, _ = people
+    note = office.Note.objects.get(order__customer=ann.user, author=bob.user)
+    names = specs.staying("only-names", Decorrelate(office.Order, owner="customer"))
+    with registering(names):
+        mine = ann.disguise("office.notes-alone")
+        if way == "erased":
+            disowned = ann.disguise(names.name)
+            with ann.unlock() as unlocked:
+                edna.erase(disowned, unlocked)
+        else:
+            edna.disguise(names.name, ann.user, keep_no_way_back=True)
+        bob.disguise("office.notes-alone")
+
+        outcome = ann.reveal(mine)
+
+        assert note.pk in {int(held.pk) for held in outcome.held if held.reason is edna.Reason.OWNER_AWAY}
+        assert office.Note.objects.get(pk=note.pk).text == "[gone]"

@@ -3,9 +3,10 @@
 What several people own goes with whoever leaves first, and comes back with whoever comes back last. A record says who else was there when
 it was made (`Owners`), and a shared bag without values tells that somebody else's disguise lies over its rows. Somebody is away
 if their disguise lies over the row; or if the row has lost them since, and did not name the one who reveals, so that nobody could tell.
-What waits for that goes to them (`handed_over`). Where one's own bags do not all open, nobody can tell who is away: what several own
-stays then. Invariant (nothing overwritten): nothing that somebody has taken out of sight comes back by somebody else. Reads the
-application's tables and entries.
+What waits for that goes to them (`handed_over`). If the row names, in the place of who reveals, a pseudoprincipal whose list they do not
+open and which is not empty, that list may tell: what several own stays. Where one's own bags do not all open, nobody can tell who is
+away: what several own stays then. Invariant (nothing overwritten): nothing that somebody has taken out of sight comes back by somebody
+else. Reads the application's tables and entries.
 """
 
 from __future__ import annotations
@@ -219,6 +220,8 @@ class Others:
         needed, named = needs.get((model, key), ()), standing.named.get((model, key))
         if not needed or named is None:
             return False
+        if common and not by_any and self._may_be_told_elsewhere(standing, named, needed, common=common):
+            return True
         mine = any(self._is_mine(standing, reference) for reference in named.values())
         # Who has disguised it since has told it; but for those who did not find it, since what named them was taken out.
         told = mine and bool(common) and not by_any
@@ -229,6 +232,26 @@ class Others:
             and (self._tells(model, need.path, by_any=by_any) or self._is_gone(standing, named, need))
             and not self._stands_for(standing, named, need)
             for need in needed
+        )
+
+    def _may_be_told_elsewhere(
+        self,
+        standing: CurrentOwners,
+        named: Mapping[str, str | None],
+        needed: Collection[Need],
+        *,
+        common: frozenset[str],
+    ) -> bool:
+        """Whether the row names, in the place of who reveals, a pseudoprincipal whose list they do not open, and something stands there:
+        the receipt that leads to it was withheld, or what it led to is erased."""
+        if all(need.public_key in self.mine or need.columns.isdisjoint(common) for need in needed):
+            return False
+        in_my_place = (
+            standing.entries.get(named.get(need.at) or "") for need in needed if need.public_key in self.mine
+        )
+        return any(
+            entry is not None and not entry.natural and entry.public_key not in self.mine and bool(entry.locators)
+            for entry in in_my_place
         )
 
     def _stands_for(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
