@@ -2,7 +2,7 @@
 under var/ that is made on first use and readable by its owner only.
 
 Environment: EDNA_DATABASE_URL, EDNA_DEBUG, EDNA_ALLOWED_HOSTS, EDNA_HTTPS, EDNA_SITE_URL, EDNA_SECRET_KEY, EDNA_MAC_KEYS,
-EDNA_METRICS_TOKEN, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR, EDNA_GUARDIANS.
+EDNA_METRICS_TOKEN, EDNA_CUSTODY, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR, EDNA_GUARDIANS.
 """
 
 import os
@@ -144,6 +144,8 @@ EDNA: dict[str, Any] = {
     "MAC_KEYS": _list("EDNA_MAC_KEYS") or [_generated("mac_key")],
     # With a broker, Celery's workers do the jobs; without, the process that starts one does it (docs/celery.md).
     "JOB_RUNNER": "celery" if BROKER_URL else "eager",
+    # "browser" or "both": keys stay with their owners (docs/howto-pages.md).
+    "CUSTODY": os.environ.get("EDNA_CUSTODY") or "server",
     # How many requests a second may ask edna for work, over all processes that share the cache (docs/rate-limit.md).
     "REQUEST_RATE_PER_SECOND": _number("EDNA_REQUEST_RATE"),
     # With a token, metrics are counted, and Prometheus gets them at /edna/metrics (docs/operations.md).

@@ -27,7 +27,7 @@ urlpatterns = [
     path("chair/anonymise/", chair.anonymise, name="anonymise"),
     path("account/", account.account, name="account"),
     path("account/password/", account.change_password, name="change-password"),
-    path("disguised/", disguised.disguised, name="disguised"),
-    path("disguised/review/", disguised.edit_review, name="disguised-review"),
+    path("disguised/", disguised.Disguised.as_view(), name="disguised"),
+    path("disguised/review/", disguised.EditReview.as_view(), name="disguised-review"),
     path("disguised/reclaim/", bringing_back.Reclaim.as_view(pages=PAGES), name="reclaim"),
 ]

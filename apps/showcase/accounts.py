@@ -4,24 +4,46 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
 
+import edna
 from edna.pages.base import FormPage
 from edna.pages.keys import KeepsKey
 from edna.pages.keys.base import ShowsCode
 
 
-class Register(ShowsCode, FormPage):
-    """Make an account and its key. The answer to the form is the one page that ever shows the recovery code."""
+class GivesKey(ShowsCode, FormPage):
+    """Makes an account and its key: the answer to the form is the one page that ever shows the recovery code. Where keys stay in
+    browsers the site makes none, and leads to the page that does."""
 
     login_required = False
+    #: Where who has made an account begins.
+    start: ClassVar[str]
+
+    def give_key(self, user: Any, *, password: str) -> edna.RecoveryCode | None:
+        """In the transaction that makes the account."""
+        if settings.EDNA.get("CUSTODY") == "browser":
+            return None
+        identifier = self.pages.identifier_of(user)
+        return edna.register_principal(user, password=password, identifier=identifier).recovery_code
+
+    def welcome(self, code: edna.RecoveryCode | None) -> HttpResponse:
+        if code is not None:
+            return self.show_code(code)
+        return redirect(f"{self.pages.reverse('make-key')}?{urlencode({'next': reverse(self.start)})}")
+
+
+class Register(GivesKey):
+    """For everybody who is not logged in."""
+
     title = "Register"
     button = "Create my account"
-    #: Where who is logged in begins.
-    start: ClassVar[str]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if request.user.is_authenticated:
@@ -31,7 +53,7 @@ class Register(ShowsCode, FormPage):
 
 
 class ChangePassword(KeepsKey, PasswordChangeView):
-    """A new password for the login and for the key, or for neither."""
+    """A new password for the login and for the key, or for neither; for the login alone, where keys stay in browsers."""
 
     template_name = "showcase/change_password.html"
 
@@ -43,4 +65,7 @@ class ChangePassword(KeepsKey, PasswordChangeView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         frame = {"base_template_name": self.pages.base_template_name, **self.pages.context(self.request)}
         forgotten = self.pages.reverse("forgotten")
-        return super().get_context_data(**{**frame, "title": "Change the password", "forgotten": forgotten, **kwargs})
+        own = self.pages.reverse("key-password") if settings.EDNA.get("CUSTODY") == "browser" else ""
+        return super().get_context_data(
+            **{**frame, "title": "Change the password", "forgotten": forgotten, "own_password": own, **kwargs}
+        )

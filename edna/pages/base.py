@@ -62,6 +62,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
     key_required: ClassVar[bool] = False
     #: What a browser that keeps the key does with the form for it (``js/pages``); nothing: the key is used on the server.
     hands: ClassVar[str] = ""
+    #: With ``hands = "disguises"``: all that came of the disguises with these names is handed over, at once.
+    disguises: ClassVar[Sequence[str]] = ()
     #: Shown instead, where an error leaves nothing else to show.
     refused_template_name: ClassVar[str] = "edna/refused.html"
 
@@ -138,6 +140,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "in_browser": conf.custody() != "server",
                 "hybrid": conf.is_hybrid(),
                 "hands": self.hands,
+                "disguises": " ".join(self.disguises),
                 "account_model": self.pages.model._meta.label_lower,
                 # What goes with a password, of who is logged in, and of who says their name.
                 "identifier": self.identifier(),

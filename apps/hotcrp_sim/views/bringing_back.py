@@ -102,6 +102,8 @@ class Reclaim(EdnasReturn):
     title = "Put your name back"
     button = "Reclaim, show my name again"
     form_class = ReclaimForm
+    hands = "disguises"
+    disguises = (keys.ANONYMISE,)
 
     def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
         receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]

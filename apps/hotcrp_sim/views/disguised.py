@@ -13,47 +13,70 @@ from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_POST
 
 import edna
+from edna.pages.base import KeyPage
 
 from .. import keys, words
 from .. import reviews as reviews_
 from ..forms import ChosenReviewForm, KeyForm, OpenForm, ReviewForm
 from ..models import REVIEW_TEXTS, ContactInfo, PaperConflict, PaperReview
 from ..policy import Conference, is_nameless
-from .guards import confidential, show
+from ..privacy import PAGES
 
 #: Reviews that the page has forms for.
 EDITABLE_AT_ONCE = 50
 
 
-@confidential
-@sensitive_variables()
-def disguised(request: HttpRequest) -> HttpResponse:
+class OfTheKey(KeyPage):
+    """Neither needs who is logged in, nor asks whether the key is theirs."""
+
+    pages = PAGES
+    login_required = False
+    key_required = False
+    #: Who speaks for whom, where the browser keeps the key.
+    hands = "voices"
+
+    def whose(self) -> dict[str, Any]:
+        return {**super().whose(), "user": None}
+
+    def unlock(self, form: Any) -> edna.Unlocked:
+        return self.unlocked(form)
+
+    def account_of(self, form: Any, unlocked: edna.Unlocked) -> Any:
+        # A browser hands over who speaks for whom: that the account was removed, it keeps to itself.
+        return edna.principal(unlocked) if form.is_handed() else keys.account_of(unlocked)
+
+    def explain(self, error: edna.errors.EdnaError) -> str:
+        return words.WORDS.explain(error)
+
+
+class Disguised(OfTheKey):
     """What is disguised: which disguises, and the anonymous reviews that are one's own."""
-    form = OpenForm(request.POST or None)
-    if form.is_valid():
-        try:
-            unlocked = request.edna.unlock(**form.credentials())
-            account, entries = keys.account_of(unlocked), keys.history(unlocked)
-            theirs = _theirs(request, account)
-            if chosen := form.cleaned_data["paper"]:
-                theirs = theirs.filter(paper=chosen)
-            found = list(theirs[: EDITABLE_AT_ONCE + 1])
-            context = {
-                "anonymised": words.describe(entries, keys.ANONYMISE),
-                "removed": words.describe(entries, keys.REMOVE),
-                "reviews": [_editable(review) for review in found[:EDITABLE_AT_ONCE]],
-                "more": len(found) > EDITABLE_AT_ONCE,
-                "open": Conference.now()["rev_open"],
-                "nameless": account is not None and is_nameless(account),
-            }
-            return show(request, "disguised_list.html", context)
-        except edna.errors.EdnaError as error:
-            form.add_error(None, words.WORDS.explain(error))
-    return show(request, "disguised.html", {"form": form})
+
+    template_name = "hotcrp_sim/disguised.html"
+    title = "What is disguised"
+    button = "Show what is disguised"
+    form_class = OpenForm
+
+    def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
+        account = self.account_of(form, unlocked)
+        # A browser shows what was done by itself, and tells nobody.
+        entries = [] if form.is_handed() else keys.history(unlocked)
+        theirs = _theirs(self.request, account)
+        if chosen := form.cleaned_data["paper"]:
+            theirs = theirs.filter(paper=chosen)
+        found = list(theirs[: EDITABLE_AT_ONCE + 1])
+        return self.show(
+            "hotcrp_sim/disguised_list.html",
+            anonymised=words.describe(entries, keys.ANONYMISE),
+            removed=words.describe(entries, keys.REMOVE),
+            is_told=not form.is_handed(),
+            reviews=[_editable(review) for review in found[:EDITABLE_AT_ONCE]],
+            more=len(found) > EDITABLE_AT_ONCE,
+            open=Conference.now()["rev_open"],
+            nameless=account is not None and is_nameless(account),
+        )
 
 
 def _theirs(request: HttpRequest, account: Any) -> Any:
@@ -90,33 +113,34 @@ def _editable(review: PaperReview, form: ReviewForm | None = None, key_form: Key
     )
 
 
-@confidential
-@require_POST
-@sensitive_variables()
-def edit_review(request: HttpRequest) -> HttpResponse:
+class EditReview(OfTheKey):
     """Change an anonymous review while it stays anonymous. What opens the page is the key, so without it nothing is shown."""
-    key_form = ChosenReviewForm(request.POST)
-    if not key_form.is_valid():
-        return show(request, "disguised_key.html", {"form": key_form, "sent": _sent(request)})
-    try:
-        unlocked = request.edna.unlock(**key_form.credentials())
-        review = _theirs(request, keys.account_of(unlocked)).filter(review_id=key_form.cleaned_data["review"]).first()
+
+    http_method_names = ["post"]
+    template_name = "hotcrp_sim/disguised_key.html"
+    title = "An anonymous review"
+    button = "Save the review, stay anonymous"
+    form_class = ChosenReviewForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**{"sent": _sent(self.request), **kwargs})
+
+    def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
+        theirs = _theirs(self.request, self.account_of(form, unlocked))
+        review = theirs.filter(review_id=form.cleaned_data["review"]).first()
         if review is None:
             raise edna.errors.NotYours("This key does not speak for the writer of that review.")
         if not Conference.now()["rev_open"]:
-            messages.error(request, "Reviews can no longer be changed.")
+            messages.error(self.request, "Reviews can no longer be changed.")
             return redirect("hotcrp:disguised")
-        form = ReviewForm(review, request.POST, draft=not review.review_submitted)
-        if form.is_valid():
-            # The writer, and not whoever asked for the review: a chair's key speaks for the latter of many reviews.
-            with request.edna.speak_as(review, owner="contact"):
-                reviews_.save_quietly(review, form.cleaned_data)
-            messages.success(request, "The review is saved, and still anonymous.")
-            return redirect("hotcrp:disguised")
-        return show(request, "disguised_review.html", {"review": _editable(review, form, key_form)})
-    except edna.errors.EdnaError as error:
-        key_form.add_error(None, words.WORDS.explain(error))
-    return show(request, "disguised_key.html", {"form": key_form, "sent": _sent(request)})
+        written = ReviewForm(review, self.request.POST, draft=not review.review_submitted)
+        if not written.is_valid():
+            return self.show("hotcrp_sim/disguised_review.html", review=_editable(review, written, form))
+        # The writer, and not whoever asked for the review: a chair's key speaks for the latter of many reviews.
+        with self.request.edna.speak_as(review, owner="contact"):
+            reviews_.save_quietly(review, written.cleaned_data)
+        messages.success(self.request, "The review is saved, and still anonymous.")
+        return redirect("hotcrp:disguised")
 
 
 def _sent(request: HttpRequest) -> list[tuple[str, str]]:

@@ -13,9 +13,7 @@ from django.shortcuts import redirect
 from django.utils.functional import cached_property
 from django.views.decorators.http import require_POST
 
-import edna
-from edna.pages.base import FormPage
-from edna.pages.keys.base import ShowsCode
+from apps.showcase.accounts import GivesKey
 
 from .. import mails
 from ..accounts import open_account
@@ -62,11 +60,11 @@ def register(request: HttpRequest) -> HttpResponse:
     return show(request, "register.html", {"form": form})
 
 
-class RegisterConfirm(ShowsCode, FormPage):
-    """Make the account and its key. The answer to the form is the one page that ever shows the recovery code."""
+class RegisterConfirm(GivesKey):
+    """For whoever has got the link."""
 
     pages = PAGES
-    login_required = False
+    start = "hotcrp:papers"
     template_name = "hotcrp_sim/register_confirm.html"
     title = "Your new account"
     button = "Create my account"
@@ -96,13 +94,13 @@ class RegisterConfirm(ShowsCode, FormPage):
     def submitted(self, form: Any) -> HttpResponse:
         data = form.cleaned_data
         known = {name: data[name] for name in ("first_name", "last_name", "affiliation")}
-        password, identifier = data["new_password"], self.pages.identifier(self.email)
+        password = data["new_password"]
         try:
             with transaction.atomic():
                 user = open_account(self.email, password, **known)
-                registration = edna.register_principal(user, password=password, identifier=identifier)
+                code = self.give_key(user, password=password)
         except IntegrityError:
             form.add_error(None, "There is an account with this e-mail address already. Log in instead.")
             return self.form_invalid(form)
         login(self.request, user, backend=BACKEND)
-        return self.show_code(registration.recovery_code)
+        return self.welcome(code)

@@ -14,7 +14,6 @@ from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-import edna
 from apps.showcase import accounts
 from edna.pages.keys import GivesKeyAtLogin, TellsWhatWaits
 
@@ -50,12 +49,12 @@ class Register(accounts.Register):
         try:
             with transaction.atomic():
                 user = User.objects.create_user(username, data["email"], password)
-                made = edna.register_principal(user, password=password, identifier=self.pages.identifier(username))
+                code = self.give_key(user, password=password)
         except IntegrityError:
             form.add_error("username", "Somebody has this user name already.")
             return self.form_invalid(form)
         login(self.request, user, backend="apps.lobsters_sim.auth.LobstersBackend")
-        return self.show_code(made.recovery_code)
+        return self.welcome(code)
 
 
 @method_decorator([member, confidential], name="dispatch")

@@ -106,6 +106,7 @@ class Disguised(KeyPage):
     template_name = "lobsters/disguised.html"
     title = "What stands here without your name"
     button = "Show it"
+    hands = "voices"
 
     def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
         voices = edna.speaks_for(unlocked, User)
@@ -136,6 +137,7 @@ class Edit(KeyPage):
     title = "Edit without a name"
     button = "Save, stay without a name"
     form_class = EditForm
+    hands = "voices"
 
     @cached_property
     def row(self) -> Any:

@@ -69,6 +69,7 @@ class Anonymised(KeyPage):
     title = "Your anonymised answers"
     button = "Show my anonymised answers"
     form_class = OpenForm
+    hands = "voices"
 
     def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
         rows = _theirs(self.request)
@@ -96,6 +97,7 @@ class EditAnonymised(KeyPage):
     pages = PAGES
     template_name = ANSWERS
     title = Anonymised.title
+    hands = "voices"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         return redirect("websubmit:anonymised")

@@ -32,12 +32,12 @@ class Register(accounts.Register):
         try:
             with transaction.atomic():
                 user = User.objects.create_user(email, password)
-                registration = edna.register_principal(user, password=password)
+                code = self.give_key(user, password=password)
         except IntegrityError:
             form.add_error("email", "There is an account with this e-mail address already. Log in instead.")
             return self.form_invalid(form)
         login(self.request, user, backend="django.contrib.auth.backends.ModelBackend")
-        return self.show_code(registration.recovery_code)
+        return self.welcome(code)
 
 
 def api_answers(request: HttpRequest) -> HttpResponse:

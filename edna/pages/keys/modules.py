@@ -34,7 +34,7 @@ _GUARDIANS: Final = (
 _OF_GUARDIANS: Final = ("guardians", *(f"guardians-{act}" for act in ("withdraw", "veto", "ask", "request")))
 #: By what the script of a page does, what it asks for besides.
 _MORE: Final = {
-    **dict.fromkeys(("proof", "voices", "receipt", "return", "erase"), _ACTS),
+    **dict.fromkeys(("proof", "voices", "receipt", "disguises", "return", "erase"), _ACTS),
     "list": (*_GRAPH, "pages/list.js"),
     **dict.fromkeys(("make", "code"), _KEY),
     "renew": (*_GRAPH, *_KEY, "pages/renew.js", "rotation.js"),

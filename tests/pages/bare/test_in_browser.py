@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 import edna
+from apps.showcase.tests.key_in_browser import FIRST, KeyInBrowser
 from edna import SecretKey, conf
 from edna.custody import password as passwords
 from edna.custody import recovery
@@ -28,7 +29,7 @@ from tests.pages.bare.test_browser import Member
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-FIRST, SECOND = "seven geese över the marsh", "eight geese över the marsh"
+SECOND = "eight geese över the marsh"
 
 #: As edna-open.html does it.
 OPEN_FILE = """async ([text, code]) => {
@@ -47,52 +48,16 @@ def key_in_browser(settings: Any) -> None:
     story_site.reached.clear()
 
 
-class Owner(Member):
+class Owner(KeyInBrowser, Member):
     """Types what opens the key into pages of which a script takes it."""
 
     namespace = "pages-in-browser"
-
-    def __init__(self, page: Any, site: str) -> None:
-        super().__init__(page, site)
-        self.sent: list[bytes] = []
-        page.context.on("request", self._note)
-
-    def _note(self, request: Any) -> None:
-        self.sent += [request.url.encode(), repr(request.headers).encode(), request.post_data_buffer or b""]
+    views = Member.views
 
     def log_in_with_password(self, name: str) -> None:
         self.page.goto(f"{self.site}/login/")
         self.fill(username=name, password=PASSWORD)
         self.press("Log in")
-
-    def types(self, label: str, text: str) -> None:
-        self.page.get_by_label(label, exact=True).fill(text)
-
-    def ready(self) -> None:
-        """The script has taken the form."""
-        self.page.locator("[data-edna-ready]").wait_for()
-
-    def opens(self, button: str, password: str) -> None:
-        self.ready()
-        self.types("The password of your key", password)
-        self.press(button)
-
-    def opens_by_code(self, button: str, code: str) -> None:
-        self.ready()
-        self.page.get_by_text("No password, or it does not work?").click()
-        self.types("Recovery code", code)
-        self.press(button)
-
-    def shown_code(self) -> str:
-        return str(self.page.locator("#edna-code:not(:empty)").inner_text())
-
-    def makes_a_key(self) -> str:
-        """From the page where the log-in leads; the recovery code."""
-        self.ready()
-        self.types("A password for your key", FIRST)
-        self.types("The new password again", FIRST)
-        self.press("Make my key")
-        return self.shown_code()
 
 
 @pytest.mark.parametrize("recipient", ["x25519", "x-wing"])

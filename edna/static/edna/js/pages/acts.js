@@ -18,6 +18,7 @@ export function begin(question, name) {
       proof: () => ({ handed: PROOF }),
       voices: () => ({ handed: form.elements.also_earlier?.checked === false ? PROOF : handedVoices(sodium, graph) }),
       receipt: () => revealing(sodium, key, graph, receipts[0]),
+      disguises: async () => ({ handed: await handedForAll(sodium, key, graph, form.dataset.ednaDisguises.split(" ")) }),
       erase: async () => {
         await agreed(question, graph, await question.words(key));
         return erasing(sodium, key, graph, form.elements.what.value);
@@ -45,6 +46,12 @@ export function receiptsIn(form) {
 async function revealing(sodium, key, graph, receipt) {
   if (!receipt) return { handed: handedFor(sodium, graph, []) };
   return { receipt, handed: await handedForReceipts(sodium, key, [receipt], { graph }) };
+}
+
+/** All that came of the disguises with these names. */
+function handedForAll(sodium, key, graph, names) {
+  const receipts = graph.history().filter(({ disguise }) => names.includes(disguise)).map(({ receipt }) => receipt);
+  return receipts.length ? handedForReceipts(sodium, key, receipts, { graph }) : handedFor(sodium, graph, []);
 }
 
 /** Shows what of the hidden would go: of one receipt, or of all. Only the key tells. */

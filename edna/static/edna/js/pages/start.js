@@ -6,6 +6,7 @@ const ACTS = {
   proof: () => import("./acts.js"),
   voices: () => import("./acts.js"),
   receipt: () => import("./acts.js"),
+  disguises: () => import("./acts.js"),
   return: () => import("./acts.js"),
   erase: () => import("./acts.js"),
   list: () => import("./list.js"),
