@@ -1,6 +1,6 @@
 """The same site with what a site does for the key: at the login, and where passwords change; and a page of settings of its own."""
 
-from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
+from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView, PasswordResetConfirmView
 from django.db.models import QuerySet
 from django.urls import path
 from django.views.generic import TemplateView
@@ -45,6 +45,7 @@ class Club(Pages):
 
 urlpatterns = [
     path("login/", Login.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(next_page="login")),
     path("password/", Change.as_view()),
     path("reset/<uidb64>/<token>/", Reset.as_view()),
     path("settings/", TemplateView.as_view(template_name="club/settings.html")),
