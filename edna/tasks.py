@@ -15,17 +15,19 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, Final
 
 from celery import current_app, shared_task
 from celery.schedules import crontab
-from celery.signals import worker_process_init
+from celery.signals import worker_process_init, worker_ready
 from django.db import close_old_connections
 from kombu.exceptions import ChannelError
 
-from edna import logs, signals
+from edna import logs, policy_seals, signals
+from edna.policy_seals import Standing
 
-__all__ = ["BEAT_SCHEDULE", "broker_reachable", "connect", "queued", "workers_alive"]
+__all__ = ["BEAT_SCHEDULE", "broker_reachable", "connect", "queued", "workers_alive", "workers_standing"]
 
 #: How long a task works on a job before others in the queue get their turn.
 SLICE_SECONDS: Final = 30.0
@@ -35,6 +37,8 @@ TICK_SECONDS: Final = 30.0
 BROKER_SECONDS: Final = 2.0
 
 _HOUR: Final = 3600.0
+#: What a worker is asked by its name, beside its queue.
+_STANDING: Final = "edna_standing"
 # Celery itself tries nothing again: it would keep the error's words in the message. The limits are there to be none: one that a
 # project sets for tasks of its own would be raised in the middle of a batch, and be taken for a failure of its principals.
 _QUIET: Final[dict[str, Any]] = {
@@ -64,13 +68,28 @@ def connect() -> None:
 
     signals.job_ready.connect(_job_ready, dispatch_uid="edna.tasks")
     worker_process_init.connect(_worker_process_begins, dispatch_uid="edna.tasks")
+    worker_ready.connect(_worker_is_ready, dispatch_uid="edna.tasks")
     health.ask_workers_with(workers_alive)
+    health.ask_standings_with(workers_standing)
 
 
 def _worker_process_begins(**_: Any) -> None:
     from edna.operations import keypool
 
     keypool.warm()
+
+
+def _worker_is_ready(**_: Any) -> None:
+    # Here, since a process that is no worker has no use for it.
+    from celery.worker.control import inspect_command
+
+    inspect_command(name=_STANDING)(_stands)
+
+
+def _stands(state: Any, **_: Any) -> dict[str, Any]:
+    """How this worker stands: asked of its first process, which attests with what its others have to show."""
+    found = policy_seals.standing()
+    return asdict(found) if found else {}
 
 
 # Jobs
@@ -172,6 +191,22 @@ def workers_alive(*, timeout_seconds: float = 1.0) -> int | None:
             return len(current_app.control.ping(timeout=timeout_seconds, connection=connection))
     except Exception:
         return None
+
+
+def workers_standing(*, timeout_seconds: float = 1.0) -> dict[str, Standing]:
+    """By name, how the workers stand to policies that answer within that time; none if the broker does not."""
+    found: dict[str, Standing] = {}
+    try:
+        with _broker() as connection:
+            told = current_app.control.broadcast(_STANDING, reply=True, timeout=timeout_seconds, connection=connection)
+    except Exception:
+        return {}
+    for name, said in (pair for each in told or [] for pair in each.items()):
+        # One of an earlier release, or without policies, says something else.
+        with contextlib.suppress(TypeError):
+            lists = {key: tuple(said[key]) for key in ("lacks", "epochs") if key in said}
+            found[name] = Standing(**{**said, **lists})
+    return found
 
 
 def queued() -> int | None:

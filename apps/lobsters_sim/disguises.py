@@ -7,6 +7,7 @@ neither those nor the order of a page depends on who wrote or voted. Django find
 
 import datetime
 
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db.models import Q
 
@@ -128,6 +129,8 @@ class Decay(Disguise):
     """Take a dormant account away: what it wrote stays, under nobody's name. The member may return, or finish the deletion."""
 
     name = "lobsters.decay"
+    # A site with policies (docs/policies.md) can say which of its processes bring such accounts back.
+    policy = getattr(settings, "LOBSTERS_DECAY_POLICY", None)
     title = "You had not been here for long, and your account was put away"
     transformations = [
         *PUBLIC,

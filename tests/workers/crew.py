@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,18 @@ class Process(Server):
     """One command of Celery's: `start`, `stop`, `kill` and `close` are those of a server."""
 
     def __init__(
-        self, name: str, directory: Path, *arguments: str, database: str, broker: str, ready: str, batch: int
+        self,
+        name: str,
+        directory: Path,
+        *arguments: str,
+        database: str,
+        broker: str,
+        ready: str,
+        batch: int,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         directory.mkdir()
-        site = environment(database=database, broker=broker, batch=batch)
+        site = environment(database=database, broker=broker, batch=batch) | dict(settings or {})
         command = ["env", *(f"{key}={value}" for key, value in site.items())]
         command += [sys.executable, "-m", "celery", "-A", "config", *arguments, "--loglevel", "DEBUG"]
         self._read_from = 0

@@ -33,6 +33,8 @@ _NAMES: Final = {
     "key_pool": "Key pool",
     "checks": "System checks",
     "ledger": "Erasure ledger",
+    "policies": "Policies: this process",
+    "worker_policies": "Policies: workers",
 }
 #: Entries of the audit trail that this page verifies at most; `edna.operations.audit.verify` takes them all.
 _MOST_VERIFIED: Final = 20_000

@@ -21,6 +21,7 @@ from edna.operations import jobs
 from edna.operations.retention import holds
 from edna.operations.upkeep import figures
 from edna.operations.upkeep.figures import Bucket, KeyPool, Queue, Run
+from edna.policy_seals import Standing
 from edna.words import count
 
 #: Tasks that want doing again and again: after how many days without it somebody should look, and how it is done.
@@ -33,6 +34,7 @@ RECURRING: Final[Mapping[str, tuple[int, str]]] = {
 }
 
 _ask_workers: list[Callable[[], int | None]] = []
+_ask_standings: list[Callable[[], Mapping[str, Standing]]] = []
 
 
 class Verdict(enum.StrEnum):
@@ -81,6 +83,17 @@ def ask_workers_with(probe: Callable[[], int | None]) -> None:
     _ask_workers[:] = [probe]
 
 
+def ask_standings_with(probe: Callable[[], Mapping[str, Standing]]) -> None:
+    """Let ``probe`` say how workers that answer stand to policies, by their names. As that of `ask_workers_with`."""
+    _ask_standings[:] = [probe]
+
+
+def workers_standing() -> Mapping[str, Standing]:
+    """Of none where there are no policies, or no workers."""
+    asks = bool(_ask_standings) and conf.job_runner() == "celery" and bool(conf.policies())
+    return _ask_standings[0]() if asks else {}
+
+
 def health() -> Health:
     """Look at everything, now.
 
@@ -105,6 +118,7 @@ def health() -> Health:
         _checks(),
         _ledger(),
         *_policies(),
+        *_worker_policies(workers_standing()),
     )
     return Health(lines, queue, pool, storage, runs, files, workers, broker)
 
@@ -280,6 +294,26 @@ def _policies() -> Iterator[Line]:
             "Reveals that were refused here wait: send them to a worker with the right attributes, or certify this one."
         )
     yield Line("policies", finding, advice, numbers)
+
+
+def _worker_policies(workers: Mapping[str, Standing]) -> Iterator[Line]:
+    """How the workers stand that answer; where there are policies."""
+    if not workers:
+        return
+    failing = [name for name, stands in workers.items() if stands.problem or stands.refused]
+    told = []
+    for name, stands in sorted(workers.items()):
+        if stands.problem:
+            told.append(f"{name} opens no policy seal: {stands.problem}")
+        else:
+            lacks = f", without {', '.join(stands.lacks)}" if stands.lacks else ""
+            told.append(f"{name} is attested as {stands.attested_as}{lacks}.")
+    finding = f"{count(len(workers), 'worker')} answering. {' '.join(told)}"
+    advice = ""
+    if failing:
+        advice = "What was refused there waits: send it to a worker with the right attributes, or certify these."
+    numbers: dict[str, int | float | str] = {"workers": len(workers), "failing": len(failing)}
+    yield Line("worker_policies", finding, advice, numbers)
 
 
 def _ledger() -> Line:
