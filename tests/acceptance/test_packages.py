@@ -25,7 +25,7 @@ pytestmark = [
 
 COMMON = """
 MIDDLEWARE += ["edna.middleware.EdnaMiddleware"]
-EDNA = {"MAC_KEYS": ["0123456789abcdef" * 4]}
+EDNA = {"MAC_KEYS": ["0123456789abcdef" * 4]} | globals().get("RANDOM_KEYS", {})
 DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA secure_delete=ON", "transaction_mode": "IMMEDIATE"}
 SITE_ID = 1
 """
@@ -38,6 +38,30 @@ from puput import PUPUT_APPS
 INSTALLED_APPS += [*PUPUT_APPS, "edna", "privacy"]
 PUPUT_AS_PLUGIN = False
 WAGTAIL_SITE_NAME, WAGTAILADMIN_BASE_URL = "Magazine", "http://localhost"
+"""
+SHOP = """
+from oscar.defaults import *
+INSTALLED_APPS += ["django.contrib.sites", "django.contrib.flatpages", "oscar.config.Shop"]
+SHOP_APPS = "analytics checkout address shipping catalogue communication partner basket payment offer order customer search"
+SHOP_APPS += " voucher wishlists dashboard"
+INSTALLED_APPS += [f"oscar.apps.{name}.apps.{name.title()}Config" for name in SHOP_APPS.split()]
+INSTALLED_APPS += ["oscar.apps.catalogue.reviews.apps.CatalogueReviewsConfig"]
+DASHBOARD_APPS = "reports users orders catalogue offers partners pages ranges reviews vouchers communications shipping"
+INSTALLED_APPS += [f"oscar.apps.dashboard.{name}.apps.{name.title()}DashboardConfig" for name in DASHBOARD_APPS.split()]
+INSTALLED_APPS += ["widget_tweaks", "haystack", "treebeard", "django_tables2", "edna", "privacy"]
+HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
+SILENCED_SYSTEM_CHECKS = ["edna.W131"]
+"""
+BOARD = """
+INSTALLED_APPS += ["mptt", "haystack", "widget_tweaks", "machina", "machina.apps.forum"]
+BOARD_APPS = "conversation feeds moderation search tracking member permission"
+INSTALLED_APPS += [f"machina.apps.forum_{name}" for name in BOARD_APPS.split()]
+INSTALLED_APPS += [f"machina.apps.forum_conversation.forum_{name}" for name in ("attachments", "polls")]
+INSTALLED_APPS += ["edna", "privacy"]
+MIDDLEWARE += ["machina.apps.forum_permission.middleware.ForumPermissionMiddleware"]
+HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
+CACHES = {name: {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"} for name in ("default", "machina_attachments")}
+RANDOM_KEYS = {"PSEUDOPRINCIPAL_KEYS": "random"}
 """
 CLUB = """
 INSTALLED_APPS += ["django.contrib.sites", "cms", "menus", "treebeard", "sekizai", "djangocms_versioning", "postman", "organizations"]
@@ -72,6 +96,8 @@ def project(tmp_path: Path) -> Iterator[Callable[[str], newcomer.Project]]:
         ("garden", "LeaveGarden", GARDEN, {}),
         ("magazine", "LeaveMagazine", MAGAZINE, {}),
         ("club", "LeaveClub", CLUB, {}),
+        ("shop", "LeaveShop", SHOP, {}),
+        ("board", "LeaveBoard", BOARD, {"forum_permission.UserForumPermission": 1}),  # rights, which end
     ],
 )
 def test_everybody_leaves_and_returns_in_each_order(
