@@ -375,3 +375,57 @@ def test_what_says_whose_a_row_is_does_not_come_back_by_somebody_else_meanwhile(
             if number == back[0] == 1:
                 assert left_of("bea@example.org")[0] == 0
         assert application_dump() == before
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("erased", [False, True])
+def test_what_says_whose_a_row_was_never_comes_back_after_they_have_gone_for_good(erased: bool, several: bool) -> None:
+    """Who has the ticket to do had taken the address out before, and comes back after its owner has left nothing to come back to."""
+    bea, carl = (
+        Person.registered(Customer.objects.create(email=f"{name}@example.org", nickname=name))
+        for name in ("bea", "carl")
+    )
+    Ticket.objects.create(submitter_email="bea@example.org", nickname="bea", assigned_to=carl.user, text="about a pump")
+    columns = {"submitter_email": "email", "nickname": "nickname"} if several else {"submitter_email": "email"}
+    theirs = edna.by_value(columns, principal=Customer)
+    steps = (
+        Modify(Ticket, owner=theirs, set={"submitter_email": "", "nickname": "", "text": "[gone]"}),
+        Modify(Ticket, owner="assigned_to", set={"submitter_email": None}),
+        Remove(Address, owner="customer"),
+        Remove(Customer),
+    )
+    with registering(disguise(*steps)):
+        receipt = carl.disguise("counter.sample")
+        gone = edna.disguise("counter.sample", bea.user, keep_no_way_back=not erased)
+        if erased:
+            with bea.unlock() as unlocked:
+                edna.erase(gone, unlocked)
+        assert {held.reason for held in carl.reveal(receipt).held} == {Reason.OWNER_AWAY}
+        assert left_of("bea@example.org")[0] == 0
+
+
+@pytest.mark.once
+def test_what_says_whose_a_row_is_does_not_come_back_where_another_disguise_names_them() -> None:
+    """Carl puts his tickets aside, and says nothing of submitters. Bea leaves by another disguise, which does not find hers then."""
+    bea, carl = (
+        Person.registered(Customer.objects.create(email=f"{name}@example.org", nickname=name))
+        for name in ("bea", "carl")
+    )
+    Ticket.objects.create(submitter_email="bea@example.org", assigned_to=carl.user, text="about a pump")
+    before = application_dump()
+    by_email = edna.by_value("submitter_email", "email", principal=Customer)
+    aside = disguise(Modify(Ticket, owner="assigned_to", set={"submitter_email": None}))
+    aside.name = "counter.aside"
+    leave = disguise(
+        Modify(Ticket, owner=by_email, set={"submitter_email": "", "text": "[gone]"}),
+        Remove(Address, owner="customer"),
+        Remove(Customer),
+    )
+    with registering(aside, leave):
+        put_aside, left = carl.disguise(aside.name), bea.disguise(leave.name)
+        assert {held.reason for held in carl.reveal(put_aside).held} == {Reason.OWNER_AWAY}
+        assert left_of("bea@example.org")[0] == 0
+        bea.reveal(left)
+        carl.reveal(put_aside)
+    assert application_dump() == before

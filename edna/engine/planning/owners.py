@@ -294,8 +294,25 @@ def _paths(disguise: type[Disguise], step: PlannedStep) -> Paths:
     if step.operation is Removed:
         return _paths_of_removal(disguise, step.table.model)  # type: ignore[arg-type]  # as above
     if step.operation is Modified and isinstance(step.transformation, Modify) and not step.transformation.waits_for_all:
-        return _paths_of_change(disguise, step.transformation.model, frozenset(step.columns[len(step.table.key) :]))  # type: ignore[arg-type]  # as above
+        model, columns = step.transformation.model, frozenset(step.columns[len(step.table.key) :])
+        paths = _paths_of_change(disguise, model, columns)  # type: ignore[arg-type]  # as above
+        registered = tuple(registry.disguises().values())
+        return {**_said_by_others(registered, disguise, model, columns), **paths}  # type: ignore[arg-type]  # as above
     return {}
+
+
+@functools.lru_cache(maxsize=1024)
+def _said_by_others(
+    registered: tuple[type[Disguise], ...], disguise: type[Disguise], model: type[Model], columns: frozenset[str]
+) -> Paths:
+    """Owners by value whom another disguise names by one of these columns: while the value is away, that one does not find the row."""
+    principal = registry.principal_model_for(disguise)
+    return {
+        path: tuple(sorted(said))
+        for other in registered
+        if other is not disguise and registry.principal_model_for(other) is principal
+        for path, said in _saying_whose(other, model, columns)
+    }
 
 
 @functools.lru_cache(maxsize=1024)
