@@ -1,4 +1,4 @@
-"""Updates a device of somebody who has hidden much: every bag gets other recipients, in one transaction."""
+"""Updates a device of somebody who has hidden much: every bag gets other recipients, in parts if there are many."""
 
 from __future__ import annotations
 
