@@ -19,6 +19,7 @@ from edna.crypto.sealing import open_small, seal_small
 from edna.operations import audit
 from edna.pages.receipts import held_for
 from edna.testing import Person, application_dump
+from tests.handing import Browser
 from tests.installed import registering
 from tests.support import ANONYMISE_ALL, answer_everything, enrol, make_course, statements
 
@@ -127,6 +128,25 @@ def test_what_is_held_about_a_person_is_found_by_the_person_too(chairs: Chairs, 
         audiences.ask("chairs", chairs["ada"], other.user, reason="curious")
     with pytest.raises(errors.HeldCopyRefused, match="reason"):
         audiences.ask("chairs", chairs["ada"], reviewer.user, reason=" ")
+
+
+def test_of_somebody_whose_key_stays_in_a_browser_it_is_read_and_they_are_told(
+    chairs: Chairs, reviewer: Person
+) -> None:
+    """The server seals the copy, and looks for notices under what the browser hands over."""
+    review_of(reviewer)
+    before = application_dump()
+    receipt = edna.disguise(WithChairs.name, reviewer.user)
+    number = audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case 12")
+    audiences.agree(number, chairs["bob"])
+    assert audiences.read(number, chairs["ada"])
+    handed = Browser(reviewer.secret_key).for_reveal(receipt)
+    with inner_door.unlock_handed(handed, receipts=[receipt]) as unlocked:
+        (use,) = audiences.uses(unlocked)
+        assert (use.audience, use.reason) == ("chairs", "case 12")
+        edna.reveal(receipt, unlocked)
+    assert application_dump() == before
+    assert not HeldCopy.objects.exists()
 
 
 def test_without_a_declaration_nobody_but_the_person_can_open_anything(chairs: Chairs, reviewer: Person) -> None:

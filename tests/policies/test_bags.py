@@ -125,6 +125,28 @@ def test_sealing_asks_nobody_and_a_credential_outlives_the_monitor(
     assert application_dump() == before
 
 
+def test_a_credential_that_ends_while_the_monitor_is_down_opens_nothing_and_nothing_is_lost(
+    bea: Student, party: Served, become: Callable[[Mapping[str, str]], None], settings: Any
+) -> None:
+    before = application_dump()
+    become(EU_RESTORER)
+    edna.policies.attest()
+    receipt, held = gone(bea), worker.worker._credential
+    assert held is not None
+    party.server.shutdown()
+    party.server.server_close()
+    hidden = application_dump(), edna_dump()
+    held.expires_at = int(time.time())
+    with bea.unlock() as unlocked, pytest.raises(errors.MonitorUnavailable):
+        edna.reveal(receipt, unlocked)
+    assert (application_dump(), edna_dump()) == hidden
+    party.start()
+    settings.EDNA["MONITOR"]["ADDRESS"] = party.address
+    with bea.unlock() as unlocked:
+        edna.reveal(receipt, unlocked)
+    assert application_dump() == before
+
+
 def test_a_process_without_the_application_says_so(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     receipt = gone(bea)
     hidden = edna_dump()
