@@ -21,9 +21,10 @@ def main() -> int:
 
     django.setup()
     from edna.api_http import description
+    from edna.devices.http import routes
     from edna.guardians import http
 
-    text = description.text(http.urlpatterns)
+    text = description.text([*http.urlpatterns, *routes.urlpatterns])
     if "--check" in sys.argv[1:]:
         return int(PAGE.read_text() != text)
     PAGE.write_text(text)

@@ -484,25 +484,31 @@ def challenge_keys(public_keys: Iterable[bytes], *, bound_to: bytes) -> list[byt
 
 
 def rotate_elsewhere(
-    new_keys: NewKeys, *, opened: Mapping[bytes, bytes], slots: Sequence[BrowserSlot], bound_to: bytes
+    new_keys: NewKeys,
+    *,
+    opened: Mapping[bytes, bytes],
+    slots: Sequence[BrowserSlot],
+    bound_to: bytes,
+    beside: Callable[[], object] | None = None,
 ) -> None:
     """Replace a principal's key, and those of everyone they speak for, by keys that were made in their browser; nothing is opened here.
 
     The old ones open nothing any more; receipts stay good. ``opened`` is what the challenges to all keys held, the old ones and the new, by
-    public key. All or nothing.
+    public key. ``beside`` is as in `rewrap`. All or nothing.
 
     Raises:
         KeyNotProved: one of the keys is not proved.
         HandoverRefused: something has changed since the browser looked, or is not theirs.
         ReceiptsIncomplete: receipts may be the only way to some bags (locator mode ``client``).
-        PrincipalNotRegistered, PrincipalAlreadyRegistered, EntryForged, SlotRefused, KeyMalformed, ServerKeyUnknown
+        PrincipalNotRegistered, PrincipalAlreadyRegistered, EntryForged, SlotRefused, KeyMalformed, ServerKeyUnknown, and what
+            ``beside`` raises.
     """
     throttle.admit()
     using = registry.database()
     for former, new in new_keys.keys.items():
         for key in (PublicKey(former), new):
             key_proofs.prove(key, opened.get(bytes(key), b""), bound_to=bound_to, using=using)
-    registration.rotate_elsewhere(new_keys, slots)
+    registration.rotate_elsewhere(new_keys, slots, beside=beside)
 
 
 def new_public_key(raw: bytes) -> PublicKey:

@@ -10,6 +10,8 @@ Guarantees: a request is counted once, however much it asks for; one that was re
 
 A cache that does not count lets everybody in: to leave is a right, and the limit a comfort. The log says so, and the cache has some
 seconds to recover before it is asked again. Knows no principals, no disguises and no HTTP.
+
+`admit_of` counts what one person does, whatever the rate is: under a name that says nothing to who reads the cache.
 """
 
 from __future__ import annotations
@@ -75,6 +77,40 @@ def admit() -> None:
             f"Nothing was changed; try again in {seconds} second{'' if seconds == 1 else 's'}.",
             retry_after_seconds=seconds,
         )
+
+
+def admit_of(name: str, *, most: int, in_seconds: int) -> None:
+    """Called before something is done that leaves something behind; ``name`` says what, and by whom, to nobody who reads the cache.
+
+    Raises:
+        TooBusy: it was done ``most`` times in this window of time.
+    """
+    now = _now()
+    window = math.floor(now / in_seconds)
+    place = _counted(f"edna:done:{window}:{name}", kept_seconds=in_seconds)
+    if place is None or place <= most:
+        return
+    seconds = max(1, math.ceil((window + 1) * in_seconds - now))
+    logs.event("request_refused", area="requests", retry_after_seconds=seconds)
+    raise TooBusy(
+        f"This was done {most} times in a short while. Nothing was changed; try again in {seconds} seconds.",
+        retry_after_seconds=seconds,
+    )
+
+
+def _counted(key: str, *, kept_seconds: int) -> int | None:
+    """Counts one more; how many there are; None if nobody counts."""
+    global _ask_again_at
+    if time.monotonic() < _ask_again_at:
+        return None
+    try:
+        cache = caches[conf.request_rate_cache()]
+        cache.add(key, 0, timeout=kept_seconds + _SPARE_SECONDS)
+        return int(cache.incr(key))
+    except Exception as error:  # as in `_beyond`
+        _ask_again_at = time.monotonic() + _REST_SECONDS
+        logs.event("requests_not_counted", level=logging.WARNING, area="requests", error=type(error).__name__)
+        return None
 
 
 def _seconds_to_wait() -> int | None:

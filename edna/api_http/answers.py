@@ -19,6 +19,7 @@ from edna.errors import (
     NotYours,
     PrincipalAlreadyRegistered,
     RequestRefused,
+    SequenceTaken,
     TooBusy,
     WrongCredentials,
 )
@@ -31,6 +32,7 @@ _STATUS: Final[tuple[tuple[type[EdnaError], HTTPStatus], ...]] = (
     (NotYours, HTTPStatus.FORBIDDEN),
     (PrincipalAlreadyRegistered, HTTPStatus.CONFLICT),
     (HandoverRefused, HTTPStatus.CONFLICT),
+    (SequenceTaken, HTTPStatus.CONFLICT),
     (ErasureRefused, HTTPStatus.CONFLICT),
     (ConfigurationError, HTTPStatus.SERVICE_UNAVAILABLE),
     (DatabaseBusy, HTTPStatus.SERVICE_UNAVAILABLE),

@@ -7,7 +7,7 @@ What is too long for one request comes in parts before, which change nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -88,26 +88,48 @@ def rotate_part(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, A
     return {"opens": to_base64(content_key.expose())}
 
 
+#: What every route takes that replaces a key, beside ``slots``.
+TAKES: Final[Mapping[str, Field]] = {**_CONTENT, "parts": ListOf(KEY, most=inner_door.MOST_PARTS)}
+OPTIONAL: Final[Mapping[str, Any]] = {**_NOTHING, "parts": []}
+RAISES: Final = (
+    HandoverRefused,
+    KeyMalformed,
+    KeyNotProved,
+    SlotRefused,
+    PrincipalError,
+    BagError,
+    ReceiptError,
+    DatabaseBusy,
+)
+
+
 @json_view(
-    takes={**_CONTENT, "slots": SLOTS, "parts": ListOf(KEY, most=inner_door.MOST_PARTS)},
-    optional={**_NOTHING, "parts": []},
+    takes={**TAKES, "slots": SLOTS},
+    optional=OPTIONAL,
     proved=True,
-    raises=(
-        HandoverRefused,
-        KeyMalformed,
-        KeyNotProved,
-        SlotRefused,
-        PrincipalError,
-        BagError,
-        ReceiptError,
-        DatabaseBusy,
-    ),
+    raises=RAISES,
     most_bytes=_MOST_BYTES,
 )
 def rotate(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Makes everything of the proved key over to a new one: ``keys`` of the person and of those they speak for, their ``lists``, ``bags``,
     and ``slots`` of the new key. What ``keys/rotate-part`` has kept comes besides, by what opens each of the ``parts``, in their order."""
-    own = proved_key(request)
+    new_keys, opened = new_keys_in(body, proved_key(request))
+    slots = slots_in(body["slots"])
+    inner_door.rotate_elsewhere(new_keys, opened=opened, slots=slots, bound_to=browser(request))
+    return {}
+
+
+def new_keys_in(
+    body: Mapping[str, Any],
+    own: api.PublicKey,
+    *,
+    of_own: Callable[[bytes], api.PublicKey] = inner_door.new_public_key,
+) -> tuple[inner_door.NewKeys, dict[bytes, bytes]]:
+    """What takes the place of the proved key, and what the challenges to all keys held. ``of_own`` reads the new one of the person.
+
+    Raises:
+        KeyMalformed, RequestRefused
+    """
     content_keys = [inner_door.ContentKey(each) for each in body["parts"]]
     kept = inner_door.kept_parts(own, content_keys) if content_keys else []
     parts = [body, *(_PART.read(json.loads(each), "part") for each in kept)]
@@ -115,16 +137,14 @@ def rotate(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     opened: dict[bytes, bytes] = {}
     for each in (each for part in parts for each in part["keys"]):
         former = each["public_key"]
-        new = keys[former] = inner_door.new_public_key(each["new_public_key"])
+        read = of_own if former == bytes(own) else inner_door.new_public_key
+        new = keys[former] = read(each["new_public_key"])
         opened[former], opened[bytes(new)] = each["opened"], each["new_opened"]
     lists: dict[bytes, dict[bytes, bytes]] = {}
     for public_key, items in (_list(each) for part in parts for each in part["lists"]):
         lists.setdefault(public_key, {}).update(items)
     bags = dict(_bag(each) for part in parts for each in part["bags"])
-    new_keys = inner_door.NewKeys(own=bytes(own), keys=keys, lists=lists, bags=bags)
-    slots = slots_in(body["slots"])
-    inner_door.rotate_elsewhere(new_keys, opened=opened, slots=slots, bound_to=browser(request))
-    return {}
+    return inner_door.NewKeys(own=bytes(own), keys=keys, lists=lists, bags=bags), opened
 
 
 def _list(each: Mapping[str, Any]) -> tuple[bytes, dict[bytes, bytes]]:

@@ -23,9 +23,10 @@ _LONGEST_KIND: Final = 16
 _MOST_LOOKUPS: Final = 16
 _MOST_SLOTS: Final = 4
 
-SLOTS: Final = ListOf(
-    Object({"lookup": KEY, "kind": Text(_LONGEST_KIND), "wrapped": _WRAPPED}), least=1, most=_MOST_SLOTS
-)
+_SLOT: Final = Object({"lookup": KEY, "kind": Text(_LONGEST_KIND), "wrapped": _WRAPPED})
+SLOTS: Final = ListOf(_SLOT, least=1, most=_MOST_SLOTS)
+#: Where none is enough.
+SLOTS_IF_ANY: Final = ListOf(_SLOT, most=_MOST_SLOTS)
 _STRETCHINGS: Final = ListOf(Object({"salt": Binary(), "opslimit": Number(), "memlimit_bytes": Number()}), least=1)
 _FOUND: Final = ListOf(ListOf(Object({"id": KEY, "share": KEY, "wrapped": ListOf(_WRAPPED)}), least=1))
 

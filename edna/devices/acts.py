@@ -8,14 +8,13 @@ has left. Does not know bags. Long because each thing that a device does is one 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
 from django.db import transaction
-from django.utils import timezone
+from django.db.models import Model
 
 from edna import api, inner_door, throttle
 from edna.api import Registration, Unlocked
@@ -23,10 +22,9 @@ from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
-from edna.devices.reading import ended, key_of, read, removed, sealed_state, settle, stored
-from edna.devices.writing import append, note, rewrapped
+from edna.devices.reading import ended, key_of, read, removed, sealed_state, settle, shown, stored
+from edna.devices.writing import append, count_begun, note, places_of_state, put_state, rewrapped, show, welcome
 from edna.errors import (
-    DeviceCodeRefused,
     DeviceGroupEnded,
     DeviceRemoved,
     DeviceUnknown,
@@ -39,8 +37,6 @@ Result = TypeVar("Result")
 
 #: How often something is done again because another device was quicker.
 ATTEMPTS: Final = 5
-#: How long a code is taken.
-CODE_LIFETIME: Final = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,23 +88,23 @@ def create(
     return key
 
 
-def begin(*, name: str = "") -> NewDevice:
-    """What a new device does first: a key, and a code to be typed on a device of the group within `CODE_LIFETIME`.
+def begin(*, name: str = "", person: Model | None = None) -> NewDevice:
+    """What a new device does first: a key, and a code to be typed on a device of the group within `writing.CODE_LIFETIME`.
 
-    What it writes stays until `forget`, also if nobody types the code: only the device knows whether anybody has.
+    What it writes stays until `forget`, also if nobody types the code: only the device knows whether anybody has. So say whose request
+    this is by ``person``: each may begin `writing.MOST_BEGUN` an hour.
 
     Raises:
         TooBusy
     """
     throttle.admit()
-    key, device, using = SecretKey.generate(), Device.new(), inner_door.database()
-    code, until = keeping.code_of(device.id), timezone.now() + CODE_LIFETIME
-    card = keeping.seal_card(device.card, until=int(until.timestamp()))
-    with transaction.atomic(using=using):
-        store.remove_expired(timezone.now().date(), using=using)
-        store.add(keeping.state_place(key), keeping.seal_state(device, key=key), using=using)
-        store.add(keeping.card_place(code), card, expires_on=until.date(), using=using)
-    return NewDevice(key, code)
+    if person is not None:
+        count_begun(person)
+    key, device = SecretKey.generate(), Device.new()
+    with transaction.atomic(using=inner_door.database()):
+        sealed = keeping.seal_state(device, key=key)
+        put_state(keeping.state_place(key), sealed, public_key=key.public_key, is_new=True)
+        return NewDevice(key, show(device.card))
 
 
 def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history: bool = True) -> bytes:
@@ -118,20 +114,13 @@ def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history:
         DeviceCodeRefused: no device shows it, or it did so too long ago.
         DeviceUnknown, DeviceRemoved, OperationRefused
     """
-    using = inner_door.database()
-    place = keeping.card_place(code)
-    found = store.find([place], using=using)
-    if not found:
-        raise DeviceCodeRefused("No device shows this code now. Begin anew on the new device, or type it again.")
-    card = keeping.open_card(found[place], code=code, now=int(timezone.now().timestamp()))
+    card = shown(code)
 
     def act(key: SecretKey, device: Device) -> bytes:
         ready = device.add(card, with_history=with_history)
-        with transaction.atomic(using=using):
+        with transaction.atomic(using=inner_door.database()):
             append(ready, key=key, names={card.device: name})
-            welcome = keeping.seal_welcome(device.membership.group, prekey=card.prekey)
-            store.put(keeping.welcome_place(card.device), welcome, using=using)
-            store.remove([place], using=using)
+            welcome(card, group=device.membership.group)
         return card.device
 
     return _tried(secret_key, act)
@@ -251,7 +240,7 @@ def end(
         with transaction.atomic(using=using), _unlock(own) as unlocked:
             inner_door.finish_rewrapping(own.secret.secret_key(), quietly=leave_damaged)
             made = inner_door.rotate(unlocked, password=password, identifier=identifier, leave_damaged=leave_damaged)
-            store.remove([keeping.state_place(key)], using=using)
+            store.remove(places_of_state(keeping.state_place(key)), using=using)
         return made
 
     return _tried(secret_key, act)
@@ -270,7 +259,8 @@ def forget(secret_key: SecretKey | str) -> None:
     try:
         unlock(key).close()
     except (DeviceUnknown, DeviceRemoved, DeviceGroupEnded):
-        places = [keeping.state_place(key), keeping.welcome_place(own.id), keeping.card_place(keeping.code_of(own.id))]
+        places = [keeping.welcome_place(own.id), keeping.card_place(keeping.code_of(own.id))]
+        places += places_of_state(keeping.state_place(key))
         with transaction.atomic(using=using):
             store.remove(places, using=using)
             inner_door.remove_slots(key)

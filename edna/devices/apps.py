@@ -20,5 +20,6 @@ class DevicesConfig(AppConfig):
 
         # By its name: pages are imported with the addresses.
         urls.beside.setdefault("edna.devices.pages")
+        urls.http_beside.setdefault("edna.devices.http.routes")
         handed.brings.setdefault(browsers.brings_one)
         handed.openers.setdefault(browsers.opened)

@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api, conf, devices
-from edna.devices.acts import CODE_LIFETIME
+from edna.devices.writing import CODE_LIFETIME
 from edna.errors import (
     DeviceGroupEnded,
     DeviceLoggedOut,

@@ -6,6 +6,8 @@ caller's transaction. Does not know why a key is replaced, or what it opens.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from edna import conf, inner_door
 from edna.crypto.keys import PublicKey
 from edna.custody.devices import keeping
@@ -34,17 +36,22 @@ def require_none(public_key: PublicKey, using: str) -> None:
         )
 
 
-def forget(public_key: PublicKey, using: str) -> None:
-    """A key is nobody's any more: delete what is kept of its group, in the caller's transaction. States are for devices to delete."""
+def of(public_key: PublicKey, *, using: str) -> bytes | None:
+    """The group of which this is the present key."""
     places = _places(public_key)
     found = store.find(places, using=using)
     for pepper, place in zip(conf.mac_keys(), places, strict=True):
         if place in found:
-            try:
-                group = keeping.open_group(found[place], public_key=public_key, pepper=pepper)
-            except BagError:
-                continue
-            store.remove([*_all_of(group), place], using=using)
+            with suppress(BagError):
+                return keeping.open_group(found[place], public_key=public_key, pepper=pepper)
+    return None
+
+
+def forget(public_key: PublicKey, using: str) -> None:
+    """A key is nobody's any more: delete what is kept of its group, in the caller's transaction. States are for devices to delete."""
+    group = of(public_key, using=using)
+    if group is not None:
+        store.remove([*_all_of(group), *_places(public_key)], using=using)
 
 
 def _places(public_key: PublicKey) -> list[bytes]:

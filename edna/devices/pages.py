@@ -112,7 +112,7 @@ class BeginDevice(DevicePage):
         response = redirect(self.address_of("devices"))
         if self.state.key is not None:
             return response
-        new = devices.begin()
+        new = self.begun()
         self.forget_waiting()
         return self.kept(response, BroughtKey(browsers.new_name(), new.secret_key, new.code))
 
@@ -153,7 +153,7 @@ class KeyOnPaper(WithDevice):
 
     @sensitive_variables()
     def submitted(self, form: Any) -> HttpResponseBase:
-        new = devices.begin()
+        new = self.begun()
         devices.add(self.key.secret_key, new.code, name=form.cleaned_data["name"])
         self.request.edna.mark()  # type: ignore[attr-defined]  # of EdnaMiddleware
         name, text = Shown(form.cleaned_data["name"]), Shown(new.secret_key.expose_text())

@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Final
 
 from django.db import transaction
+from django.utils import timezone
 
 from edna import inner_door
 from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
+from edna.custody.devices.operations import Card
 from edna.devices import store
-from edna.errors import DeviceCopied, DeviceGroupEnded, DeviceRemoved, DeviceUnknown
+from edna.errors import DeviceCodeRefused, DeviceCopied, DeviceGroupEnded, DeviceRemoved, DeviceUnknown
 
 _AT_ONCE: Final = 64
 
@@ -78,6 +80,18 @@ def _welcome(device: Device) -> bytes:
             f"This device was not added yet. Type {keeping.code_of(device.id)} on a device that is in the group."
         )
     return keeping.open_welcome(found[place], device=device)
+
+
+def shown(code: str) -> Card:
+    """The card of the device that shows a code now.
+
+    Raises: DeviceCodeRefused
+    """
+    place = keeping.card_place(code)
+    found = store.find([place], using=inner_door.database())
+    if not found:
+        raise DeviceCodeRefused("No device shows this code now. Begin anew on the new device, or type it again.")
+    return keeping.open_card(found[place], code=code, now=int(timezone.now().timestamp()))
 
 
 def entries(group: bytes, *, start: int) -> list[bytes]:

@@ -77,6 +77,11 @@ class DevicePage(Page):
         """Where cookies are sent to."""
         return self.address_of("home")
 
+    def begun(self) -> devices.NewDevice:
+        """A new device, which counts for who is logged in."""
+        user: Any = self.request.user
+        return devices.begin(person=user)
+
     @sensitive_variables()
     def kept(self, response: HttpResponseBase, brought: BroughtKey) -> HttpResponseBase:
         """An answer after which this browser keeps that key, in the place of what it had of this person."""

@@ -1,20 +1,76 @@
 """Writes what a device has done: its operation, its state after it, what devices are called, and the new recipients of all bags.
 
-Keeps: all of it is written together or not at all; a new key of a device is nobody's yet. Does not know why something is done.
+Keeps: all of it is written together or not at all; a new key of a device is nobody's yet; beside a state stands who may replace it from a
+browser. Does not know why something is done.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
+from typing import Final
 
+from django.db.models import Model
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
-from edna import inner_door
+from edna import conf, inner_door, throttle
 from edna.api import Unlocked
-from edna.crypto.keys import SecretKey
+from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
+from edna.custody.devices.operations import Card
 from edna.devices import groups, store
+
+#: How long a code is taken.
+CODE_LIFETIME: Final = datetime.timedelta(hours=1)
+
+
+#: How many new devices a person begins in an hour: what one leaves in the table has no date, and only the device finds it.
+MOST_BEGUN: Final = 20
+
+
+def count_begun(person: Model) -> None:
+    """
+    Raises: TooBusy: it is one too many of theirs.
+    """
+    said = f"{person._meta.label_lower} {person.pk}"
+    name = salted_hmac("edna.devices.begin", said, algorithm="sha256").hexdigest()
+    throttle.admit_of(f"devices:{name}", most=MOST_BEGUN, in_seconds=3600)
+
+
+def show(card: Card) -> str:
+    """In the caller's transaction: what a new device shows, until `CODE_LIFETIME` is over."""
+    code, until, using = keeping.code_of(card.device), timezone.now() + CODE_LIFETIME, inner_door.database()
+    store.remove_expired(timezone.now().date(), using=using)
+    sealed = keeping.seal_card(card, until=int(until.timestamp()))
+    store.add(keeping.card_place(code), sealed, expires_on=until.date(), using=using)
+    return code
+
+
+def welcome(card: Card, *, group: bytes) -> None:
+    """In the caller's transaction: the device that showed a code finds its group, and the code is taken no more."""
+    using = inner_door.database()
+    sealed = keeping.seal_welcome(group, prekey=card.prekey)
+    store.put(keeping.welcome_place(card.device), sealed, using=using)
+    store.remove([keeping.card_place(keeping.code_of(card.device))], using=using)
+
+
+def put_state(place: bytes, sealed: bytes, *, public_key: PublicKey, is_new: bool = False) -> None:
+    """In the caller's transaction: the state of a device, and that whoever proves this key may replace it.
+
+    Raises: SequenceTaken if a new key must be nobody's yet, and is somebody's: their state would be lost.
+    """
+    using = inner_door.database()
+    (store.add if is_new else store.put)(place, sealed, using=using)
+    # Given no name: error pages print variables.
+    guard = keeping.seal_guard(public_key, place=place, pepper=inner_door.sealing_key())
+    store.put(keeping.guard_place(place, pepper=inner_door.sealing_key()), guard, using=using)
+
+
+def places_of_state(place: bytes) -> list[bytes]:
+    """What goes with a state."""
+    return [place, *(keeping.guard_place(place, pepper=pepper) for pepper in conf.mac_keys())]
 
 
 def rewrapped(
@@ -46,7 +102,7 @@ def rewrapped(
         if gone is not None:
             store.remove([keeping.note_place(ready.membership.group, gone)], using=unlocked.using)
         if former is not None:
-            store.remove([keeping.state_place(former)], using=unlocked.using)
+            store.remove(places_of_state(keeping.state_place(former)), using=unlocked.using)
 
     with unlocked:
         return inner_door.rewrap(
@@ -61,8 +117,8 @@ def append(ready: Device, *, key: SecretKey, is_new: bool = False, names: Mappin
     group = done.membership.group
     place = keeping.entry_place(group, done.membership.sequence)
     store.add(place, keeping.seal_for_group(ready.pending.operation, group), using=using)
-    # A new key must be nobody's yet: its state would be lost.
-    (store.add if is_new else store.put)(keeping.state_place(key), keeping.seal_state(done, key=key), using=using)
+    sealed = keeping.seal_state(done, key=key)
+    put_state(keeping.state_place(key), sealed, public_key=key.public_key, is_new=is_new)
     note(done, names=names)
 
 

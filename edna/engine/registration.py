@@ -253,11 +253,14 @@ def bags_left(secret_key: SecretKey, *, using: str) -> int:
     return rewrapping.left_of(secret_key, using=using)
 
 
-def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
-    """Replace a principal's key by one that was made elsewhere, with slots that were, too; no bag is opened.
+def rotate_elsewhere(
+    new_keys: NewKeys, slots: Sequence[BrowserSlot], *, beside: Callable[[], object] | None = None
+) -> None:
+    """Replace a principal's key by one that was made elsewhere, with slots that were, too; no bag is opened. ``beside`` is called in the
+    same transaction, first, and may be called twice: by those who hold the key, who are not asked then whether it may be replaced.
 
     Raises:
-        ReceiptsIncomplete, ServerKeyUnknown, SlotRefused, and what `making_over.make_over` raises
+        ReceiptsIncomplete, ServerKeyUnknown, SlotRefused, and what ``beside`` and `making_over.make_over` raise
     """
     using = registry.database()
     serverkeys.require(using=using)
@@ -272,7 +275,10 @@ def rotate_elsewhere(new_keys: NewKeys, slots: Sequence[BrowserSlot]) -> None:
     made = browser_slots.to_keep(public_key, slots, using=using)
 
     def work() -> None:
-        tables_beside.require_rotation(PublicKey(new_keys.own), using=using)
+        if beside is None:
+            tables_beside.require_rotation(PublicKey(new_keys.own), using=using)
+        else:
+            beside()
         making_over.make_over(new_keys, using=using)
         browser_slots.remove_all(PublicKey(new_keys.own), using=using)
         browser_slots.keep(public_key, slots, made, using=using)

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import edna
 from apps.websubmit.models import User
 from edna.api_http import description
+from edna.devices.http import routes
 from edna.guardians import http
 from tests.custody.browser import Browser
 
@@ -57,7 +58,7 @@ def browser_custody() -> Iterator[None]:
 
 def test_the_file_is_what_the_routes_say() -> None:
     """Write it anew with `python .ci/openapi.py`."""
-    assert PAGE.read_text() == description.text(http.urlpatterns)
+    assert PAGE.read_text() == description.text([*http.urlpatterns, *routes.urlpatterns])
 
 
 @pytest.mark.thorough

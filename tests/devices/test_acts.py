@@ -23,7 +23,7 @@ from edna.custody.devices.keeping import (
     state_place,
     welcome_place,
 )
-from edna.devices import acts, reading
+from edna.devices import acts, reading, writing
 from edna.devices.models import DeviceRecord
 from edna.models import Bag, KeySlot, PrincipalEntry
 from edna.operations.upkeep import verification
@@ -225,7 +225,7 @@ def test_a_code_that_was_shown_too_long_ago_is_refused_and_deleted(
 ) -> None:
     laptop, new = devices.create(bea.unlock()), devices.begin()
     now = timezone.now()
-    monkeypatch.setattr("django.utils.timezone.now", lambda: now + acts.CODE_LIFETIME)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now + writing.CODE_LIFETIME)
     with pytest.raises(errors.DeviceCodeRefused, match="too long ago"):
         devices.add(laptop, new.code)
     monkeypatch.setattr("django.utils.timezone.now", lambda: now + 2 * timedelta(days=1))
@@ -458,7 +458,9 @@ def test_who_wants_no_devices_any_more_has_one_key_and_nothing_is_kept_of_the_gr
         devices.unlock(hers.phone)
     devices.forget(hers.phone)
     assert theirs < {bytes(record.place) for record in DeviceRecord.objects.all()}
-    assert DeviceRecord.objects.count() == 4, "of the other group: operation, state, note, and whose key it has"
+    assert DeviceRecord.objects.count() == 5, (
+        "of the other group: operation, state with its guard, note, and whose key it has"
+    )
     with edna.unlock(identifier="bea", password="a long walk home") as unlocked:
         assert made.public_key == unlocked.public_key
         assert edna.reveal(receipt, unlocked).complete
@@ -469,7 +471,7 @@ def test_nothing_is_kept_of_the_group_of_somebody_who_is_erased(bea: Student) ->
     receipt, hers = bea.disguise(_DELETE), Devices(bea)
     with devices.unlock(hers.laptop) as unlocked:
         edna.erase(receipt, unlocked)
-    assert DeviceRecord.objects.count() == 3, "two states and a welcome: what devices alone can delete"
+    assert DeviceRecord.objects.count() == 5, "two states with guards, a welcome: what devices alone can delete"
     with pytest.raises(errors.DeviceGroupEnded):
         devices.unlock(hers.phone)
 
@@ -490,8 +492,8 @@ def test_what_is_kept_of_a_device_is_deleted_once_it_is_in_no_group(bea: Student
     with pytest.raises(errors.OperationRefused), nothing_changes():
         devices.forget(hers.phone)
     devices.forget(never.secret_key)
-    assert DeviceRecord.objects.count() == before - 3, (
-        "its state and its card, and the welcome of the phone, which has come"
+    assert DeviceRecord.objects.count() == before - 4, (
+        "its state, guard and card, and the welcome of the phone, which has come"
     )
     devices.remove(hers.laptop, hers.phone_id)
     devices.forget(hers.phone)

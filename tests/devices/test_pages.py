@@ -375,14 +375,14 @@ def code_on(page: str) -> str:
 
 
 def test_another_code_takes_the_place_of_the_former_one(laptop: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often: of one browser there is one card and one state, too where the first code was shown long ago."""
+    """However often: of one browser there is one card and one state with its guard, too where the first code was shown long ago."""
     there, phone = DeviceRecord.objects.count(), Browser()
     codes = [code_on(phone.send("devices-begin")) for _ in range(3)]
-    assert DeviceRecord.objects.count() == there + 2
+    assert DeviceRecord.objects.count() == there + 3
     now = time.time()
     monkeypatch.setattr("django.core.signing.time.time", lambda: now + 3601)
     codes.append(code_on(phone.send("devices-begin")))
-    assert DeviceRecord.objects.count() == there + 2
+    assert DeviceRecord.objects.count() == there + 3
     assert "No device shows this code" in laptop.send("devices-add", code=codes[0], name="phone")
     assert "phone" in laptop.send("devices-add", code=codes[-1], name="phone")
     assert "This device." in phone.open("devices")
@@ -410,7 +410,7 @@ def test_begun_by_too_many_at_once_is_refused(laptop: Browser, settings: Any, mo
     answers = [Browser().client.post(at("devices-begin")) for _ in range(4)]
     assert [answer.status_code for answer in answers] == [302, 302, 429, 429]
     assert answers[-1]["Retry-After"]
-    assert DeviceRecord.objects.count() == there + 4
+    assert DeviceRecord.objects.count() == there + 6
 
 
 def test_a_form_that_was_left_too_long_says_so(bea: User, monkeypatch: pytest.MonkeyPatch) -> None:

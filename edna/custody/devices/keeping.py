@@ -117,6 +117,27 @@ def open_state(sealed: bytes, *, key: SecretKey) -> Device:
         raise DeviceStateRefused("The stored state of this device was changed. Restore it from a backup.") from error
 
 
+def guard_place(place: bytes, *, pepper: bytes) -> bytes:
+    """Where lies who may replace the state at ``place``. ``pepper`` is a key of the server, as in `key_place`."""
+    return derive(pepper_key(pepper), purpose=b"edna.group.grd.1", data=place)
+
+
+def seal_guard(public_key: PublicKey, *, place: bytes, pepper: bytes) -> bytes:
+    """``public_key`` is that of the device's key: whoever proves to have it replaces the state, and nobody who has copied the tables."""
+    return seal(bytes(public_key), recipients=[_guard_key(place, pepper).public_key])
+
+
+def open_guard(sealed: bytes, *, place: bytes, pepper: bytes) -> bytes:
+    """
+    Raises: BagError if it was changed.
+    """
+    return open_sealed(sealed, secret_key=_guard_key(place, pepper))
+
+
+def _guard_key(place: bytes, pepper: bytes) -> SecretKey:
+    return SecretKey(derive(pepper_key(pepper), purpose=b"edna.group.grd.k", data=place))
+
+
 # How a device comes in
 
 

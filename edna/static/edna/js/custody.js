@@ -143,6 +143,11 @@ export class OpenKey {
     return makeKey(this.#sodium, this.#server);
   }
 
+  /** Another key for the same person, that somebody else has made. */
+  with(pair) {
+    return new OpenKey(this.#sodium, this.#server, pair);
+  }
+
   /** Another key pair for one of their placeholders, of that kind, too. */
   newPair() {
     return newPair(this.#sodium, this.#server);

@@ -27,19 +27,28 @@ const ITEMS_AT_ONCE = 200;
 export async function replaceKey(sodium, key, ways = {}, { partBytes = PART_BYTES } = {}) {
   const successor = key.successor();
   const { slots, code } = await successor.makeSlots(ways);
+  await makeOver(sodium, key, { successor, slots, partBytes });
+  return { key: successor, code };
+}
+
+/**
+ * Make everything of `key` over to `successor`, with these slots: as `replaceKey` does. `more()` is what `address` takes besides; whoever passes it
+ * knows how the person comes to the new key.
+ */
+export async function makeOver(sodium, key, { successor, slots = [], partBytes = PART_BYTES, address = "keys/rotate", more = () => ({}) }) {
   for (let attempt = 1; ; attempt++) {
     const graph = await walk(sodium, key);
     const content = await madeOver(sodium, key, { graph, successor });
     try {
-      await key.ask("keys/rotate", { ...(await inParts(key, content, partBytes)), slots: slots.map(sent) });
-      return { key: successor, code };
+      await key.ask(address, { ...(await inParts(key, content, partBytes)), slots: slots.map(sent), ...(await more()) });
+      return;
     } catch (error) {
       // Somebody disguised or revealed something since the walk.
       if (error instanceof HandoverRefused && attempt < ATTEMPTS) continue;
       // The answer may have been lost, and not the request.
       const isRefusal = error instanceof EdnaError && error.code !== null;
       if (isRefusal || !(await isRegistered(successor))) throw error;
-      return { key: successor, code };
+      return;
     }
   }
 }

@@ -8,6 +8,7 @@ import * as errors from "./base/errors.js";
 
 /** What changes nothing, however often it is asked; a part of a new key takes the place of itself. */
 const ASKING = new Set([
+  "devices/records",
   "graph/bags",
   "graph/entries",
   "graph/export",

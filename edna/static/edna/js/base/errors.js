@@ -52,7 +52,15 @@ export class DeviceStateRefused extends EdnaError {}
 /** Mistyped, shown by no device now, or another device's. */
 export class DeviceCodeRefused extends EdnaError {}
 export class DeviceRemoved extends EdnaError {}
+/** No key of a device here, or of one that was not added yet. */
+export class DeviceUnknown extends EdnaError {}
+/** What the devices of this group open is nobody's any more. */
+export class DeviceGroupEnded extends EdnaError {}
+/** Another key would be one that none of their devices has. */
+export class PrincipalHasDevices extends EdnaError {}
 
+/** This key is nobody's, or not any more. */
+export class PrincipalNotRegistered extends EdnaError {}
 export class NotYours extends EdnaError {}
 export class HandoverRefused extends EdnaError {}
 
