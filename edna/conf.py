@@ -301,8 +301,8 @@ def guardians() -> Mapping[str, Any] | None:
 
 
 def has_devices() -> bool:
-    """Whether `edna.devices` is installed, and has pages: where keys stay in browsers, it has none."""
-    return django_apps.is_installed("edna.devices") and custody() == "server"
+    """Whether `edna.devices` is installed, and has pages: where each person's key is used on either side, it has none."""
+    return django_apps.is_installed("edna.devices") and custody() != "both"
 
 
 def policies() -> Mapping[str, str]:

@@ -93,7 +93,11 @@ def _whose(request: HttpRequest) -> str:
 def brings_one(request: HttpRequest) -> bool:
     """Whether there is one that may open something, whoever's; another device may have added it meanwhile. No statement."""
     brought = [text for name, text in request.COOKIES.items() if name.startswith(_NAME)]
-    return any(text and f".{_IS_NEW}." not in text for text in brought) and conf.has_devices()
+    return any(text and f".{_IS_NEW}." not in text for text in brought) and _are_in_cookies()
+
+
+def _are_in_cookies() -> bool:
+    return conf.has_devices() and conf.custody() == "server"
 
 
 @sensitive_variables()
@@ -104,7 +108,7 @@ def opened(request: HttpRequest, secret_key: str) -> api.Unlocked | None:
     Raises:
         DeviceUnknown, DeviceRemoved, DeviceGroupEnded, DeviceLoggedOut: nothing was typed, and no device here opens anything.
     """
-    if not conf.has_devices():
+    if not _are_in_cookies():
         return None
     if secret_key:
         try:

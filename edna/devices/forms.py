@@ -8,7 +8,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy
 
-from edna.pages.forms import KeyForm, password_field
+from edna import conf
+from edna.pages.forms import KeyForm, SecretInput, password_field
 
 _LONGEST_NAME = 60
 
@@ -37,7 +38,7 @@ class FirstDeviceForm(KeyForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if not self.user.has_usable_password():
+        if conf.custody() == "server" and not self.user.has_usable_password():
             del self.fields["keep_password"]
 
     def clean_password(self) -> str:
@@ -80,7 +81,13 @@ class NewKeyForm(forms.Form):
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user = user
-        if not user.has_usable_password():
+        if conf.custody() == "browser":
+            password = self.fields["password"]
+            password.label, password.widget = (
+                gettext("The password of your key"),
+                SecretInput(attrs=password.widget.attrs),
+            )
+        elif not user.has_usable_password():
             del self.fields["password"]
 
     def clean_password(self) -> str:

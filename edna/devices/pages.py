@@ -1,8 +1,8 @@
 """The pages "my devices", where the server uses keys: what there is, another one, and one less.
 
 Keeps: a device is acted on by another device of the same person alone, who is logged in; its id and the code of a new one travel in the
-body of a form, never in an address. The key of a browser is in its cookie (`browsers`), and nothing of it is kept here. Not there where
-keys stay in browsers.
+body of a form, never in an address. The key of a browser is in its cookie (`browsers`), and nothing of it is kept here. Where keys stay in
+browsers a script does it all (``js/pages/devices.js``), and these pages hold what it shows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -30,12 +30,18 @@ from edna.devices.shared import DevicePage, KeepsNewKey, WithDevice
 from edna.errors import DeviceUnknown, OperationRefused
 from edna.pages.base import KeyPage, Shown
 
+#: What a script finds out by itself.
+_UNKNOWN: Final = dict.fromkeys(
+    ("is_device", "is_removed", "code", "devices", "is_only_one", "group_code", "is_update_due"), ""
+)
+
 
 class Devices(DevicePage):
     """The devices; or, in a browser that is none, how it becomes one."""
 
     template_name = "edna/devices.html"
     title: ClassVar[str | Promise] = gettext_lazy("My devices")
+    browser_hands = "devices"
 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         key, removed = self.state.key, self.state.removed
@@ -57,9 +63,13 @@ class Devices(DevicePage):
         return found
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**{**(_UNKNOWN if self.is_for_script else self.seen()), **kwargs})
+
+    def seen(self) -> dict[str, Any]:
+        """What this browser is, and which devices there are."""
         key, waiting = self.state.key, self.state.waiting
         found = self.found(key.secret_key) if key is not None else []
-        more = {
+        return {
             "is_device": key is not None,
             "is_removed": self.state.removed is not None,
             "code": Shown(waiting.code) if waiting is not None and key is None else "",
@@ -68,7 +78,6 @@ class Devices(DevicePage):
             "group_code": devices.group_code(key.secret_key) if key is not None else "",
             "is_update_due": key is not None and devices.pending(key.secret_key).is_update_due,
         }
-        return super().get_context_data(**{**more, **kwargs})
 
 
 def described(member: devices.Member) -> Mapping[str, Any]:
@@ -85,6 +94,7 @@ class FirstDevice(KeepsNewKey, KeyPage):
     title: ClassVar[str | Promise] = gettext_lazy("My first device")
     button = gettext_lazy("Make this my first device")
     form_class = FirstDeviceForm
+    browser_hands = "device-first"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.state.key is not None:
@@ -103,6 +113,9 @@ class FirstDevice(KeepsNewKey, KeyPage):
 
 class BeginDevice(DevicePage):
     """This browser shows a code, to be typed on a device that is there."""
+
+    def shown_to_script(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return redirect(self.address_of("devices"))
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return redirect(self.address_of("devices"))
@@ -133,6 +146,7 @@ class AddDevice(WithDevice):
     title: ClassVar[str | Promise] = gettext_lazy("Add a device")
     button = gettext_lazy("Add it")
     form_class = CodeForm
+    browser_hands = "device-add"
 
     def submitted(self, form: Any) -> HttpResponseBase:
         data = form.cleaned_data
@@ -150,6 +164,7 @@ class KeyOnPaper(WithDevice):
     title: ClassVar[str | Promise] = gettext_lazy("A key to keep")
     button = gettext_lazy("Make it")
     form_class = NameForm
+    browser_hands = "device-paper"
 
     @sensitive_variables()
     def submitted(self, form: Any) -> HttpResponseBase:
@@ -181,7 +196,9 @@ class _OfDevice(WithDevice):
 
     @cached_property
     def device(self) -> devices.Member | None:
-        """Which one; None if it is gone meanwhile."""
+        """Which one; None if it is gone meanwhile, or a script alone knows."""
+        if self.is_for_script:
+            return None
         asked = self.request.POST.get("device", "")
         found = devices.members(self.key.secret_key)
         return next((each for each in found if each.id.hex() == asked and self.may_be(each)), None)
@@ -212,6 +229,7 @@ class RenameDevice(_OfDevice):
     title: ClassVar[str | Promise] = gettext_lazy("Another name")
     button = gettext_lazy("Rename it")
     act = "rename"
+    browser_hands = "device-rename"
     form_class = NameForm
 
     def get_initial(self) -> dict[str, Any]:
@@ -242,6 +260,7 @@ class RemoveDevice(_NewKey):
     title: ClassVar[str | Promise] = gettext_lazy("Remove a device")
     button = gettext_lazy("Remove it")
     act = "remove"
+    browser_hands = "device-remove"
 
     def may_be(self, device: devices.Member) -> bool:
         return not device.is_own
@@ -260,6 +279,7 @@ class UpdateDevice(KeepsNewKey, _NewKey):
     title: ClassVar[str | Promise] = gettext_lazy("Another key for this device")
     button = gettext_lazy("Replace its key")
     act = "update"
+    browser_hands = "device-update"
 
     def may_be(self, device: devices.Member) -> bool:
         return device.is_own

@@ -6,7 +6,7 @@ Keeps: a new key is in the browser before anything is done with it, so that an a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -40,6 +40,25 @@ class DevicePage(Page):
     """What all of them know: what this browser is."""
 
     key_required = True
+    #: What a script does with the page where keys stay in browsers: all of it.
+    browser_hands: ClassVar[str] = ""
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        if self.is_for_script:
+            vars(self).update(get=self.shown_to_script, post=self.shown_to_script)
+
+    @property
+    def is_for_script(self) -> bool:
+        return conf.custody() == "browser"
+
+    def shown_to_script(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The page with everything in it that a script may show."""
+        return self.render_to_response(self.get_context_data())
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        more = {"hands": self.browser_hands, "may_have_passkey": False} if self.is_for_script else {}
+        return super().get_context_data(**{**more, **kwargs})
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not conf.has_devices():

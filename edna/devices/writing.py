@@ -24,8 +24,6 @@ from edna.devices import groups, store
 
 #: How long a code is taken.
 CODE_LIFETIME: Final = datetime.timedelta(hours=1)
-
-
 #: How many new devices a person begins in an hour: what one leaves in the table has no date, and only the device finds it.
 MOST_BEGUN: Final = 20
 

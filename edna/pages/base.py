@@ -142,6 +142,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "hands": self.hands,
                 "disguises": " ".join(self.disguises),
                 "account_model": self.pages.model._meta.label_lower,
+                # Whose devices a browser keeps: several people may use one.
+                "whose": f"{self.pages.model._meta.label_lower}.{self.request.user.pk or ''}",
                 # What goes with a password, of who is logged in, and of who says their name.
                 "identifier": self.identifier(),
                 "identifier_of_name": self.pages.identifier("{name}"),
@@ -211,7 +213,11 @@ class KeyPage(FormPage):
     def whose(self) -> dict[str, Any]:
         """What a form is told of who fills it in."""
         said = {"user": self.request.user, "pages": self.pages}
-        return {**said, "is_brought": True} if handed.is_brought(self.request) else said
+        if not handed.is_brought(self.request):
+            return said
+        # Once it is sent, that is said by the refusal.
+        waits = self.request.method != "POST" and handed.waits_for_log_in(self.request)
+        return {**said, "is_brought": True, "waits_for_log_in": waits}
 
     def submitted(self, form: Any) -> HttpResponseBase:
         return self.opened(form, self.unlock(form))

@@ -78,12 +78,20 @@ class KeyForm(forms.Form):
     other_ways = ("recovery_code", "secret_key")
 
     def __init__(
-        self, *args: Any, user: Any = None, pages: People | None = None, is_brought: bool = False, **options: Any
+        self,
+        *args: Any,
+        user: Any = None,
+        pages: People | None = None,
+        is_brought: bool = False,
+        waits_for_log_in: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.user: Any = user or AnonymousUser()
         #: Whether the browser brings something along that opens the key: then nothing has to be typed.
         self.is_brought = is_brought
+        #: Whether that opens it only once its person has logged in.
+        self.waits_for_log_in = waits_for_log_in
         self.pages = pages or People()
         if not self.pages.asks_for_name(self.user):
             del self.fields["identifier"]

@@ -18,7 +18,7 @@ from edna.api_http.handover import HANDED as HANDOVER
 from edna.api_http.handover import handover_of
 from edna.api_http.proofs import proved_key
 from edna.api_http.slots import SLOTS, slots_in
-from edna.errors import NotYours, RequestRefused
+from edna.errors import DeviceLoggedOut, EdnaError, NotYours, RequestRefused
 from edna.pages.forms import HANDED
 
 #: The token of the session of the key; and slots that take the place of the key's own in the same transaction.
@@ -33,6 +33,22 @@ openers: Final[dict[Callable[[HttpRequest, str], api.Unlocked | None], None]] = 
 def is_brought(request: HttpRequest) -> bool:
     """Whether this browser opens a key with nothing typed."""
     return any(brings_one(request) for brings_one in brings)
+
+
+def waits_for_log_in(request: HttpRequest) -> bool:
+    """Whether what this browser brings along opens nothing until its person, whose account is here, has logged in."""
+    user: Any = request.user
+    if user.is_authenticated or not is_brought(request):
+        return False
+    try:
+        unlocked = brought(request, {})
+    except DeviceLoggedOut:
+        return True
+    except EdnaError:
+        return False  # told when the form is sent
+    if unlocked is not None:
+        unlocked.close()
+    return False
 
 
 def brought(request: HttpRequest, given: Mapping[str, Any]) -> api.Unlocked | None:

@@ -139,7 +139,8 @@ def test_killed_at_every_step_nothing_is_lost_and_the_same_call_finishes_it(act:
             except errors.DeviceUnknown:
                 is_done = key is hers.laptop
         if act == "update":
-            assert is_done == (step == AFTER_COMMIT)
+            if step in ("COMMIT", AFTER_COMMIT):  # a look for bags that are left comes behind it, too
+                assert is_done == (step == AFTER_COMMIT)
             assert devices.update(hers.laptop, new=new) == new
             hers.laptop = new
         elif hers.phone_id in {member.id for member in devices.members(hers.laptop)}:

@@ -16,7 +16,7 @@ from apps.websubmit.models import User
 from edna import devices, throttle
 from edna.devices.models import DeviceRecord
 from edna.pages.keys.taking_along import LOCKED, READABLE
-from tests.support import PASSWORD, statements
+from tests.support import PASSWORD, nothing_changes, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 NAME = "bea@example.org"
@@ -176,14 +176,39 @@ def test_a_browser_that_is_no_device_is_led_to_where_it_becomes_one(laptop: Brow
     assert [each.name for each in devices.members(laptop.key())] == ["laptop"]
 
 
-def test_not_there_where_keys_stay_in_browsers(client: Client, bea: User, settings: Any) -> None:
+NAMES = (
+    "devices",
+    "devices-first",
+    "devices-add",
+    "devices-paper",
+    "devices-rename",
+    "devices-remove",
+    "devices-update",
+)
+
+
+def test_not_there_where_each_has_a_key_on_either_side(client: Client, bea: User, settings: Any) -> None:
     """No page, and no link to one."""
     client.login(username=NAME, password=PASSWORD)
     assert at("devices") in client.get(at("home")).content.decode()
-    with override_settings(EDNA={**settings.EDNA, "CUSTODY": "browser"}):
-        names = ("devices", "devices-first", "devices-begin", "devices-add", "devices-paper", "devices-remove")
-        assert {client.get(at(name)).status_code for name in names} == {404}
+    with override_settings(EDNA={**settings.EDNA, "CUSTODY": "both"}):
+        assert {client.get(at(name)).status_code for name in (*NAMES, "devices-begin")} == {404}
         assert at("devices") not in client.get(at("home")).content.decode()
+
+
+def test_where_keys_stay_in_browsers_the_pages_do_nothing_without_their_script(laptop: Browser, settings: Any) -> None:
+    """Whatever is sent, and whatever cookies: nothing is changed, and what they show is a script's to fill in."""
+    with override_settings(EDNA={**settings.EDNA, "CUSTODY": "browser"}), nothing_changes():
+        for name in NAMES:
+            for answer in (
+                laptop.client.get(at(name)),
+                laptop.client.post(at(name), {"sure": "1", "name": "x", "code": "x"}),
+            ):
+                assert answer.status_code == 200
+                page = answer.content.decode()
+                assert "data-edna-hands=" in page
+                assert "This page needs JavaScript" in page
+        assert laptop.client.post(at("devices-begin")).status_code == 302
 
 
 def test_whoever_is_not_logged_in_sees_none(laptop: Browser) -> None:
@@ -339,6 +364,15 @@ def test_a_browser_that_is_logged_out_opens_nothing_of_an_account_that_is_here(
     answer = logged_out(laptop).client.post(at(name), {"password": "", **data})
     assert "please log in first" in answer.content.decode()
     assert User.objects.filter(email=NAME).exists()
+
+
+def test_nor_is_it_told_before_that_it_has_to_type_nothing(laptop: Browser, bea: User) -> None:
+    """A form that is refused when it is sent empty says so first; of an account that is away nothing has to be typed."""
+    shown = logged_out(laptop).client.get(at("return")).content.decode()
+    assert "Log in first, and this device opens your key." in shown
+    assert "you do not have to type anything" not in shown
+    edna.disguise("websubmit.delete-account", bea)
+    assert "you do not have to type anything" in logged_out(laptop).client.get(at("return")).content.decode()
 
 
 def test_nor_brings_back_what_is_hidden_of_it(laptop: Browser, bea: User) -> None:

@@ -32,6 +32,15 @@ _GUARDIANS: Final = (
     *(f"guardians/{name}.js" for name in ("envelope", "evaluation", "group", "tickets", "way-back")),
 )
 _OF_GUARDIANS: Final = ("guardians", *(f"guardians-{act}" for act in ("withdraw", "veto", "ask", "request")))
+_DEVICES: Final = (
+    *_GRAPH,
+    *("pages/devices.js", "rotation.js", "values/encode.js"),
+    *(
+        f"devices/{name}.js"
+        for name in ("acts", "device", "keeping", "membership", "messages", "operations", "states", "stored")
+    ),
+)
+_OF_DEVICES: Final = ("devices", *(f"device-{act}" for act in ("first", "add", "paper", "rename", "remove", "update")))
 #: By what the script of a page does, what it asks for besides.
 _MORE: Final = {
     **dict.fromkeys(("proof", "voices", "receipt", "disguises", "return", "erase"), _ACTS),
@@ -41,6 +50,7 @@ _MORE: Final = {
     "take": (*_ACTS, "export.js", "pages/files.js", "pages/take.js", "sealed-file.js"),
     **dict.fromkeys(("password", "passkey"), _WAYS),
     **dict.fromkeys(_OF_GUARDIANS, _GUARDIANS),
+    **dict.fromkeys(_OF_DEVICES, _DEVICES),
 }
 
 

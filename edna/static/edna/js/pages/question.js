@@ -43,6 +43,8 @@ export class Question {
       event.preventDefault();
       this.run(opens, () => check({ byPasskey: false }));
     });
+    const brought = this.form.querySelector("[data-edna-brought]");
+    if (brought) this.#isDevice().then((is) => (brought.hidden = !is));
     const passkey = this.form.querySelector("[data-edna-passkey]");
     if (passkey) {
       mayHavePasskey().then((may) => (passkey.hidden = !may));
@@ -161,15 +163,34 @@ export class Question {
     const given = [password, code, text].filter((field) => field?.value);
     if (given.length + (file ? 1 : 0) > 1) throw new Mistake("several");
     this.says("opening");
-    if (file) return { key: custody.openByText(sodium, this.server, await textOf(file)) };
+    if (file) return { key: await this.#ofPerson(sodium, custody.openByText(sodium, this.server, await textOf(file))) };
     if (given[0] === password && password) {
       const [identifier, typed] = [this.identifier(), password.value];
       const key = await custody.openByPassword(sodium, this.server, { identifier, password: typed, stretch: this.stretch });
-      return { key, identifier, password: typed };
+      return { key: await this.#ofPerson(sodium, key), identifier, password: typed };
     }
-    if (given[0] === code && code) return { key: await custody.openByCode(sodium, this.server, code.value) };
-    if (given[0] === text && text) return { key: custody.openByText(sodium, this.server, text.value) };
+    if (given[0] === code && code) return { key: await this.#ofPerson(sodium, await custody.openByCode(sodium, this.server, code.value)) };
+    if (given[0] === text && text) return { key: await this.#ofPerson(sodium, custody.openByText(sodium, this.server, text.value)) };
+    if (await this.#isDevice()) {
+      const { ownDevice } = await import("../devices/stored.js");
+      return { key: (await ownDevice(sodium, this.server, this.form.dataset.ednaWhose)).own.key };
+    }
     throw new Mistake("none");
+  }
+
+  /** Whether this browser is a device of who is logged in; or of anybody, where somebody comes back who cannot log in. */
+  async #isDevice() {
+    const { ednaWhose: whose, ednaHands: hands } = this.form.dataset;
+    if (whose === undefined || (!whose && hands !== "return")) return false;
+    const { storedOf } = await import("../devices/stored.js");
+    return storedOf(whose).some(({ isNew }) => !isNew);
+  }
+
+  /** The key of a device, on paper say, opens that of its person. */
+  async #ofPerson(sodium, key) {
+    if (this.form.dataset.ednaWhose === undefined) return key;
+    const { OwnDevice, isKnown } = await import("../devices/acts.js");
+    return (await isKnown(sodium, this.server, key.pair)) ? (await OwnDevice.open(sodium, this.server, key.pair)).key : key;
   }
 
   async #openByPasskey(sodium) {

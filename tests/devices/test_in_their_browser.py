@@ -1,0 +1,152 @@
+"""Two browsers as two devices of one person, where keys stay in browsers: no byte that leaves them holds one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import edna
+from apps.websubmit.models import User
+from edna import devices
+from edna.testing.search import finds, places
+from tests.devices.test_in_chromium import NAME, Device
+from tests.support import PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+KEY_PASSWORD = "nine geese over the marsh"
+
+
+class KeepsKey(Device):
+    """Of which every byte that leaves it is noted."""
+
+    namespace = "devices-in-browser"
+
+    def __init__(self, page: Any, site: str) -> None:
+        super().__init__(page, site)
+        self.sent: list[bytes] = []
+        page.context.on("request", self._note)
+
+    def _note(self, request: Any) -> None:
+        self.sent += [request.url.encode(), repr(request.headers).encode(), request.post_data_buffer or b""]
+
+    def ready(self) -> None:
+        self.page.locator("form[data-edna-ready]").first.wait_for()
+
+    def types(self, label: str, text: str) -> None:
+        self.page.get_by_label(label, exact=True).fill(text)
+
+    def stored(self) -> list[str]:
+        """The texts of the keys that it keeps."""
+        names = 'Object.keys(localStorage).filter(name => name.startsWith("edna.device."))'
+        return list(self.page.evaluate(f"{names}.map(name => JSON.parse(localStorage[name]).text)"))
+
+
+def test_two_browsers_keep_their_keys_and_one_that_is_removed_opens_nothing_new(
+    page: Any, chromium: Any, live_server: Any, settings: Any
+) -> None:
+    """The same addresses and words as where the server uses keys: made, added, renamed, used, removed, and given another key."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+    user = User.objects.create_user(NAME, PASSWORD)
+    registration = edna.register_principal(user, password=KEY_PASSWORD, identifier=NAME)
+    with chromium.new_context() as elsewhere:
+        laptop, phone = KeepsKey(page, live_server.url), KeepsKey(elsewhere.new_page(), live_server.url)
+        laptop.log_in()
+        laptop.at("home")
+        page.get_by_role("link", name="My devices").click()
+        laptop.sees("This browser is none of your devices yet.")
+        laptop.picture("01-none-yet")
+        page.get_by_role("link", name="Make this my first device").click()
+        laptop.ready()
+        laptop.types("What you call the device", "A laptop of hers")
+        laptop.types("The password of your key", KEY_PASSWORD)
+        laptop.picture("02-first")
+        laptop.press("Make this my first device")
+        laptop.sees("A laptop of hers", "This device.", "This is your only device.")
+        laptop.picture("03-only-one")
+
+        phone.log_in()
+        phone.at("devices")
+        phone.sees("This browser is none of your devices yet.")
+        phone.press("Show a code")
+        phone.sees("Type this code on a device that you have already")
+        phone.picture("04-code")
+        code = phone.page.locator("#edna-device-code").inner_text()
+        page.get_by_role("link", name="Add a device").click()
+        laptop.ready()
+        laptop.types("The code that the new device shows", code)
+        laptop.types("What you call the device", "Telephone")
+        laptop.picture("05-add")
+        laptop.press("Add it")
+        laptop.sees("Telephone", "A laptop of hers")
+        page.get_by_role("link", name="Rename Telephone").click()
+        page.get_by_text(": Telephone").wait_for()
+        laptop.types("What you call the device", "Her phone")
+        laptop.press("Rename it")
+        laptop.sees("Her phone")
+        laptop.picture("06-two")
+        page.get_by_role("link", name="Make a key to keep").click()
+        laptop.ready()
+        laptop.types("What you call the device", "Drawer")
+        laptop.press("Make it")
+        laptop.sees("You see it this once.")
+        paper = page.locator("#edna-device-key").inner_text()
+        laptop.picture("07-key-to-keep")
+        phone.at("devices")
+        phone.sees("Her phone", "Drawer", "This device.")
+        keys = {"laptop": laptop.stored()[0], "phone": phone.stored()[0], "paper": paper}
+
+        # What is hidden a device brings back, with nothing typed.
+        edna.disguise("websubmit.delete-account", user)
+        elsewhere.clear_cookies(name="sessionid")
+        phone.at("return")
+        phone.sees("This device opens your key")
+        phone.picture("08-return")
+        phone.press("Bring my account back")
+        phone.sees("It is back")
+        for each in (laptop, phone):
+            each.log_in()
+
+        laptop.at("devices")
+        page.get_by_role("link", name="Remove Her phone").click()
+        page.get_by_text(": Her phone").wait_for()
+        laptop.types("The password of your key", KEY_PASSWORD)
+        laptop.picture("09-remove")
+        laptop.press("Remove it")
+        laptop.sees("It is removed")
+        laptop.picture("10-removed")
+        phone.at("devices")
+        phone.sees("This device was removed, and opens nothing any more.")
+        phone.picture("11-was-removed")
+        assert phone.stored() == []
+
+        laptop.at("devices")
+        page.get_by_role("link", name="Somebody may have copied it").click()
+        page.get_by_text(": A laptop of hers").wait_for()
+        laptop.picture("12-update")
+        laptop.press("Replace its key")
+        laptop.sees("This device has another key.")
+        keys["laptop, later"] = laptop.stored()[0]
+        assert len({*keys.values()}) == 4
+
+        assert [walker.errors for walker in (laptop, phone)] == [[], []]
+
+        # A page for a new key would lock all of them out.
+        laptop.at("replace-key")
+        laptop.ready()
+        laptop.types("New password", KEY_PASSWORD)
+        laptop.types("The new password again", KEY_PASSWORD)
+        laptop.press("Replace my key")
+        laptop.sees("You have devices, and a new key here would be one that none of them has.")
+        sent = b"\n".join([*laptop.sent, *phone.sent])
+
+    names = {each.name for each in devices.members(edna.SecretKey.parse(keys["laptop, later"]))}
+    assert names == {"A laptop of hers", "Drawer"}
+    secret = {what: edna.SecretKey.parse(text).expose() for what, text in keys.items()}
+    hidden = {**keys, **{f"{what}, as bytes": key for what, key in secret.items()}, "password": KEY_PASSWORD}
+    assert registration.secret_key
+    hidden |= {"first key": registration.secret_key.expose(), "name": "A laptop of hers"}
+    assert finds(sent, hidden) == []
+    assert finds(sent, {"code": code}) == ["code"]
+    assert places(hidden) == []
