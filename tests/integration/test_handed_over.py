@@ -15,6 +15,7 @@ from apps.websubmit.models import Answer, User
 from edna import Disguise, Modify, inner_door
 from edna.errors import NotYours
 from edna.inner_door import Handover
+from edna.records.bag import BagKind
 from edna.testing import application_dump
 from tests.handing import Browser, keys_in_browsers, without_keys
 from tests.installed import registering
@@ -137,5 +138,29 @@ def test_what_was_handed_over_serves_another_try(bea: Student) -> None:
             edna.reveal(receipt, unlocked)
             transaction.set_rollback(True)
         assert edna.reveal(receipt, unlocked).complete
+
+    assert (application_dump(), edna_dump()) == (before, tables)
+
+
+@pytest.mark.parametrize("fails_first", [False, True])
+def test_several_receipts_come_back_with_what_was_handed_over_once(fails_first: bool) -> None:
+    """In one transaction, as pages do that undo all at once; and again after it was rolled back, because the database was busy say."""
+    bea = enrol_in_course("bea@example.org", "carl@example.org")
+    before, tables = application_dump(), edna_dump()
+
+    class Blank(Disguise):
+        name = "test.blank"
+        transformations = [Modify(Answer, owner="author", set={"text": "[gone]"})]
+
+    with override_settings(EDNA={**django_settings.EDNA, "CUSTODY": "browser"}), registering(Blank):
+        receipts = [edna.disguise(name, bea.user) for name in (Blank.name, ANONYMISE_ALL)]
+        browser = Browser(bea.secret_key)
+        handover = browser._handover(browser.bags, kinds=tuple(BagKind))
+        with without_keys(), inner_door.unlock_handed(handover) as unlocked:
+            for is_last in [False, True] if fails_first else [True]:
+                with transaction.atomic():
+                    for receipt in reversed(receipts):
+                        assert edna.reveal(receipt, unlocked).complete
+                    transaction.set_rollback(not is_last)
 
     assert (application_dump(), edna_dump()) == (before, tables)

@@ -15,7 +15,7 @@ from edna import store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
-from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener, refused
+from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener, items_of, refused
 from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.errors import BagError, CapabilityClosed, EntryForged, HandoverRefused, PrincipalError, PrincipalNotRegistered
 from edna.records.bag import Bag, BagKind
@@ -29,6 +29,8 @@ class Unlocked:
     def __init__(self, key: SecretKey | Handover, *, using: str, locators: Iterable[Locator] = ()) -> None:
         self._key: SecretKey | Handover | None = key
         self._opener: Opener | None = None
+        #: What an earlier act has left of what was handed over.
+        self._left: Handover | None = None
         self.start_over()
         #: Those of the receipts that it was unlocked with.
         self.locators = tuple(locators)
@@ -61,14 +63,23 @@ class Unlocked:
 
     def close(self) -> None:
         """Forget all keys. Using it afterwards raises `CapabilityClosed`."""
-        self._key = self._opener = self._graph = self.renewed_by = None
+        self._key = self._opener = self._graph = self.renewed_by = self._left = None
         self.locators = ()
         self.memory.clear()
 
     def start_over(self) -> None:
-        """What was handed over is as it was, before an act that is tried again."""
-        if self._key is not None:
-            self._opener = KeyOpener(self._key) if isinstance(self._key, SecretKey) else HandedOpener(self._key.anew())
+        """What was handed over is as it was, before an act that is tried again; or as the act before has left it, unless that was rolled
+        back: what the tables say counts."""
+        if isinstance(self._key, SecretKey):
+            self._opener = KeyOpener(self._key)
+        elif self._key is not None:
+            handover = self._left if self._left is not None and self._stands(self._left) else self._key
+            self._opener = HandedOpener(handover.anew())
+
+    def _stands(self, handover: Handover) -> bool:
+        entries = store.entries_by_public_key(handover.lists, using=self.using)
+        there = {entry.public_key: set(items_of(entry)) for entry in entries}
+        return all(there.get(key, set()) == items.keys() for key, items in handover.lists.items())
 
     @property
     def _opened_by(self) -> Opener:
@@ -168,6 +179,9 @@ class Unlocked:
     def forget_voices(self) -> None:
         """Look again: a disguise or a reveal has changed who speaks for whom."""
         self._outdated = True
+        if isinstance(self._opener, HandedOpener) and isinstance(self._key, Handover):
+            left = self._opener.handover
+            self._left = left.anew() if left.is_other_than(self._key) else None
 
     def _followed(self, *, lock: bool = False) -> KeyGraph:
         if self._graph is None or self._outdated or lock:

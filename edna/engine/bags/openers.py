@@ -85,6 +85,11 @@ class Handover:
             whole=self.whole and self.whole.anew(),
         )
 
+    def is_other_than(self, given: Handover) -> bool:
+        """Whether an act has changed what was handed over."""
+        lists = [{key: set(items) for key, items in each.lists.items()} for each in (self, given)]
+        return lists[0] != lists[1] or self.content_keys != given.content_keys
+
     def new_content_key(self, index: bytes) -> ContentKey:
         """For a bag that the act seals, and may have to open again."""
         key = ContentKey.new()
