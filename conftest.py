@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -136,12 +137,26 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(chromium: Any) -> Iterator[Any]:
-    """A page of a fresh browser profile."""
-    context = chromium.new_context()
-    context.set_default_timeout(1_000 * WAIT_SECONDS)
-    yield context.new_page()
-    context.close()
+def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Makes pages, each of a fresh browser profile, with what Playwright's contexts take."""
+    with ExitStack() as profiles:
+
+        def make(**options: Any) -> Any:
+            profile = profiles.enter_context(chromium.new_context(**options))
+            profile.set_default_timeout(1_000 * WAIT_SECONDS)
+            return profile.new_page()
+
+        yield make
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any]) -> Any:
+    return new_page()
+
+
+@pytest.fixture
+def page_without_scripts(new_page: Callable[..., Any]) -> Any:
+    return new_page(java_script_enabled=False)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import pytest
 from django.db import connection
 
 import edna
+from apps.showcase.tests.walker import Walker
 from tests.acceptance import errors_page, newcomer
 from tests.pages.bare import policy
 
@@ -112,6 +113,10 @@ print(answer.status_code, answer.wsgi_request.user)" """,
     assert "Somebody logged in and got no key" in said
 
 
+class Newcomer(Walker):
+    namespace = "tutorial"
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, page: Any) -> None:
@@ -121,12 +126,6 @@ def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, pag
     page.on("response", lambda answer: answer.status >= 400 and refused.append(f"{answer.status} {answer.url}"))
     password = "a long walk home, dora"
 
-    def press(button: str, **fields: str) -> str:
-        for name, value in fields.items():
-            page.locator(f"[name={name}]").fill(value)
-        page.get_by_role("button", name=button, exact=True).click()
-        return str(page.locator("body").inner_text())
-
     def links() -> list[str]:
         found = [link.get_attribute("href") for link in page.get_by_role("link").all()]
         return [link for link in found if not link.startswith("#")]
@@ -135,29 +134,42 @@ def test_the_pages_of_the_tutorial_can_be_clicked(project: newcomer.Project, pag
         return [link for link in links() if not page.request.get(f"{site}{link}").ok] == []
 
     with project.served() as site:
+        dora = Newcomer(page, site)
+
+        def fills_and_presses(button: str, **fields: str) -> None:
+            dora.fill(**fields)
+            dora.press(button)
+
         page.goto(f"{site}/register/")
-        press("Go on", username="dora", password1=password, password2=password)
+        fills_and_presses("Go on", username="dora", password1=password, password2=password)
         assert leads_somewhere()
-        assert "Your data on this site" in press("Go on", username="dora", password=password)
+        fills_and_presses("Go on", username="dora", password=password)
+        dora.sees("Your data on this site")
         assert leads_somewhere()
-        page.get_by_role("link", name="Make a recovery code").click()
-        code = re.search(r"(\w{4}-){6}\w{4}", press("Make a recovery code", password=password))[0]  # type: ignore[index]
+        dora.follow("Make a recovery code")
+        fills_and_presses("Make a recovery code", password=password)
+        code = re.search(r"(\w{4}-){6}\w{4}", page.locator("body").inner_text())[0]  # type: ignore[index]
         assert leads_somewhere()
         page.goto(f"{site}/privacy/")
-        page.get_by_role("link", name="Delete your account").click()
-        assert "Good-bye" in press("Delete your account", password=password)
+        dora.follow("Delete your account")
+        fills_and_presses("Delete your account", password=password)
+        dora.sees("Good-bye")
         assert leads_somewhere()
         page.goto(f"{site}/login/")
-        page.get_by_role("link", name="Return").click()
-        assert "This does not open your key." in press("Bring my account back", identifier="dora", password="wrong")
-        assert "It is back" in press("Bring my account back", identifier="dora", password=password)
+        dora.follow("Return")
+        fills_and_presses("Bring my account back", identifier="dora", password="wrong")
+        dora.sees("This does not open your key.")
+        fills_and_presses("Bring my account back", identifier="dora", password=password)
+        dora.sees("It is back")
         assert leads_somewhere()
         page.goto(f"{site}/login/")
-        page.get_by_role("link", name="Forgot your password?").click()
+        dora.follow("Forgot your password?")
         new = {"new_password": "a longer walk", "again": "a longer walk"}
-        assert "Your password is set" in press("Set the password", recovery_code=code, **new)
+        fills_and_presses("Set the password", recovery_code=code, **new)
+        dora.sees("Your password is set")
         page.goto(f"{site}/login/")
-        assert "Your data on this site" in press("Go on", username="dora", password="a longer walk")
+        fills_and_presses("Go on", username="dora", password="a longer walk")
+        dora.sees("Your data on this site")
     assert [answer for answer in refused if not answer.endswith("favicon.ico")] == []
 
 

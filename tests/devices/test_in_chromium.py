@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -29,10 +30,6 @@ class Device(Walker):
     def at(self, name: str, *, namespace: str = "websubmit-privacy") -> None:
         self.page.goto(self.site + reverse(f"{namespace}:{name}"))
 
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name).first.click()
-        self.page.wait_for_load_state()
-
     def log_in(self) -> None:
         self.at("login", namespace="websubmit")
         self.fill(username=NAME, password=PASSWORD)
@@ -43,74 +40,73 @@ class Device(Walker):
         assert barriers(self.page) == [], name
 
 
-def test_two_devices_of_one_person_and_one_that_is_removed(page: Any, chromium: Any, live_server: Any) -> None:
+def test_two_devices_of_one_person_and_one_that_is_removed(new_page: Any, live_server: Any) -> None:
     """Added by a code that is typed on the other; what one hides the other brings back; one that is removed opens nothing."""
     user = User.objects.create_user(NAME, PASSWORD)
     edna.register_principal(user, password=PASSWORD, identifier=NAME)
-    with chromium.new_context() as elsewhere:
-        laptop, phone = Device(page, live_server.url), Device(elsewhere.new_page(), live_server.url)
-        laptop.log_in()
-        laptop.at("home")
-        page.get_by_role("link", name="My devices").click()
-        laptop.picture("01-none-yet")
-        page.get_by_role("link", name="Make this my first device").click()
-        laptop.fill(name="Laptop", password=PASSWORD)
-        laptop.picture("02-first")
-        laptop.press("Make this my first device")
-        laptop.picture("03-only-one")
+    laptop, phone = Device(new_page(), live_server.url), Device(new_page(), live_server.url)
+    laptop.log_in()
+    laptop.at("home")
+    laptop.follow("My devices")
+    laptop.picture("01-none-yet")
+    laptop.follow("Make this my first device")
+    laptop.fill(name="Laptop", password=PASSWORD)
+    laptop.picture("02-first")
+    laptop.press("Make this my first device")
+    laptop.picture("03-only-one")
 
-        phone.log_in()
-        phone.at("devices")
-        phone.press("Show a code")
-        phone.picture("04-code")
-        code = phone.page.locator("#edna-device-code").inner_text()
-        page.get_by_role("link", name="Add a device").click()
-        laptop.fill(code=code, name="Phone")
-        laptop.picture("05-add")
-        laptop.press("Add it")
-        laptop.sees("Phone", "This device.")
-        laptop.picture("06-two")
-        page.get_by_role("link", name="Make a key to keep").click()
-        laptop.fill(name="Drawer")
-        laptop.press("Make it")
-        laptop.sees("edna-secret-key-1:")
-        laptop.picture("07-key-to-keep")
+    phone.log_in()
+    phone.at("devices")
+    phone.press("Show a code")
+    phone.picture("04-code")
+    code = phone.page.locator("#edna-device-code").inner_text()
+    laptop.follow("Add a device")
+    laptop.fill(code=code, name="Phone")
+    laptop.picture("05-add")
+    laptop.press("Add it")
+    laptop.sees("Phone", "This device.")
+    laptop.picture("06-two")
+    laptop.follow("Make a key to keep")
+    laptop.fill(name="Drawer")
+    laptop.press("Make it")
+    laptop.sees("edna-secret-key-1:")
+    laptop.picture("07-key-to-keep")
 
-        # What one hides, the other brings back, with nothing typed.
-        edna.disguise("websubmit.delete-account", user)
-        elsewhere.clear_cookies(name="sessionid")
-        phone.at("return")
-        phone.sees("This device opens your key")
-        phone.picture("08-return")
-        phone.press("Bring my account back")
-        phone.sees("It is back")
-        for each in (laptop, phone):
-            each.log_in()
+    # What one hides, the other brings back, with nothing typed.
+    edna.disguise("websubmit.delete-account", user)
+    phone.page.context.clear_cookies(name="sessionid")
+    phone.at("return")
+    phone.sees("This device opens your key")
+    phone.picture("08-return")
+    phone.press("Bring my account back")
+    phone.sees("It is back")
+    for each in (laptop, phone):
+        each.log_in()
 
-        laptop.at("devices")
-        laptop.press("Remove Phone")
-        laptop.fill(password=PASSWORD)
-        laptop.picture("09-remove")
-        laptop.press("Remove it")
-        laptop.sees("It is removed")
-        laptop.picture("10-removed")
+    laptop.at("devices")
+    laptop.press("Remove Phone")
+    laptop.fill(password=PASSWORD)
+    laptop.picture("09-remove")
+    laptop.press("Remove it")
+    laptop.sees("It is removed")
+    laptop.picture("10-removed")
 
-        edna.disguise("websubmit.delete-account", User.objects.get(email=NAME))
-        elsewhere.clear_cookies(name="sessionid")
-        phone.at("return")
-        phone.press("Bring my account back")
-        phone.sees("This device was removed, and opens nothing any more")
-        phone.picture("11-removed-opens-nothing")
-        assert not User.objects.filter(email=NAME).exists()
-        page.context.clear_cookies(name="sessionid")
-        laptop.at("return")
-        laptop.press("Bring my account back")
-        laptop.sees("It is back")
-        phone.log_in()
-        phone.at("devices")
-        phone.picture("12-was-removed")
-        laptop.log_in()
-        laptop.at("devices")
-        laptop.press("Somebody may have copied it")
-        laptop.picture("13-update")
-        assert [walker.errors for walker in (laptop, phone)] == [[], []]
+    edna.disguise("websubmit.delete-account", User.objects.get(email=NAME))
+    phone.page.context.clear_cookies(name="sessionid")
+    phone.at("return")
+    phone.press("Bring my account back")
+    phone.sees("This device was removed, and opens nothing any more")
+    phone.picture("11-removed-opens-nothing")
+    assert not User.objects.filter(email=NAME).exists()
+    laptop.page.context.clear_cookies(name="sessionid")
+    laptop.at("return")
+    laptop.press("Bring my account back")
+    laptop.sees("It is back")
+    phone.log_in()
+    phone.at("devices")
+    phone.picture("12-was-removed")
+    laptop.log_in()
+    laptop.at("devices")
+    laptop.press(re.compile("^Somebody may have copied it"))
+    laptop.picture("13-update")
+    assert [walker.errors for walker in (laptop, phone)] == [[], []]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,11 +18,9 @@ from apps.websubmit.models import Answer, User
 from edna.operations import jobs
 from tests.operator.conftest import Refusal, Stubborn, address
 from tests.support import DELETE, Student, answer_everything, enrol, enrol_many, make_course
-from tests.waiting import WAIT_SECONDS
+from tests.waiting import WAIT_SECONDS, eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-WAIT_MILLISECONDS = 1_000 * WAIT_SECONDS
 
 
 class Walker(walkers.Walker):
@@ -34,10 +33,6 @@ class Walker(walkers.Walker):
 
     def visit(self, name: str, *args: Any) -> None:
         self.page.goto(self.site + address(name, *args))
-
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name).click()
-        self.page.wait_for_load_state()
 
     def log_in(self, user: User) -> None:
         client = Client()
@@ -93,10 +88,11 @@ def test_from_the_catalogue_to_a_finished_job_and_its_retry(
     refusal.key = str(students[0].user.pk)
     walker.page.goto(f"{walker.site}/admin/")
     walker.picture("01-index")
-    walker.page.get_by_role("link", name="Disguises", exact=True).last.click()
+    with walker.next_page():
+        walker.page.get_by_role("link", name="Disguises", exact=True).last.click()
     walker.sees(DELETE, "Blank all answers.")
     walker.picture("02-catalogue")
-    walker.page.get_by_role("link", name=Stubborn.name).click()
+    walker.follow(Stubborn.name)
     walker.picture("03-disguise")
 
     walker.fill(person="nobody@example.org")
@@ -121,13 +117,14 @@ def test_from_the_catalogue_to_a_finished_job_and_its_retry(
     # Its page follows it without being loaded again.
     (report,) = jobs.reports()
     go_on = runner(report.id)
-    walker.page.locator("[data-figure=left]", has_text="5").wait_for(timeout=WAIT_MILLISECONDS)
+    walker.page.locator("[data-figure=left]", has_text="5").wait_for()
     walker.sees("1 of 2")
     walker.picture("08-running")
     walker.press("Pause")
     walker.sees("The job pauses after the accounts that it is at.")
     go_on.set()
     walker.press("Resume")
+    eventually(lambda: jobs.report(report.id).state is not jobs.JobState.PAUSED)
     if jobs.report(report.id).state is jobs.JobState.RUNNING:
         runner(report.id).set()
     walker.sees("What failed")
@@ -137,8 +134,8 @@ def test_from_the_catalogue_to_a_finished_job_and_its_retry(
     refusal.key = ""
     walker.press("Retry what failed")
     runner(report.id).set()
-    walker.page.locator("[data-figure=done]", has_text="6").wait_for(timeout=WAIT_MILLISECONDS)
-    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    walker.page.locator("[data-figure=done]", has_text="6").wait_for()
+    walker.page.get_by_text("finished", exact=True).wait_for()
     walker.picture("10-finished")
     walker.visit("job_changelist")
     walker.sees("6 of 6", "No job is running or paused.")
@@ -156,18 +153,15 @@ def test_from_a_list_of_users(walker: Walker, students: list[Student]) -> None:
     walker.page.goto(f"{walker.site}/admin/websubmit/user/?q=bea")
     walker.page.get_by_role("checkbox").last.check()
     walker.page.locator("select[name=action]").select_option(label="Apply a disguise…")
-    walker.page.get_by_role("button", name="Go", exact=True).or_(
-        walker.page.get_by_role("button", name="Run", exact=True)
-    ).first.click(timeout=WAIT_MILLISECONDS)
+    walker.press(re.compile("^(Go|Run)$"))
     walker.sees("For 1 person you have chosen.")
     walker.picture("20-chosen")
     walker.press(f"Preview {DELETE}")
     walker.sees("5\nrows")
     walker.fill(confirmation=DELETE)
     walker.press("Apply to 1 person")
-    walker.page.wait_for_url("**/job/*/", timeout=WAIT_MILLISECONDS)
     jobs.run(jobs.reports()[0].id)
-    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    walker.page.get_by_text("finished", exact=True).wait_for()
     assert not User.objects.filter(email="bea@example.org").exists()
 
 
@@ -189,10 +183,9 @@ def test_an_operator_is_told_that_they_are_among_everybody_and_stays_logged_in(
     walker.press("Preview without staff")
     walker.fill(confirmation=DELETE)
     walker.press("Apply to everybody but staff")
-    walker.page.wait_for_url("**/job/*/", timeout=WAIT_MILLISECONDS)
     (job,) = jobs.reports()
     jobs.run(job.id)
-    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    walker.page.get_by_text("finished", exact=True).wait_for()
     walker.sees("6\nof 6 done")
     assert walker.errors == []
 
@@ -209,7 +202,7 @@ def test_a_page_whose_session_has_ended_says_so_and_leads_to_the_log_in(
         walker.page.context.clear_cookies()
         walker.sees("Your session has ended: you have logged out, or your own account was disguised.")
         walker.picture(f"30-session-ended-{page}")
-        walker.page.get_by_role("link", name="Log in").click()
+        walker.follow("Log in")
         walker.page.wait_for_url(f"**/login/?next={address(page, *args)}")
         walker.page.context.add_cookies(cookies)
     # A server that is away for a moment is another thing, and the page goes on by itself.
@@ -221,24 +214,19 @@ def test_a_page_whose_session_has_ended_says_so_and_leads_to_the_log_in(
 
 
 def test_without_scripts_pages_are_reloaded(
-    chromium: Any, live_server: Any, granted: set[str], students: list[Student]
+    page_without_scripts: Any, live_server: Any, granted: set[str], students: list[Student]
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    client = Client()
-    client.force_login(User.objects.create_user("olga@example.org", is_admin=True))
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
-    page.goto(f"{live_server.url}{address('disguisecatalogue_disguise', DELETE)}")
-    page.get_by_label("The person").fill("bea@example.org")
-    page.get_by_role("button", name="Preview").click()
-    page.locator("[name=confirmation]").fill(DELETE)
-    page.get_by_role("button", name="Apply to 1 person").click()
-    assert "0 of 1 done" in " ".join(page.locator("#edna").inner_text().split())
+    walker = Walker(page_without_scripts, live_server.url)
+    walker.log_in(User.objects.create_user("olga@example.org", is_admin=True))
+    walker.visit("disguisecatalogue_disguise", DELETE)
+    walker.fill(person="bea@example.org")
+    walker.press("Preview")
+    walker.fill(confirmation=DELETE)
+    walker.press("Apply to 1 person")
+    walker.sees("0\nof 1 done")
     jobs.run(jobs.reports()[0].id)
-    page.get_by_role("link", name="Reload to see how far it is").click()
-    assert "1 of 1 done" in " ".join(page.locator("#edna").inner_text().split())
-    context.close()
+    walker.follow("Reload to see how far it is")
+    walker.sees("1\nof 1 done")
 
 
 def test_a_strict_policy_for_content_stops_nothing(
@@ -259,5 +247,5 @@ def test_a_strict_policy_for_content_stops_nothing(
     job = jobs.start(DELETE, principals=[students[0].user])
     walker.visit("job_job", job.id)
     jobs.run(job.id)
-    walker.page.get_by_text("finished", exact=True).wait_for(timeout=WAIT_MILLISECONDS)
+    walker.page.get_by_text("finished", exact=True).wait_for()
     assert [error for error in walker.errors if "Content Security Policy" in error] == []

@@ -25,10 +25,6 @@ class Walker(walkers.Walker):
         for name, value in values.items():
             self.page.locator(f"[name={name}]:visible").select_option(value)
 
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).click()
-        self.page.wait_for_load_state()
-
     def misses(self, *texts: str) -> None:
         source = self.page.content()
         assert [text for text in texts if text in source] == []
@@ -77,10 +73,10 @@ def test_a_reviewer_writes_leaves_and_returns(walker: Walker, site: Site) -> Non
 
     # Write the review
     walker.page.goto(f"{walker.site}{reverse('hotcrp:papers')}?show=todo")
-    walker.page.get_by_role("link", name="Fair Locks").click()
+    walker.follow("Fair Locks")
     walker.sees("Your review is a draft")
     walker.picture("08-paper-draft")
-    walker.page.get_by_role("link", name="Change your review").click()
+    walker.follow("Change your review")
     walker.choose(over_all_merit="0")
     walker.press("Submit the review")
     walker.sees("Choose one before you submit.")
@@ -191,7 +187,8 @@ def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
     walker.page.locator("details[open] [name=t02]").fill("Reversed, and still good.")
     walker.page.locator("details[open] [name=identifier]").fill("rae@example.org")
     walker.page.locator("details[open] [name=password]").fill("wrong")
-    walker.page.locator("details[open] button").click()
+    with walker.next_page():
+        walker.page.locator("details[open] button").click()
     walker.sees("The review is not saved yet")
     walker.picture("43-disguised-wrong-key")
     walker.fill(password=PASSWORD)
@@ -200,7 +197,7 @@ def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
     assert PaperReview.objects.get(tfields__contains="Reversed, and").contact.is_guise
     walker.fill(identifier="rae@example.org", password=PASSWORD)
     walker.press("Show what is disguised")
-    walker.page.get_by_role("link", name="Reclaim it, show my name again").click()
+    walker.follow("Reclaim it, show my name again")
     walker.sees("Put your name back")
     walker.picture("43-reclaim")
     walker.fill(identifier="rae@example.org", password=PASSWORD)
@@ -224,12 +221,11 @@ def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
 
 
 def test_two_authors_of_a_paper_leave_and_return_on_their_own_and_together(
-    chromium: Any, live_server: Any, site: Site
+    new_page: Any, live_server: Any, site: Site
 ) -> None:
     """Each in a browser of their own, and the chair looks: whoever is away is nowhere, and who returns brings back only themselves."""
     add_author(site.quiet, site.cleo.user, 3)
-    contexts = {name: chromium.new_context() for name in ("bea", "cleo", "chair")}
-    walkers = {name: Walker(context.new_page(), live_server.url) for name, context in contexts.items()}
+    walkers = {name: Walker(new_page(), live_server.url) for name in ("bea", "cleo", "chair")}
     walkers["chair"].log_in("chair@example.org")
 
     def shown(*names: str) -> None:
@@ -269,14 +265,11 @@ def test_two_authors_of_a_paper_leave_and_return_on_their_own_and_together(
             shown(*here)
         assert dump() == before
     assert [walker.errors for walker in walkers.values()] == [[], [], []]
-    for context in contexts.values():
-        context.close()
 
 
-def test_it_works_without_javascript(chromium: Any, live_server: Any, site: Site) -> None:
+def test_it_works_without_javascript(page_without_scripts: Any, live_server: Any, site: Site) -> None:
     """Registering by the mailed link, leaving and coming back."""
-    context = chromium.new_context(java_script_enabled=False)
-    walker = Walker(context.new_page(), live_server.url)
+    walker = Walker(page_without_scripts, live_server.url)
     walker.go("register")
     walker.fill(email="nia@example.org")
     walker.press("Mail me the link")
@@ -294,4 +287,3 @@ def test_it_works_without_javascript(chromium: Any, live_server: Any, site: Site
     walker.fill(identifier="nia@example.org", password=PASSWORD)
     walker.press("Bring my account back")
     walker.sees("It is back")
-    context.close()

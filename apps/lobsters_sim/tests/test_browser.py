@@ -21,14 +21,6 @@ pytestmark = pytest.mark.browser
 class Walker(walkers.Walker):
     namespace = "lobsters"
 
-    def press(self, name: str | re.Pattern[str]) -> None:
-        self.page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
-        self.page.wait_for_load_state()
-
-    def follow(self, name: str) -> None:
-        self.page.get_by_role("link", name=name).first.click()
-        self.page.wait_for_load_state()
-
     def privacy(self, name: str, *args: str) -> None:
         self.page.goto(self.site + reverse(f"lobsters-privacy:{name}", args=args))
 
@@ -155,8 +147,7 @@ def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, car
     walker.press("Save, stay without a name")
     walker.sees("It still stands under nobody’s name")
     assert not Story.objects.get(title="Kettles compared at last").user.is_active
-    walker.page.get_by_role("link", name="what is hidden now").click()
-    walker.page.wait_for_url("**/privacy/hidden/")
+    walker.follow("what is hidden now")
     walker.page.locator("summary").click()
     walker.fill(recovery_code=recovery_code)
     walker.press("Show it")
@@ -233,9 +224,10 @@ def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, car
     assert [error for error in walker.errors if "404" not in error] == []
 
 
-def test_it_works_without_javascript(chromium: Any, live_server: Any, transactional_db: None, site: Site) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    walker = Walker(context.new_page(), live_server.url)
+def test_it_works_without_javascript(
+    page_without_scripts: Any, live_server: Any, transactional_db: None, site: Site
+) -> None:
+    walker = Walker(page_without_scripts, live_server.url)
     walker.log_in("bea")
     walker.go("story", site.carls.short_id)
     walker.press(re.compile("Take back your vote for “Garbage"))
@@ -246,4 +238,3 @@ def test_it_works_without_javascript(chromium: Any, live_server: Any, transactio
     walker.fill(password=PASSWORD)
     walker.press("Leave “starwars”")
     walker.sees("Your receipt")
-    context.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -68,6 +71,31 @@ class Walker:
     def fill(self, **values: str) -> None:
         for name, value in values.items():
             self.page.locator(f"[name={name}]:visible").fill(value)
+
+    def press(self, name: str | re.Pattern[str]) -> None:
+        """A button that sends a form: the next page is there afterwards."""
+        with self.next_page():
+            self.tap(name)
+
+    def tap(self, name: str | re.Pattern[str]) -> None:
+        """A button for a script, which stays on this page or sends the form later: `sees` waits for what comes of it."""
+        self.page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
+
+    def follow(self, name: str | re.Pattern[str]) -> None:
+        """A link: the page where it leads is there afterwards."""
+        with self.next_page():
+            self.page.get_by_role("link", name=name).first.click()
+
+    @contextmanager
+    def next_page(self) -> Iterator[None]:
+        """Whatever is done in here opens another page, which is there afterwards.
+
+        A click does not wait for what it opens. Each document has loaded once, whereas a navigation may be a script's that only changes
+        the address of the page that is here.
+        """
+        self.page.wait_for_load_state()
+        with self.page.expect_event("load"):
+            yield
 
     def sees(self, *texts: str) -> None:
         """Now, or as soon as the next page is there, or a script has said so."""

@@ -33,9 +33,6 @@ class Member(Walker):
     def go(self, name: str, *args: Any) -> None:
         self.page.goto(self.site + reverse(f"edna:{name}", args=args))
 
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).click()
-
     def reloads_by(self) -> str:
         """With which method, once the scripts of the page have run."""
         self.page.wait_for_load_state()
@@ -67,7 +64,7 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     for _ in range(2):  # the page stays, ready for the next time
         page.get_by_label("Your password", exact=True).fill(PASSWORD)
         with page.expect_download():
-            walker.press("Download")
+            walker.tap("Download")
         assert page.get_by_label("Your password", exact=True).input_value() == ""
 
     walker.go("apply", "club.disown-remarks")
@@ -81,11 +78,11 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     walker.sees("It is done")
     walker.picture("04-done")
     receipt = page.locator("#edna-receipt").inner_text()
-    walker.press("Copy")
+    walker.tap("Copy")
     walker.sees("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == receipt
     with page.expect_download() as downloaded:
-        walker.press("Download")
+        walker.tap("Download")
     assert receipt in downloaded.value.path().read_text()
     walker.fill(address="new@example.org")
     walker.press("Send")

@@ -51,7 +51,7 @@ class Holder(Owner):
 
     def touches(self) -> None:
         self.ready()
-        self.press(PASSKEY)
+        self.tap(PASSKEY)
 
 
 def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page: Any, live_server: Any) -> None:
@@ -68,7 +68,7 @@ def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page:
     walker.go("make-key")
     walker.ready()
     page.get_by_label("With a passkey of this device, too.").check()
-    walker.press("Make my key")
+    walker.tap("Make my key")
     walker.shown_code()
     assert KeySlot.objects.count() == anna_has + 2, "of the passkey and of the code"
 
@@ -86,7 +86,8 @@ def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page:
     walker.ready()
     walker.fill(text="pia agrees")
     walker.picture("16-edit-disowned")
-    walker.touches()
+    with walker.next_page():
+        walker.touches()
     walker.sees("Settings")
     remark.refresh_from_db()
     assert (remark.text, remark.author == pia) == ("pia agrees", False)

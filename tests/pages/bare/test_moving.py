@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ class Mover(Owner):
     """Had their key made by the site, and hid something before."""
 
     def makes_a_new_key(self, name: str = "") -> None:
-        self.page.get_by_role("link", name="A new key", exact=True).click()
+        self.follow(re.compile("^A new key$"))
         self.ready()
         self.types("New password", FIRST)
         self.types("The new password again", FIRST)
@@ -63,7 +64,7 @@ def test_people_of_a_site_that_flips_the_setting(page: Any, live_server: Any, se
     walker.opens("Bring my account back", PASSWORD)
     walker.sees("is from before browsers could keep keys here")
     walker.makes_a_new_key("bea")
-    walker.press("I have kept it")
+    walker.tap("I have kept it")
     walker.go("return")
     walker.fill(identifier="bea")
     walker.opens("Bring my account back", FIRST)
