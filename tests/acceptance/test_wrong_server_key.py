@@ -312,7 +312,8 @@ def test_the_list_of_keys_says_what_still_needs_a_former_one(site: Student, caps
         told = "1 public key, 1 job and 1 person on lists of jobs need a former key. Run manage.py edna_vouch before"
         assert told in capsys.readouterr().out
         call_command("edna_keys", "list", "--json")
-        assert json.loads(capsys.readouterr().out)["former"] == {"entries": 1, "jobs": 1, "items": 1, "files": 0}
+        former = json.loads(capsys.readouterr().out)["former"]
+        assert {kind: number for kind, number in former.items() if number} == {"entries": 1, "jobs": 1, "items": 1}
     with configured(WRONG):
         told = "1 public key, 1 job and 1 person on lists of jobs have no tag under a key of MAC_KEYS. Put"
         assert told in listed()

@@ -48,6 +48,7 @@ def engine(
     name = request.param
     settings.SESSION_ENGINE = f"django.contrib.sessions.backends.{name}"
     monkeypatch.setattr(SessionStore, "_storage_path", str(tmp_path), raising=False)
+    cache.clear()  # of what other tests have counted there
     yield name
     cache.clear()
 
