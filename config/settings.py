@@ -7,6 +7,7 @@ EDNA_METRICS_TOKEN, EDNA_CUSTODY, EDNA_REQUEST_RATE, EDNA_CACHE_URL, EDNA_VAR, E
 
 import os
 import secrets
+from contextlib import suppress
 from logging import LogRecord
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,14 @@ def _generated(name: str) -> str:
     """A secret of this checkout. A real site sets the environment variable instead, and keeps a copy elsewhere: without the
     MAC key, no disguised data can be revealed again."""
     path = VAR / name
-    try:
-        # O_EXCL: of two processes that start at once, one writes and the other reads what was written.
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    if not path.exists():
+        own = path.with_name(f"{name}.{secrets.token_hex(8)}")
+        with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
-    except FileExistsError:
-        pass
+        # Of two processes that start at once, one gives its file the name, whole, and the other reads that one.
+        with suppress(FileExistsError):
+            path.hardlink_to(own)
+        own.unlink()
     return path.read_text().strip()
 
 
