@@ -28,9 +28,6 @@ class KeyInBrowser(Walker):
         found = barriers(self.page)
         assert found == [], name
 
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).first.click()
-
     def types(self, label: str, text: str) -> None:
         self.page.get_by_label(label, exact=True).fill(text)
 
@@ -41,13 +38,13 @@ class KeyInBrowser(Walker):
     def opens(self, button: str, password: str = FIRST) -> None:
         self.ready()
         self.types("The password of your key", password)
-        self.press(button)
+        self.tap(button)
 
     def opens_by_code(self, button: str, code: str) -> None:
         self.ready()
         self.page.get_by_text("No password, or it does not work?").click()
         self.types("Recovery code", code)
-        self.press(button)
+        self.tap(button)
 
     def shown_code(self) -> str:
         return str(self.page.locator("#edna-code:not(:empty)").inner_text())
@@ -57,12 +54,12 @@ class KeyInBrowser(Walker):
         self.ready()
         self.types("A password for your key", FIRST)
         self.types("The new password again", FIRST)
-        self.press("Make my key")
+        self.tap("Make my key")
         return self.shown_code()
 
     def keeps(self, code: str) -> None:
         """Confirms the code, and goes on to where they were going."""
-        self.press("I have kept it")
+        self.tap("I have kept it")
         self.types("The last four characters of your recovery code", code[-4:])
-        self.press("Confirm")
+        self.tap("Confirm")
         self.sees("Good. Keep it where you find it in years.")

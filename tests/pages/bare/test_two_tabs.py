@@ -31,7 +31,7 @@ class Tab(Owner):
 
     def submits(self, button: str) -> None:
         self.types_password()
-        self.press(button)
+        self.tap(button)
 
     def lists(self) -> None:
         self.go("hidden")
@@ -80,7 +80,7 @@ def test_two_tabs(tabs: tuple[Tab, Tab]) -> None:
         tab.press("Bring it back: Remarks by nobody")
         tab.types_password()
     for tab in tabs:
-        tab.press("Bring it back")
+        tab.tap("Bring it back")
     said = {tab.answers("It is back", GONE, CHANGED): tab for tab in tabs}
     assert "It is back" in said
     assert len(said) == 2
