@@ -1,4 +1,4 @@
-"""Clusters of servers that are these tests' own, started once for all of them. In the pass of the database that they are made of."""
+"""Clusters of servers that are these tests' own. They end with their module: what comes after it has the usual server again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.faults.conftest import POST
 from tests.installed import installed, registered
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def galera(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Node]]:
     """Three nodes, so that two go on when one is lost. Each of them may be written to."""
     with private_galera(count=3) as nodes, django_db_blocker.unblock(), on_nodes(nodes):
@@ -24,7 +24,7 @@ def galera(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Node]
         yield nodes
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def post_on_galera(galera: list[Node], django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), installed(POST, principals=["post.citizen"]):
         yield
