@@ -14,9 +14,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from celery import current_app, shared_task
 from celery.schedules import crontab
@@ -28,6 +28,8 @@ from edna import logs, policy_seals, signals
 from edna.policy_seals import Standing
 
 __all__ = ["BEAT_SCHEDULE", "broker_reachable", "connect", "queued", "workers_alive", "workers_standing"]
+
+Answer = TypeVar("Answer")
 
 #: How long a task works on a job before others in the queue get their turn.
 SLICE_SECONDS: Final = 30.0
@@ -186,21 +188,15 @@ def broker_reachable() -> bool:
 
 def workers_alive(*, timeout_seconds: float = 1.0) -> int | None:
     """How many workers answer within that time, all of which it takes; None if the broker does not."""
-    try:
-        with _broker() as connection:
-            return len(current_app.control.ping(timeout=timeout_seconds, connection=connection))
-    except Exception:
-        return None
+    return _asked(lambda broker: len(current_app.control.ping(timeout=timeout_seconds, connection=broker)))
 
 
 def workers_standing(*, timeout_seconds: float = 1.0) -> dict[str, Standing]:
     """By name, how the workers stand to policies that answer within that time; none if the broker does not."""
+    told = _asked(
+        lambda broker: current_app.control.broadcast(_STANDING, reply=True, timeout=timeout_seconds, connection=broker)
+    )
     found: dict[str, Standing] = {}
-    try:
-        with _broker() as connection:
-            told = current_app.control.broadcast(_STANDING, reply=True, timeout=timeout_seconds, connection=connection)
-    except Exception:
-        return {}
     for name, said in (pair for each in told or [] for pair in each.items()):
         # One of an earlier release, or without policies, says something else.
         with contextlib.suppress(TypeError):
@@ -211,13 +207,22 @@ def workers_standing(*, timeout_seconds: float = 1.0) -> dict[str, Standing]:
 
 def queued() -> int | None:
     """How many messages wait in the queue that jobs are sent to, other tasks' among them; None if the broker does not answer."""
+
+    def count(broker: Any) -> int:
+        queue = current_app.amqp.router.route({}, run_job.name)["queue"].name
+        try:
+            return int(broker.default_channel.queue_declare(queue=queue, passive=True).message_count)
+        except ChannelError:
+            return 0  # Redis has no empty queues
+
+    return _asked(count)
+
+
+def _asked(ask: Callable[[Any], Answer]) -> Answer | None:
+    """What comes of it over a connection to the broker; None if that does not answer, with whatever error its client has for it."""
     try:
         with _broker() as connection:
-            queue = current_app.amqp.router.route({}, run_job.name)["queue"].name
-            try:
-                return int(connection.default_channel.queue_declare(queue=queue, passive=True).message_count)
-            except ChannelError:
-                return 0  # Redis has no empty queues
+            return ask(connection)
     except Exception:
         return None
 

@@ -19,10 +19,11 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final, Literal
 
-from django.core.cache import caches
+from django.core.cache import BaseCache, caches
 
 from edna import conf, logs, signals
 from edna.errors import TooBusy
@@ -87,7 +88,7 @@ def admit_of(name: str, *, most: int, in_seconds: int) -> None:
     """
     now = _now()
     window = math.floor(now / in_seconds)
-    place = _counted(f"edna:done:{window}:{name}", kept_seconds=in_seconds)
+    place = _asked(lambda cache: _count(cache, f"edna:done:{window}:{name}", kept_seconds=in_seconds))
     if place is None or place <= most:
         return
     seconds = max(1, math.ceil((window + 1) * in_seconds - now))
@@ -98,21 +99,6 @@ def admit_of(name: str, *, most: int, in_seconds: int) -> None:
     )
 
 
-def _counted(key: str, *, kept_seconds: int) -> int | None:
-    """Counts one more; how many there are; None if nobody counts."""
-    global _ask_again_at
-    if time.monotonic() < _ask_again_at:
-        return None
-    try:
-        cache = caches[conf.request_rate_cache()]
-        cache.add(key, 0, timeout=kept_seconds + _SPARE_SECONDS)
-        return int(cache.incr(key))
-    except Exception as error:  # as in `_beyond`
-        _ask_again_at = time.monotonic() + _REST_SECONDS
-        logs.event("requests_not_counted", level=logging.WARNING, area="requests", error=type(error).__name__)
-        return None
-
-
 def _seconds_to_wait() -> int | None:
     """None: go on."""
     rate = conf.request_rate_per_second()
@@ -121,7 +107,7 @@ def _seconds_to_wait() -> int | None:
     now = _now()
     window_seconds, per_window = max(1.0, 1 / rate), max(rate, 1.0)
     window = math.floor(now / window_seconds)
-    beyond = _beyond(window, per_window=per_window, window_seconds=window_seconds)
+    beyond = _asked(lambda cache: _beyond(cache, window, per_window=per_window, window_seconds=window_seconds))
     result: Result = "uncounted" if beyond is None else "refused" if beyond > 0 else "admitted"
     signals.request_counted.send_robust(sender=None, result=result)
     if beyond is None or beyond <= 0:
@@ -134,25 +120,34 @@ def _seconds_to_wait() -> int | None:
     return seconds
 
 
-def _beyond(window: int, *, per_window: float, window_seconds: float) -> int | None:
-    """Counts one more in the window; how many places behind the last that is let in, 0 or less if it is let in; None if nobody counts."""
+def _asked(ask: Callable[[BaseCache], int]) -> int | None:
+    """What the cache says; None if nobody counts."""
     global _ask_again_at
     alias = conf.request_rate_cache()
     if time.monotonic() < _ask_again_at:
         return None
     try:
-        cache = caches[alias]
-        key, share = _key(window), _share(window, per_window)
-        cache.add(key, 0, timeout=math.ceil(2 * window_seconds) + _SPARE_SECONDS)
-        place = cache.incr(key)
-        # Asked only where it matters: what nobody has taken of the window before.
-        if place > share:
-            share += max(0, _share(window - 1, per_window) - cache.get(_key(window - 1), 0))
-        return int(place - share)
+        return ask(caches[alias])
     except Exception as error:  # whatever the cache's client raises, or what it answers leads to
         _ask_again_at = time.monotonic() + _REST_SECONDS
         logs.event("requests_not_counted", level=logging.WARNING, area="requests", error=type(error).__name__)
         return None
+
+
+def _count(cache: BaseCache, key: str, *, kept_seconds: int) -> int:
+    """Counts one more; how many there are."""
+    cache.add(key, 0, timeout=kept_seconds + _SPARE_SECONDS)
+    return cache.incr(key) + 0  # what is no number fails here, and not where it is compared
+
+
+def _beyond(cache: BaseCache, window: int, *, per_window: float, window_seconds: float) -> int:
+    """Counts one more in the window; how many places behind the last that is let in, 0 or less if it is let in."""
+    share = _share(window, per_window)
+    place = _count(cache, _key(window), kept_seconds=math.ceil(2 * window_seconds))
+    # Asked only where it matters: what nobody has taken of the window before.
+    if place > share:
+        share += max(0, _share(window - 1, per_window) - cache.get(_key(window - 1), 0))
+    return int(place - share)
 
 
 def _key(window: int) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.views.decorators.debug import sensitive_variables
 
 import edna
@@ -73,11 +73,11 @@ def reveal_all(receipts: Sequence[edna.Receipt], unlocked: edna.Unlocked) -> tup
 
 @sensitive_variables()
 def persistently(work: Callable[[], Result]) -> Result:
-    """Do it again where the database gave way to others: edna does not run again what is part of our transaction."""
+    """Do it again where the database gave way to others, at the end of our transaction, too: edna does not run again what is part of it."""
     for pause in (0.05, 0.1, 0.2, 0.4):
         try:
             return work()
-        except edna.errors.DatabaseBusy:
+        except (edna.errors.DatabaseBusy, OperationalError):
             time.sleep(pause * random.uniform(0.5, 1.5))
     return work()
 

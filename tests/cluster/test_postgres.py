@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core.management import call_command
@@ -57,6 +58,18 @@ def test_each_transaction_has_another_connection(operation: Operation, site: Ser
         run.check_end()
 
 
+def test_what_is_read_part_by_part_takes_no_cursor_of_the_server(site: Server) -> None:
+    """A cursor that outlives its transaction is another connection's by then: Django makes none where the settings say so."""
+    no_cursors = patch.dict(connection.settings_dict, {"DISABLE_SERVER_SIDE_CURSORS": True})
+    with private_pgbouncer(site) as bouncer, on_server(bouncer.url), no_cursors:
+        traffic = Traffic(people=3)
+        job = jobs.start(ANONYMISE_ALL, principals=User.objects.filter(is_anon=False)).id
+        call_command("edna_run", verbosity=0)
+        assert report(job).done == 3
+        call_command("edna_verify", verbosity=0)
+        assert traffic.everybody_gets_everything_back()
+
+
 def _hold_one() -> None:
     """Longer than the others take to ask for one."""
     with connection.cursor() as cursor:
@@ -97,6 +110,7 @@ def test_connections_are_cut_again_and_again(site: Server) -> None:
 def test_a_standby_takes_over_in_the_middle_of_a_job(site: Server, tmp_path: Path) -> None:
     """What was committed is there, for the standby had to have it first; who was in the middle is done once more, by the same runners."""
     with ExitStack() as stack:
+        stack.callback(_alone_again, site)
         standby = stack.enter_context(private_standby(site))
         with on_server(site.url):
             _tell("ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -117,8 +131,13 @@ def test_a_standby_takes_over_in_the_middle_of_a_job(site: Server, tmp_path: Pat
         assert User.objects.filter(is_anon=True).count() == 2 * 150
         assert [len(person.history()) for person in traffic.people] == [1] * 150
         assert traffic.everybody_gets_everything_back()
-    site.start()
-    _tell("ALTER SYSTEM RESET synchronous_standby_names")
+
+
+def _alone_again(server: Server) -> None:
+    server.stop()
+    server.start()
+    with on_server(server.url):
+        _tell("ALTER SYSTEM RESET synchronous_standby_names")
 
 
 def _has_a_synchronous_standby() -> bool:

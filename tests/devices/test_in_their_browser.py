@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import edna
+from apps.showcase.tests.key_in_browser import KeyInBrowser
 from apps.websubmit.models import User
 from edna import devices
 from edna.testing.search import finds, places
@@ -18,24 +19,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(trans
 KEY_PASSWORD = "nine geese over the marsh"
 
 
-class KeepsKey(Device):
-    """Of which every byte that leaves it is noted."""
+class KeepsKey(KeyInBrowser, Device):
+    """A device of which a script has the key."""
 
     namespace = "devices-in-browser"
-
-    def __init__(self, page: Any, site: str) -> None:
-        super().__init__(page, site)
-        self.sent: list[bytes] = []
-        page.context.on("request", self._note)
-
-    def _note(self, request: Any) -> None:
-        self.sent += [request.url.encode(), repr(request.headers).encode(), request.post_data_buffer or b""]
-
-    def ready(self) -> None:
-        self.page.locator("form[data-edna-ready]").first.wait_for()
-
-    def types(self, label: str, text: str) -> None:
-        self.page.get_by_label(label, exact=True).fill(text)
+    views, picture = Device.views, Device.picture  # looks for barriers itself
 
     def stored(self) -> list[str]:
         """The texts of the keys that it keeps."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.contrib.auth import authenticate
 from django.core.checks import run_checks
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 import edna
+from apps.hotcrp_sim import keys
 from apps.hotcrp_sim import models as m
 from apps.showcase.tests.tables import thief
 from edna import devices
@@ -478,3 +480,30 @@ def test_statements_of_anonymising_do_not_grow_with_rows_or_people(conference: C
         enrol(f"person{number}", m.PC)
     papers_of(conference.rae, conference, count=27)
     assert statements(lambda: edna.disguise_all(ANONYMIZE)) == few
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+def test_several_are_brought_back_at_once_though_the_database_gives_way_to_others_at_the_end(
+    conference: Conference,
+) -> None:
+    """A cluster of servers says no to a whole transaction when it is committed: it is done once more, as after a deadlock."""
+    before = dump()
+    edna.disguise_all(ANONYMIZE)
+    edna.disguise_all(ANONYMIZE)
+    commit, refused = connection._commit, []
+
+    def refuse_once() -> None:
+        if not refused:
+            refused.append(True)
+            raise OperationalError(1213, "Deadlock found when trying to get lock; try restarting transaction")
+        commit()
+
+    with conference.rae.unlock() as unlocked:
+        receipts = [entry.receipt for entry in edna.history(unlocked)]
+        with patch.object(connection, "_commit", refuse_once):
+            outcome, _ = keys.reveal_all(receipts, unlocked)
+    assert (refused, outcome.complete) == ([True], True)
+    for person in conference.everybody:
+        person.reveal_all(ANONYMIZE)
+    assert dump() == before

@@ -107,8 +107,8 @@ def private_galera(*, count: int = 2, parent: Path | None = None) -> Iterator[li
 
 
 @contextlib.contextmanager
-def private_pgbouncer(server: Server, *, mode: str = "transaction", connections: int = 4) -> Iterator[Server]:
-    """A PgBouncer before a private PostgreSQL: clients take turns with so many of its connections."""
+def private_pgbouncer(server: Server, *, connections: int = 4) -> Iterator[Server]:
+    """A PgBouncer in transaction mode before a private PostgreSQL: clients take turns with so many of its connections."""
     daemon = program("pgbouncer", package="pgbouncer")
     client = program("psql", package="postgresql")
     with private_directory("postgres", None) as (directory, user):
@@ -124,7 +124,7 @@ def private_pgbouncer(server: Server, *, mode: str = "transaction", connections:
             f"edna = user=edna host={server.directory}\n"
             "[pgbouncer]\n"
             f"unix_socket_dir = {directory}\nlisten_addr =\nlisten_port = {port}\n"
-            f"auth_type = any\npool_mode = {mode}\ndefault_pool_size = {connections}\nmax_client_conn = 200\n"
+            f"auth_type = any\npool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = 200\n"
             "ignore_startup_parameters = extra_float_digits\nserver_round_robin = 1\n"
         )
         url = f"postgres://edna@:{port}/edna?socket={quote(str(directory))}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 
 from edna.management.credentials import add_key_arguments
+from edna.management.listening import add_socket_arguments
 
 
 def add_actions(parser: CommandParser) -> None:
@@ -44,21 +45,7 @@ def add_actions(parser: CommandParser) -> None:
         metavar="HOST:PORT",
         help="If not at its address in the roster: behind a proxy, or on one interface.",
     )
-    serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
-    serve.add_argument("--certificate-key", metavar="FILE")
-    serve.add_argument(
-        "--profile",
-        choices=["reg", "auth", "secure"],
-        help="How it is spoken to without TLS: secure; auth, which others can read and nobody can change; reg, in clear on the loopback "
-        "interface. By default as its address in the roster says.",
-    )
-    serve.add_argument(
-        "--peer",
-        metavar="KEY",
-        action="append",
-        default=[],
-        help="With auth or secure: who is answered beside the site, by their public keys; any: whoever comes.",
-    )
+    add_socket_arguments(serve, beside="the site", by_default=" By default as its address in the roster says.")
     serve.add_argument(
         "--mail-server",
         default="127.0.0.1:25",

@@ -21,6 +21,7 @@ from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.signing import to_base64
 from edna.custody.policies.tpm import PCRS, TpmProver, TpmVerifier
 from edna.management.base import PARTIAL, EdnaCommand, usage
+from edna.management.listening import add_socket_arguments
 from edna.policies import files, serving
 
 _DAY_SECONDS = 24 * 3600
@@ -80,21 +81,7 @@ class Command(EdnaCommand):
         )
         serve = action("serve", "Run the monitor until it is asked to stop.")
         serve.add_argument("--listen", default="127.0.0.1:8600", metavar="HOST:PORT")
-        serve.add_argument("--certificate", metavar="FILE", help="For TLS; needed but on the loopback interface.")
-        serve.add_argument("--certificate-key", metavar="FILE")
-        serve.add_argument(
-            "--profile",
-            choices=["reg", "auth", "secure"],
-            help="How it is spoken to without TLS: secure; auth, which others can read and nobody can change; reg, in clear on the "
-            "loopback interface.",
-        )
-        serve.add_argument(
-            "--peer",
-            metavar="KEY",
-            action="append",
-            default=[],
-            help="With auth or secure: who is answered beside workers that certificates are about; any: whoever comes.",
-        )
+        add_socket_arguments(serve, beside="workers that certificates are about")
         serve.add_argument(
             "--credential-hours", type=int, default=24, help="How long a credential lasts (default: 24)."
         )
