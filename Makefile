@@ -41,8 +41,8 @@ test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on Post
 	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
 	@$(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
-test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: about a minute
-	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser and not thorough" $(PYTEST)
+test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: a minute
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not browser and not thorough and not long" $(PYTEST)
 
 test-deep: $(VENV)/.dev ## Go through every history of up to five acts, tell thousands of new stories about the zoo (tests/properties), on SQLite, kill at every step, and mutate 100,000 bags: hours
 	@EDNA_ACTS=5 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/properties/test_every_history.py tests/properties/test_all_left_histories.py $(PYTEST)
@@ -66,7 +66,12 @@ test-packages: $(VENV)/.dev ## Tell stories with the real packages of third-part
 test-tpm: $(VENV)/.dev ## Attest to a monitor with TPMs in software: installs swtpm, and builds tpm2-pytss into .venv (root or sudo)
 	@.ci/system-packages --tpm
 	@$(PIP_INSTALL) --constraint .ci/tools.txt tpm2-pytss || $(COULD_NOT)
-	@$(BIN)/python -m pytest -q tests/policies/test_tpm.py $(PYTEST)
+	@EDNA_TPM=1 $(BIN)/python -m pytest -q tests/policies/test_tpm.py $(PYTEST)
+
+test-abe: $(VENV)/.dev ## Seal to policies by attributes: builds circl's tkn20 into .venv, and attacks it (Go; root or sudo, if that is missing)
+	@.ci/system-packages --abe
+	@DJANGO_SETTINGS_MODULE=config.settings_test $(BIN)/python manage.py edna_monitor library
+	@$(BIN)/python -m pytest -q tests/policies $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
 	$(BIN)/ruff check --quiet .
@@ -79,7 +84,7 @@ format: $(VENV)/.dev ## Rewrite the code in the house's style
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
-bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on a private MariaDB and on SQLite, and draw it
+bench: $(VENV)/.mariadb ## Measure every operation beside its hand-written baseline, on private servers and on SQLite, and draw it
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 load: $(VENV)/.mariadb ## Load on a sample site while others disguise and reveal, on private servers: SCENARIO=websubmit-paced (LOAD=--list lists them)

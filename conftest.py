@@ -6,10 +6,12 @@ pass only, as does one marked `once` or `browser`; whatever is left out is count
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -18,9 +20,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
+from django.utils import timezone
 
 from tests.thorough import is_thorough
-from tests.waiting import WAIT_SECONDS, be_late
+from tests.waiting import WAIT_SECONDS, be_late, on_one_day
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "admin_client", "admin_user", "django_db_setup"}
 
@@ -71,6 +74,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = _dealt_out(items, processes)
 
 
+def pytest_collection_finish() -> None:
+    """What is in memory now stays to the end, and is not looked through again and again: some tests go faster by a fifth."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 def _dealt_out(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
     """Each process begins with files that have slow tests, so that nobody waits at the end for one who has just begun a long one:
     xdist hands out as many items to each, in this order, and whoever is done takes over the last of another's."""
@@ -92,11 +102,44 @@ def pytest_report_header() -> str:
     return f"database: {_vendor()}"
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A browser's event loop stays in the process that once started one. Tests that know no browser do not see it: they could neither
+    query nor run anything asynchronous beside it."""
+    loop = None if item.get_closest_marker("browser") else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture(autouse=True)
+def _one_day() -> Iterator[None]:
+    """It stays the day on which the test began: edna notes days, and tests compare tables with what they were before midnight."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timezone, "now", on_one_day(timezone.now))
+        yield
+
+
 _seconds: Counter[str] = Counter()
+_processor_seconds: Counter[str] = Counter()
+_used = sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Several processes wait for each other: what a test costs is what it and the processes that have ended with it used."""
+    global _used
+    report = yield
+    before, _used = _used, sum(os.times()[:4])
+    report.processor_seconds = _used - before
+    return report
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.location[0]] += report.duration
+    _processor_seconds[report.location[0]] += report.processor_seconds
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -116,7 +159,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return  # a process of several: the one that hands out the tests hears of all
     record = session.config.rootpath / "build" / f"test-times-{_vendor()}.txt"
     record.parent.mkdir(exist_ok=True)
-    record.write_text("".join(f"{seconds:8.2f} s  {file}\n" for file, seconds in _seconds.most_common()))
+    record.write_text(
+        "".join(
+            f"{seconds:8.2f} s  {_processor_seconds[file]:8.2f} s of the processor  {file}\n"
+            for file, seconds in _seconds.most_common()
+        )
+    )
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ With --only-copy it takes those of their last run.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +58,9 @@ PICTURES: dict[str, str | list[str]] = {
 
 def main() -> int:
     if "--only-copy" not in sys.argv:
-        done = subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT, env={**os.environ, "EDNA_PICTURES": "1"}
+        )
         if done.returncode:
             return done.returncode
     for name, pages in PICTURES.items():

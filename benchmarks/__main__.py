@@ -1,8 +1,8 @@
 """Measure what people wait for, with edna and by hand: WebSubmit in the library and over HTTP, Lobsters and HotCRP in the library;
 where the time goes, how it grows, and what storage it takes. Print it, and draw it.
 
-Each on a private database server (WebSubmit on SQLite, too). `make bench` runs this at the published scales; `make bench QUICK=1`
-or --quick at small ones, to see that it works.
+Each on private servers of MariaDB and PostgreSQL (WebSubmit on SQLite, too). `make bench` runs this at the published scales;
+`make bench QUICK=1` or --quick at small ones, to see that it works.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.measure import APPS, add_arguments, module_of
 from benchmarks.reporting import report
 from benchmarks.timing import Result
 
-DATABASES = ("mariadb", "sqlite")
+DATABASES = ("mariadb", "postgres", "sqlite")
 
 
 def main() -> int:
@@ -103,7 +103,7 @@ def _measure(app: str, name: str, arguments: argparse.Namespace, parent: Path) -
     """One application and database in a process of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="edna-bench-", dir=parent) as directory,
-        private_database(name, parent=parent) as url,
+        private_database(name, parent=parent, to_be_measured=True) as url,
     ):
         output = Path(directory) / "results.json"
         others = ("apps", "databases", "quick", "output")

@@ -30,6 +30,7 @@ NAMES: Final = {
     "hotcrp": "HotCRP",
     "principals": "WebSubmit with more and more students",
     "mariadb": "MariaDB",
+    "postgres": "PostgreSQL",
     "sqlite": "SQLite",
 }
 WIDTH: Final = 9.5

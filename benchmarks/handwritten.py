@@ -1,10 +1,15 @@
-"""What hand-written SQL needs for leaving rows without their owner, in one INSERT and one UPDATE for each column."""
+"""What hand-written SQL needs for leaving rows without their owner, in one INSERT and one UPDATE for each column: in one
+statement where the database can."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from benchmarks.kit.dialects import Piece
 from benchmarks.kit.driver import Driver, Row
+
+#: The table of people with its primary key, which counts up, and an SQL expression for each column that has to be filled.
+Placeholders = tuple[tuple[str, str], Mapping[str, str]]
 
 
 def repoint(
@@ -14,43 +19,35 @@ def repoint(
     where: str,
     params: Row,
     *,
-    placeholders: tuple[str, Mapping[str, str]],
+    placeholders: Placeholders,
     key: tuple[str, ...] = ("id",),
     group: str | None = None,
     also: Mapping[str, str] | None = None,
 ) -> None:
     """Give the rows of ``table t`` that ``where`` finds to new placeholder people, one for each row or each value of ``group``.
 
-    ``placeholders``: the table of people and an SQL expression for each column that has to be filled; its primary key counts up.
     ``also``: columns of the rows that are set to an SQL expression on the way.
     """
-    people, filled = placeholders
-    quoted = driver.quoted
-    keys = [f"t.{quoted(column)}" for column in key]
+    (people, person), filled = placeholders
+    quoted, dialect = driver.quoted, driver.dialect
+    keys = [f"t.{quoted(name)}" for name in key]
     groups = group or ", ".join(keys)
-    driver.execute(
-        f"INSERT INTO {quoted(people)} ({', '.join(map(quoted, filled))}) SELECT {', '.join(filled.values())} "
-        f"FROM (SELECT DISTINCT {groups} FROM {quoted(table)} t WHERE {where}) g",
-        params,
-    )
-    made = driver.cursor.rowcount
-    if made < 1:
+    found = f"FROM {quoted(table)} t WHERE {where}"
+    ranked = f"SELECT {', '.join(keys)}, DENSE_RANK() OVER (ORDER BY {groups}) AS n {found}"
+    into = f"INSERT INTO {quoted(people)} ({', '.join(map(quoted, filled))}) SELECT {', '.join(filled.values())} FROM"
+    match = " AND ".join(f"g.{quoted(name)} = u.{quoted(name)}" for name in key), ()
+    changes: dict[str, Piece] = {name: (value, ()) for name, value in (also or {}).items()}
+    if dialect.inserts_in_queries:
+        numbered = f"(SELECT {quoted(person)} AS person, ROW_NUMBER() OVER () AS n FROM made)"
+        given = f"(SELECT r.*, m.person FROM r JOIN {numbered} m ON m.n = r.n)", ()
+        sql, _ = dialect.joined_update(table, given, match, {column: ("g.person", ()), **changes})
+        made = f"{into} (SELECT DISTINCT n FROM r) d RETURNING {quoted(person)}"
+        driver.execute(f"WITH r AS ({ranked}), made AS ({made}) {sql}", params)
         return
-    # MariaDB tells the first of the numbers that it gave in one statement, SQLite the last.
-    first = driver.cursor.lastrowid - (made - 1 if driver.is_sqlite else 0)
-    ranked = f"(SELECT {', '.join(keys)}, DENSE_RANK() OVER (ORDER BY {groups}) - 1 AS n FROM {quoted(table)} t WHERE {where}) r"
-    changes = {column: "%s + r.n", **(also or {})}
-    target = quoted(table) if driver.is_sqlite else "u"
-    matched = " AND ".join(f"r.{quoted(column)} = {target}.{quoted(column)}" for column in key)
-    if driver.is_sqlite:
-        assignments = ", ".join(f"{quoted(name)} = {value}" for name, value in changes.items())
-        sql, given = f"UPDATE {target} SET {assignments} FROM {ranked} WHERE {matched}", (first, *params)
-    else:
-        assignments = ", ".join(f"u.{quoted(name)} = {value}" for name, value in changes.items())
-        sql, given = f"UPDATE {quoted(table)} u JOIN {ranked} ON {matched} SET {assignments}", (*params, first)
-    driver.execute(sql, given)
-
-
-def random_text(driver: Driver) -> str:
-    """An SQL expression, another value for each row."""
-    return "lower(hex(randomblob(16)))" if driver.is_sqlite else "LOWER(HEX(RANDOM_BYTES(16)))"
+    driver.execute(f"{into} (SELECT DISTINCT {groups} {found}) d", params)
+    made_count = driver.cursor.rowcount
+    if made_count < 1:
+        return
+    first = dialect.first_key(driver.cursor, made_count)
+    changes = {column: ("%s + g.n - 1", (first,)), **changes}
+    driver.execute(*dialect.joined_update(table, (f"({ranked})", params), match, changes))

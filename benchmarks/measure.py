@@ -13,7 +13,18 @@ from types import ModuleType
 import django
 
 #: Each has ``add_arguments``, ``run``, and ``DATABASES`` and ``QUICK``: where it is measured, and the small scale.
-APPS = ("websubmit", "lobsters", "hotcrp", "principals", "devices", "audiences", "policies", "guardians", "custody")
+APPS = (
+    "websubmit",
+    "lobsters",
+    "hotcrp",
+    "principals",
+    "devices",
+    "audiences",
+    "policies",
+    "guardians",
+    "recipients",
+    "custody",
+)
 
 
 def module_of(app: str) -> ModuleType:
@@ -45,7 +56,7 @@ def main() -> int:
     parser.add_argument("--app", required=True, choices=APPS)
     parser.add_argument("--database", required=True, help="its name in the results")
     arguments = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchmarks.site_settings")
     django.setup()
     results = module_of(arguments.app).run(arguments)
     arguments.output.write_text(json.dumps([result.as_dict() for result in results]))

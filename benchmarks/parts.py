@@ -51,6 +51,7 @@ _FIRST_WORDS: Final = {
     "insert": "insert",
     "replace": "insert",
     "update": "update",
+    "with": "update",  # what PostgreSQL's hand-written SQL begins with that makes owners on the way
     "delete": "delete",
     **dict.fromkeys(("begin", "start", "commit", "rollback", "savepoint", "release"), "transaction"),
 }

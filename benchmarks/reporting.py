@@ -11,6 +11,7 @@ from benchmarks.devices.report import devices
 from benchmarks.goals import goals
 from benchmarks.guardians.report import guardians
 from benchmarks.policies.report import policies
+from benchmarks.recipients.report import recipients
 from benchmarks.timing import Result
 
 PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and their ratio; other hardware (16 vCPU, MariaDB 10.5)"
@@ -18,7 +19,7 @@ PUBLISHED = "published: medians of hand-written SQL / of the Rust prototype, and
 
 def report(results: Sequence[Result]) -> str:
     """Everything there is to say, for one application after the other; the goals last."""
-    parts = (quick, tables, devices, audiences, policies, guardians, custody, goals)
+    parts = (quick, tables, devices, audiences, policies, guardians, recipients, custody, goals)
     return "\n\n".join(text for part in parts if (text := part(results)))
 
 

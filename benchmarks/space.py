@@ -54,9 +54,7 @@ def leave(driver: Driver, clock: Clock, key: Key, users: Sequence[Model], disgui
         "bag_bytes": made.bag_bytes,
         "locator_bytes": made.locator_bytes,
         "notes": [
-            "data and indexes by information_schema: rebuilt by OPTIMIZE TABLE before; afterwards as they are, and rebuilt again"
-            if not driver.is_sqlite
-            else "the whole file: rebuilt by VACUUM before; afterwards as it is, and rebuilt again",
+            driver.dialect.storage_note,
             f"{made.pseudoprincipals:,} pseudoprincipals; {made.bags:,} bags with {made.bag_bytes / 1e6:.1f} MB sealed; "
             f"{made.locator_bytes / 1e6:.2f} MB of locators",
         ],
@@ -79,33 +77,21 @@ def _put(
 
 
 def _sizes(driver: Driver) -> Sizes:
-    """Bytes and rows of each table; SQLite tells the bytes of the file only."""
-    names = connection.introspection.table_names()
-    rows = {name: driver.number(f"SELECT COUNT(*) FROM {driver.quoted(name)}") for name in names}
-    if driver.is_sqlite:
-        pages = driver.number("PRAGMA page_count") * driver.number("PRAGMA page_size")
-        return {name: (0, count) for name, count in rows.items()} | {"(the file)": (pages, 0)}
-    found = driver.execute(
-        "SELECT table_name, data_length + index_length FROM information_schema.tables WHERE table_schema = DATABASE()"
-    ).fetchall()
+    """Bytes and rows of each table; a file that has them all has no rows."""
+    rows = {name: driver.number(f"SELECT COUNT(*) FROM {driver.quoted(name)}") for name in _tables()}
+    sizes = driver.dialect.sizes(driver.cursor)
     driver.connection.commit()
-    return {name: (int(size or 0), rows[name]) for name, size in found if name in rows}
+    return {name: (sizes.get(name, 0), rows.get(name, 0)) for name in dict.fromkeys((*rows, *sizes))}
 
 
 def _rebuild(driver: Driver) -> None:
-    if driver.is_sqlite:
-        driver.execute("VACUUM")
-        return
-    for name in connection.introspection.table_names():
-        driver.execute(f"OPTIMIZE TABLE {driver.quoted(name)}").fetchall()
-    analyse(driver)
+    driver.dialect.rebuild(driver.connection, _tables())
 
 
 def analyse(driver: Driver) -> None:
-    """Tell the database how its tables are filled, which a lot of rows have just changed: its plans depend on it."""
-    if driver.is_sqlite:
-        driver.execute("ANALYZE")
-    else:
-        names = ", ".join(map(driver.quoted, connection.introspection.table_names()))
-        driver.execute(f"ANALYZE TABLE {names}").fetchall()
-        driver.connection.commit()
+    """After a lot of rows have changed, and before anything is measured."""
+    driver.dialect.analyse(driver.connection, _tables())
+
+
+def _tables() -> list[str]:
+    return connection.introspection.table_names()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any, NamedTuple, Self, TypeVar
 
 from benchmarks.kit.percentiles import percentile
@@ -76,8 +76,10 @@ class Result:
 class Clock:
     """Runs pieces of work under keys: some to warm up, most timed, then some drilled into, the last few counted instead of timed."""
 
-    def __init__(self, counting: Counting, drilling: Drilling | None = None) -> None:
-        self._counting, self._drilling = counting, drilling
+    def __init__(self, counting: Counting, drilling: Drilling | None = None, *, processor: bool = False) -> None:
+        """With ``processor`` the results have the median of the processor's time, too, which other work on the machine disturbs less."""
+        self._counting, self._drilling, self._processor = counting, drilling, processor
+        self.processor: dict[Key, list[float]] = {}
         self._mode = "time"
         self._watch: Stopwatch | None = None
         self.drilled: dict[Key, list[Spent]] = {}
@@ -98,10 +100,13 @@ class Clock:
             outcome, spent = self._watch.run(work)
             self.drilled.setdefault(key, []).append(spent)
             return outcome
+        used = process_time_ns() if self._processor else 0
         began = perf_counter_ns()
         outcome = work()
         elapsed = perf_counter_ns() - began
         if self._mode == "time":
+            if self._processor:
+                self.processor.setdefault(key, []).append((process_time_ns() - used) / 1e6)
             self.samples.setdefault(key, []).append(elapsed / 1e6)
             self.rows.setdefault(key, []).append(rows)
         return outcome
@@ -157,11 +162,14 @@ class Clock:
                 p95_ms=round(percentile(samples, 95), 4),
                 statements=max(self.statements[key]) if key in self.statements else None,
                 rows=round(percentile(self.rows[key], 50)) if key in self.rows else None,
-                extra={**extra.get(key, {}), **parts.get(key, {})},
+                extra={**extra.get(key, {}), **parts.get(key, {}), **self._used(key)},
                 **common,
             )
             for key, samples in self.samples.items()
         ]
+
+    def _used(self, key: Key) -> dict[str, float]:
+        return {"processor_ms": round(percentile(self.processor[key], 50), 4)} if key in self.processor else {}
 
 
 def interleave(number: int, *works: Callable[[], object]) -> None:

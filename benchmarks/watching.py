@@ -81,7 +81,8 @@ def stored(driver: Driver) -> Stored:
     bags, sealed = driver.execute(f"SELECT COUNT(*), SUM(LENGTH(sealed) + LENGTH({index})) FROM edna_bag").fetchone()
     # Of a removed principal's entry it cannot be told whether it was a pseudoprincipal's; but it has its locators.
     pseudoprincipals, locators = driver.execute(
-        f"SELECT SUM(reference IS NOT NULL AND NOT {natural}), SUM(LENGTH(locators)) FROM edna_principalentry"
+        f"SELECT SUM(CASE WHEN reference IS NOT NULL AND NOT {natural} THEN 1 ELSE 0 END), SUM(LENGTH(locators)) "
+        "FROM edna_principalentry"
     ).fetchone()
     driver.connection.commit()
     return Stored(int(bags), int(sealed or 0), int(pseudoprincipals or 0), int(locators or 0))

@@ -8,7 +8,10 @@ from pathlib import Path
 
 # Processes that a test starts share their parent's directory (and so its keys); whoever made it removes it.
 if "EDNA_TEST_SCRATCH" not in os.environ:
-    os.environ["EDNA_TEST_SCRATCH"] = tempfile.mkdtemp(prefix="edna-test-")
+    from benchmarks.kit.servers.server import in_memory
+
+    # Tests kill processes and not the machine: memory keeps what they write as well as a disk does, and takes it in half the time.
+    os.environ["EDNA_TEST_SCRATCH"] = tempfile.mkdtemp(prefix="edna-test-", dir=in_memory())
     atexit.register(shutil.rmtree, os.environ["EDNA_TEST_SCRATCH"], ignore_errors=True)
 SCRATCH = Path(os.environ["EDNA_TEST_SCRATCH"])
 os.environ["EDNA_VAR"] = str(SCRATCH / "var")

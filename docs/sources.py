@@ -12,6 +12,7 @@ import inspect
 import re
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import edna
@@ -30,6 +31,11 @@ MODULES = {
     "testing": ("Testing", "edna.testing"),
     "errors": ("Errors", "edna.errors"),
     "jobs": ("Jobs", "edna.operations.jobs"),
+}
+#: Packages that import what they name when it is asked for: by what they name.
+PACKAGES = {
+    "policies": ("Policies", "edna.policies"),
+    "audiences": ("Audiences", "edna.audiences"),
 }
 
 
@@ -108,6 +114,11 @@ def interface_pages() -> Iterator[tuple[str, str]]:
     for name, (title, module) in MODULES.items():
         whole = f".. automodule:: {module}\n   :members:"
         yield name, f"# {title}: `{module}`\n\n{docstrings([whole])}"
+    for name, (title, package) in PACKAGES.items():
+        found = import_module(package)
+        named = [(each, inspect.isclass(getattr(found, each))) for each in found.__all__]
+        blocks = [f".. auto{'class' if is_class else 'function'}:: {package}.{each}" for each, is_class in named]
+        yield name, f"# {title}: `{package}`\n\n{docstrings(blocks)}"
 
 
 def block(name: str, said: str) -> str:

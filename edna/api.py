@@ -371,7 +371,8 @@ def replay(model: type[Model], *, where: Mapping[str, Any], set: Mapping[str, An
 def history(unlocked: Unlocked) -> list[HistoryEntry]:
     """Every disguise of this principal, and of the pseudoprincipals they speak for, that can be revealed; newest first.
 
-    A disguise of which a bag was damaged or is missing is left out, and the error is in ``unlocked.damaged``; a reveal raises it.
+    A disguise of which a bag was damaged or is missing is left out, and the error is in ``unlocked.damaged``; a reveal raises it. So is one
+    whose policy this process does not satisfy: ``unlocked.barred`` has those, and ``len`` of it says how many need another role.
     """
     return histories.of(unlocked)
 

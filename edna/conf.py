@@ -1,7 +1,7 @@
 """The project's ``EDNA = {...}`` setting, read live, with defaults.
 
 Nothing is cached, so ``override_settings`` and a reloaded configuration take effect at once. This module knows the
-names, types and bounds of the settings; it does not know what they are used for.
+names, types and bounds of the settings; it does not know what they are used for. A little long: every setting is read in one place.
 """
 
 from __future__ import annotations
@@ -301,16 +301,39 @@ def guardians() -> Mapping[str, Any] | None:
 
 
 def has_devices() -> bool:
-    """Whether `edna.devices` is installed, and has pages: where each person's key is used on either side, it has none."""
-    return django_apps.is_installed("edna.devices") and custody() != "both"
+    """Whether `edna.devices` is installed."""
+    return django_apps.is_installed("edna.devices")
 
 
 def policies() -> Mapping[str, str]:
     """Policies by name; a disguise names one."""
+    return {name: text for name, (text, _) in _policies().items()}
+
+
+def policies_by_attributes() -> frozenset[str]:
+    """The names of those that are sealed to attributes, and not to the keys of clauses."""
+    return frozenset(name for name, (_, carrier) in _policies().items() if carrier == "attributes")
+
+
+def _policies() -> Mapping[str, tuple[str, str]]:
+    """Text and carrier."""
     said = _read("POLICIES")
-    if not isinstance(said, Mapping) or not all(isinstance(each, str) for pair in said.items() for each in pair):
-        raise ConfigurationError('EDNA["POLICIES"] must be a dictionary of texts by name: {"restore": "region = eu"}.')
-    return said
+    read = {}
+    for name, each in said.items() if isinstance(said, Mapping) else [(None, None)]:
+        whole = {"policy": each, "carrier": "clauses"} if isinstance(each, str) else each
+        if (
+            not isinstance(name, str)
+            or not isinstance(whole, Mapping)
+            or set(whole) != {"policy", "carrier"}
+            or not isinstance(whole["policy"], str)
+            or whole["carrier"] not in ("clauses", "attributes")
+        ):
+            raise ConfigurationError(
+                'EDNA["POLICIES"] must be a dictionary of texts by name, {"restore": "region = eu"}; in place of a text there may be '
+                '{"policy": text, "carrier": "clauses" or "attributes"}.'
+            )
+        read[name] = whole["policy"], whole["carrier"]
+    return read
 
 
 def monitor() -> Mapping[str, Any] | None:
@@ -318,19 +341,25 @@ def monitor() -> Mapping[str, Any] | None:
     said = _read("MONITOR")
     if said is None:
         return None
-    needed, others = {"ADDRESS", "PUBLIC_KEY", "CLAUSES"}, {"CERTIFICATE", "MANIFEST", "WORKER_KEY"}
+    needed, others = {"ADDRESS", "PUBLIC_KEY", "CLAUSES"}, {"CERTIFICATE", "ATTRIBUTES", "MANIFEST", "WORKER_KEY"}
     of_tpm = {"TPM", "TPM_CERTIFICATE", "TPM_REGISTERS"}
+    problem = ""
+    if isinstance(said, Mapping):
+        unknown, missing = set(said) - needed - others - of_tpm, needed - set(said)
+        problem += f" It has {', '.join(sorted(map(repr, unknown)))}, which it cannot have." if unknown else ""
+        problem += f" It lacks {', '.join(sorted(map(repr, missing)))}." if missing else ""
     if (
         not isinstance(said, Mapping)
-        or not needed <= set(said) <= needed | others | of_tpm
+        or problem
         or not all(isinstance(each, (str, os.PathLike)) for each in said.values())
         or ("MANIFEST" in said and not {"WORKER_KEY"} <= set(said) <= needed | others)
         or ("WORKER_KEY" in said and not {"MANIFEST", "TPM"} & set(said))
         or ("TPM" not in said and of_tpm & set(said))
     ):
         raise ConfigurationError(
-            'EDNA["MONITOR"] must be a dictionary with "ADDRESS", "PUBLIC_KEY", and "CLAUSES", a file; perhaps with "CERTIFICATE", a file, '
-            'and for processes that open "MANIFEST" and "WORKER_KEY", two files, or "TPM", where it is, with "TPM_CERTIFICATE", a file.'
+            'EDNA["MONITOR"] must be a dictionary with "ADDRESS", "PUBLIC_KEY", and "CLAUSES", a file; perhaps with '
+            '"CERTIFICATE" and "ATTRIBUTES", files, and for processes that open "MANIFEST" and "WORKER_KEY", two files, or "TPM", where it '
+            'is, with "TPM_CERTIFICATE", a file.' + problem
         )
     return said
 

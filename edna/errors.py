@@ -272,10 +272,10 @@ class TicketRefused(CustodyError):
 
 
 class EnvelopeRefused(CustodyError):
-    """Cause: an envelope does not open with what the guardians answered: another PIN, or somebody has changed it; or it is none that this
-    release reads. Nothing was changed.
+    """Cause: an envelope does not open with what the guardians answered: another PIN, or somebody has changed it; it is none that this
+    release reads; or a refresh of the guardians fell into the enrolment. Nothing was changed.
 
-    Remedy: try the PIN again; then take the envelope from a backup.
+    Remedy: try the PIN again; then take the envelope from a backup. If a refresh fell into it, enroll again.
     """
 
 
@@ -342,6 +342,14 @@ class ClauseKeyMissing(AttestationRefused):
     """Cause: a policy is used that the monitor was not told, so that its list of clauses has no key for it. Nothing was sealed.
 
     Remedy: tell the monitor, and give its new list to those that seal.
+    """
+
+
+class AttributeParametersForged(AttestationRefused):
+    """Cause: the parameters by which policies by attributes are sealed were not signed by the monitor as they are, or are of an epoch that
+    it has closed. Nothing is sealed by them.
+
+    Remedy: take them again from the monitor: `edna_monitor attributes`.
     """
 
 
@@ -478,6 +486,24 @@ class AudienceChanged(AudienceRefused):
     """
 
 
+class AudienceExists(AudienceRefused):
+    """Cause: an audience was to be made by a name that another one has, and the key is of nobody in that one; or of one by that name some
+    rows are left, and others were taken away past edna. Nothing was changed.
+
+    Remedy: take another name; or let a member of the audience that is there take in whoever is to be in it; or restore the rows that are
+    missing from a backup.
+    """
+
+
+class AudienceInUse(AudienceRefused):
+    """Cause: an audience was to be deleted for which something is held, or may be: somebody took shares away, or changed what is held past
+    edna. With it, what is held could be opened by nobody but the person. Nothing was changed.
+
+    Remedy: if rows were taken away or changed, restore them from a backup. Wait until it was brought back or has expired; or say that it
+    shall be lost, `lose_held=True`, `--lose-held`. To have others in its place, take them in, and hand the shares on to them.
+    """
+
+
 class NotInAudience(CustodyError):
     """Cause: a key was given of somebody who is not in the audience, any more or yet, or who has no share in what it opens together.
     Nothing was changed.
@@ -512,11 +538,23 @@ class HeldCopyRefused(CustodyError):
 
 
 class AudienceUnknown(CustodyError):
-    """Cause: there is no audience of this name here, or none of which as many act together as was asked for; or there is one already where
-    one was to be made. Nothing was changed.
+    """Cause: there is no audience of this name here, or none of which as many act together as was asked for. Nothing was changed.
 
     Remedy: make it with `edna.audiences.create`, before the disguise that declares it is applied.
     """
+
+
+class AudienceTooSmall(CustodyError):
+    """Cause: in an audience fewer members are left that have a share than have to act together, so that nobody could read what is held for
+    it: a disguise that declares it is refused, and so is handing shares on. `.have` and `.need` say how many. Nothing was changed.
+
+    Remedy: take somebody in again who had a share and went (`edna.audiences.join`, with the card of then); theirs counts again. If they do
+    not come back, what is held is lost: delete the audience (`edna_audiences delete --lose-held`), and make it anew.
+    """
+
+    def __init__(self, message: str = "", *, have: int = 0, need: int = 0) -> None:
+        self.have, self.need = have, need
+        super().__init__(message)
 
 
 class TooFewTogether(CustodyError):

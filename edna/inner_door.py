@@ -7,7 +7,7 @@ may come in here. Knows nothing of the domain: what the functions do is in `engi
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db import OperationalError
@@ -30,7 +30,10 @@ from edna.engine.bags.openers import Handover as Handover
 from edna.engine.bags.reader import Overview
 from edna.engine.books import acts, sessions
 from edna.engine.books import beside as tables_beside
+from edna.engine.books.beside import Checked as Checked
 from edna.engine.books.beside import FurtherTables as FurtherTables
+from edna.engine.books.beside import HealthLine as HealthLine
+from edna.engine.books.beside import KeyStatistic as KeyStatistic
 from edna.engine.books.beside import Noted as Noted
 from edna.engine.books.measurements import measured
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
@@ -49,11 +52,13 @@ from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
-from edna.store import serverkeys
+from edna.store import inspection, serverkeys, vouching
 from edna.store.tags import Tags
 from edna.store.vouching import Tagged as Tagged
 
 Result = TypeVar("Result")
+#: How much of something is under which of the server's keys.
+FoundUnderKeys = vouching.Found
 
 
 @measured("disguise")
@@ -96,6 +101,15 @@ def locked(principal: Model, work: Callable[[], Result]) -> Result:
             raise
 
     return transactions.run(whole, using=using)
+
+
+def in_one_transaction(work: Callable[[], Result], *, using: str) -> Result:
+    """``work()``, all or nothing; tried again if the database asks for that, so it may run twice.
+
+    Raises:
+        DatabaseBusy: nothing was changed.
+    """
+    return transactions.run(work, using=using)
 
 
 # Schema changes, called from the checks
@@ -211,6 +225,15 @@ def keep_copies(keeper: Keeper) -> None:
     held_copies.connect(keeper)
 
 
+def require_audience(name: str) -> None:
+    """That what a disguise takes away can be held as it declares; of one that declares nothing, nothing is asked.
+
+    Raises:
+        ConfigurationError, AudienceUnknown, AudienceTooSmall, AudienceForged: what the disguise would be refused with.
+    """
+    held_copies.require(registry.get(name), using=database())
+
+
 def open_copy(
     copy: bytes, *, subject: tuple[str, str]
 ) -> tuple[str, datetime.datetime, str, str, list[tuple[str, str, dict[str, object]]], Locator]:
@@ -250,6 +273,11 @@ def marks_of_copies(index: bytes, numbers: Iterable[int]) -> list[bytes]:
 def values_there(model: type[Model], column: str, values: Sequence[Any], *, using: str) -> set[Any]:
     """Those of ``values`` that a row of a table of the library's own has in this column."""
     return rows.held_values(rows.table_of(model), column, values, lock=False, using=using)
+
+
+def keep_row(model: type[Model], *, using: str, **match: Any) -> bool:
+    """Whether a row of a table of the library's own has these values. Nobody changes it until the transaction ends; others may ask, too."""
+    return rows.keep(rows.table_of(model), match, using=using)
 
 
 def on_slots_gone(told: Callable[[PublicKey, str], None]) -> None:
@@ -329,6 +357,11 @@ def sealing_key() -> bytes:
     return serverkeys.signing_key(using=registry.database())
 
 
+def may_seal() -> bool:
+    """Whether the database knows the server's key that seals, for whoever goes on without it."""
+    return serverkeys.may_seal(using=registry.database())
+
+
 def secret_key_of(unlocked: Unlocked) -> SecretKey:
     """The key itself: for guardians, who help to it.
 
@@ -348,6 +381,11 @@ def tables_too(tables: FurtherTables) -> None:
     """Have the rows of an application's own tables verified by `edna_verify`, counted by `edna_keys`, and tagged anew by `edna_vouch`.
     Called once the applications are loaded."""
     tables_beside.tables_too(tables)
+
+
+def keys_of_people(*, using: str) -> Iterator[list[PublicKey]]:
+    """In pages, the public keys of whoever is there and no pseudoprincipal, and of whoever was removed."""
+    return inspection.keys_of_people(using=using)
 
 
 def rewrap(
@@ -414,8 +452,8 @@ def sealed_lists(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
     return sealed_file.lists_of(public_keys)
 
 
-def sealed_bags(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, bytes], list[bytes]]:
-    """By index, those of the bags that are there, as they are stored: at least one, and no more bytes than this; and where the others lie.
+def sealed_bags(indexes: Iterable[bytes], *, most_bytes: int) -> sealed_file.Stored:
+    """Those of the bags that are there, as they are stored: at least one, and no more bytes than this; and where the others lie.
 
     Who knows an index has had the locator.
     """

@@ -27,9 +27,6 @@ class Offer:
     asks_for_key: bool | None
     #: Whether the server keeps no list by which the key finds it.
     only_by_receipt: bool
-    #: Of which audience so many members can together read what is taken away; None if nobody but the person can.
-    audience: str | None = None
-    together: int = 0
 
 
 def offers_for(user: Any) -> list[Offer]:
@@ -60,6 +57,4 @@ def _offer(disguise: type[Disguise]) -> Offer:
         disguise.self_service if isinstance(disguise.self_service, Mapping) else {},
         disguise.asks_for_key,
         (disguise.locators or conf.locator_mode()) == "client",
-        disguise.audience,
-        disguise.together if disguise.audience else 0,
     )

@@ -86,6 +86,11 @@ _WORDS_NEAR_A_PERSON: Final[dict[Looks, str]] = {
     Looks.TEXT: "title subject bio about signature note notes comment comments remark remarks message body text description reason "
     "object_repr",
 }
+#: What opens an account besides, in whatever table it stands.
+_OPENS_AN_ACCOUNT: Final = (
+    "passwd passphrase passcode pin otp totp hotp seed credential credentials private_key signing_key encryption_key access_key auth_key "
+    "activation_key confirmation_key recovery_code recovery_codes backup_code backup_codes session_data"
+)
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -202,12 +207,23 @@ def _is_principal(model: object) -> bool:
     return any(concrete is each._meta.concrete_model for each in principals)
 
 
-@functools.cache
+def is_credential(name: str) -> bool:
+    """Whether a column of that name, or a key of a document, looks like what opens an account: a password's hash, a token, a key. ``key``
+    alone is one: Django REST framework, django-otp and django-allauth call so what they let somebody in by."""
+    words = _words(name)
+    # Not remembered: a document's keys are anything, and may tell about a person.
+    return words == ("key",) or _says_any(words, f"{_WORDS_NEAR_A_PERSON[Looks.CREDENTIAL]} {_OPENS_AN_ACCOUNT}")
+
+
 def _words(name: str) -> tuple[str, ...]:
     return tuple(_CAMEL.sub("_", name).lower().strip("_").split("_"))
 
 
 @functools.cache
 def _has_any(words: tuple[str, ...], names: str) -> bool:
+    return _says_any(words, names)
+
+
+def _says_any(words: tuple[str, ...], names: str) -> bool:
     text = f"_{'_'.join(words)}_"
     return any(f"_{name}_" in text for name in names.split())

@@ -20,7 +20,8 @@ FIRST_BYTE: Final = b"\x81"
 @dataclass(frozen=True)
 class Standing:
     """How this process stands: what it is attested as ("" if it is not), why it is not, since and until when, what it has opened and
-    refused, which policies it lacks, and seals of which epochs it opens. Times are Unix times, 0 if there is none."""
+    refused, which policies it lacks, seals of which epochs it opens, and what it shows the monitor. Times are Unix times, 0 if there is
+    none."""
 
     attested_as: str
     problem: str
@@ -30,6 +31,7 @@ class Standing:
     lacks: tuple[str, ...] = field(default=())
     attested_at: int = 0
     epochs: tuple[int, ...] = ()
+    evidence: str = ""
 
 
 class Sealer(Protocol):

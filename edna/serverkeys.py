@@ -30,6 +30,7 @@ from edna.store.serverkeys import DIGITS, Standing, digits
 
 __all__ = [
     "PUT_BACK",
+    "Former",
     "Line",
     "Standing",
     "add",
@@ -128,10 +129,34 @@ def _add(new: list[bytes], *, operator: str, using: str) -> list[bytes]:
     return new
 
 
-def former() -> tuple[dict[str, int], dict[str, int]]:
-    """What needs a key of the list that is not the first one, and what has no tag under any of the list, by kind. Reads all of it."""
+@dataclass(frozen=True)
+class Former:
+    """By kind, how many need a key of the list that is not the first one, and how many none that is in the list. Of some kinds only their
+    owners can have it made under another one."""
+
+    older: dict[str, int]
+    wrong: dict[str, int]
+    words: dict[str, tuple[str, str]]
+    by_owner: frozenset[str] = frozenset()
+
+    def split(self) -> tuple[dict[str, int], dict[str, int]]:
+        """What is older, for operators and for owners."""
+        of_owners = {kind: number for kind, number in self.older.items() if kind in self.by_owner}
+        return {kind: number for kind, number in self.older.items() if kind not in of_owners}, of_owners
+
+    def in_words(self, numbers: dict[str, int]) -> str:
+        return vouching.in_words(numbers, self.words)
+
+
+def former() -> Former:
+    """What is kept under keys of the server that are not the first one. Reads all of it."""
     found = vouching.count(using=registry.database())
-    return {kind: each.older for kind, each in found.items()}, {kind: each.wrong for kind, each in found.items()}
+    return Former(
+        {each.kind: each.found.older for each in found},
+        {each.kind: each.found.wrong for each in found},
+        {each.kind: each.words for each in found},
+        frozenset(each.kind for each in found if each.by_owner),
+    )
 
 
 def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
@@ -142,7 +167,7 @@ def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
         ServerKeyRefused: no key, or more than one, has a check value that begins so, or the key is configured, or something may need it.
     """
     using = registry.database()
-    needed = {} if lost else former()[1]
+    needed = "" if lost else _needs_another()
 
     def work() -> str:
         found = standing(using=using)
@@ -156,12 +181,12 @@ def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
             raise ServerKeyRefused(
                 f'The key {digits(meant[0])} is in EDNA["MAC_KEYS"]. Nothing was changed; take it out of the list everywhere first.'
             )
-        if any(needed.values()):
+        if needed:
             raise ServerKeyRefused(
-                f"{vouching.in_words(needed)} have no tag under a key of MAC_KEYS, perhaps because they were noted under "
+                f"{needed} have no tag under a key of MAC_KEYS, perhaps because they were noted under "
                 f"{digits(meant[0])}. Nothing was changed. Put it back behind the present one, run manage.py edna_vouch and edna_files, "
-                "then take it out again; manage.py edna_verify names what is still wrong then. If it is lost for good: edna_keys forget "
-                "--lost."
+                "then take it out again; manage.py edna_verify names what is still wrong then. Whoever has a key slot or a guardians' "
+                "envelope has to use it first. If it is lost for good, or those will not come: edna_keys forget --lost."
             )
         store.forget(meant, using=using)
         store.forgotten(meant, using=using)
@@ -169,6 +194,11 @@ def forget(beginning: str, *, operator: str, lost: bool = False) -> str:
         return digits(meant[0])
 
     return transactions.run(work, using=using)
+
+
+def _needs_another() -> str:
+    found = former()
+    return found.in_words(found.wrong)
 
 
 def introduce(*, using: str) -> None:

@@ -15,6 +15,7 @@ import re
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from django.db.models import (
@@ -207,6 +208,13 @@ class Decorrelate(_Owned):
     def group_paths(self) -> tuple[str, ...]:
         return () if isinstance(self.group_by, All) else tuple(self.group_by)
 
+    @cached_property
+    def for_each_owner(self) -> tuple[Decorrelate, ...]:
+        """Once for each of its owners: the same steps, whoever asks."""
+        if len(self.owners) <= 1:
+            return (self,)
+        return tuple(dataclasses.replace(self, owner=owner) for owner in self.owners)
+
 
 @dataclass(frozen=True, eq=False)
 class Keep:
@@ -296,7 +304,8 @@ class Disguise:
     ``"retain"`` on the pseudoprincipal. ``accepts`` says, per ``"app.Model"``, for which reasons a reveal gives up a row that it would
     hold: what others did then stands, and the record is erased (`Reason` lists them).
     ``audience`` names an audience (`edna.audiences`) of whom ``together`` members, acting together, can read what this takes away;
-    without it nobody but the person can.
+    without it nobody but the person can. ``audience_without`` says, per ``"app.Model"``, which columns these do not get to read;
+    a password's hash and its like they never do.
     ``asks_for_key`` says whether pages open the person's key before they apply it: without, what
     another disguise has given to pseudoprincipals stays as it is. ``policy`` names the policy of ``EDNA["POLICIES"]`` that is needed,
     besides the person's key, to open what it seals.
@@ -313,6 +322,7 @@ class Disguise:
     asks_for_key: ClassVar[bool | None] = None
     audience: ClassVar[str | None] = None
     together: ClassVar[int] = 2
+    audience_without: ClassVar[Mapping[str, Collection[str]]] = {}
     title: ClassVar[str | Promise] = ""
     description: ClassVar[str | Promise] = ""
     self_service: ClassVar[bool | Mapping[str, Any]] = False
@@ -323,8 +333,8 @@ class Disguise:
         """The transformations in order, a `Decorrelate` of several owners as one for each."""
         steps: list[Transformation] = []
         for step in cls.transformations:
-            if isinstance(step, Decorrelate) and len(step.owners) > 1:
-                steps += [dataclasses.replace(step, owner=owner) for owner in step.owners]
+            if isinstance(step, Decorrelate):
+                steps += step.for_each_owner
             elif isinstance(step, TRANSFORMATIONS):
                 steps.append(step)
         return steps

@@ -6,30 +6,35 @@ noted in the audit trail. In pages, while the site goes on. Does not know whethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final
 
-from edna import registry
+from edna import conf, registry
+from edna.crypto.keys import PublicKey
+from edna.custody.base import KINDS, VERSION, stored_tag
 from edna.db import transactions
 from edna.engine.books import acts, beside
+from edna.engine.books.beside import KeyStatistic
 from edna.engine.files import file_tasks
 from edna.store import inspection, serverkeys
 from edna.store import vouching as store
 from edna.store.vouching import Found, Tagged
 
 _FILES: Final = ("waiting file", "waiting files")
+_SLOTS: Final = ("key slot", "key slots")
 #: What was looked at, and how many so far.
 Progress = Callable[[str, int], None]
 
 
 @dataclass
 class Vouched:
-    """By kind of row. What is ``wrong`` was vouched for if that was asked for, and is else as it was."""
+    """By kind of row, and what people call it. What is ``wrong`` was vouched for if that was asked for, and is else as it was."""
 
     as_they_are: bool
     found: dict[str, Found] = field(default_factory=dict)
+    words: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def wrong(self) -> int:
@@ -57,7 +62,7 @@ def vouch(
 ) -> Vouched:
     """Tag anew what is tagged under an older key of the server; ``as_they_are``, also what has no right tag.
 
-    All rows, or one entry, or one job with its list.
+    All rows, and what other applications keep under an older key and need nobody for; or one entry, or one job with its list.
 
     Raises:
         ServerKeyUnknown: the database does not know the server's first key.
@@ -70,6 +75,9 @@ def vouch(
             found.add(transactions.run(partial(_tag, tagged, page, as_they_are, using), using=using))
             if progress is not None:
                 progress(tagged.kind, found.looked_at)
+    if entry is None and job is None:
+        for kept in (kept for further in beside.further() for kept in further.renew(using=using)):
+            done.found[kept.kind], done.words[kept.kind] = kept.found, kept.words
     if done.tagged:
         counts: dict[str, int] = {kind: found.tagged for kind, found in done.found.items()}
         wrong = done.wrong if as_they_are else 0
@@ -116,21 +124,50 @@ def _any_right(*, using: str) -> bool:
     return any(verdict for tagged in _wanted_at_migrate() for verdict in store.verdicts(tagged, using=using))
 
 
-def count(*, using: str) -> dict[str, Found]:
-    """What needs a former key of the server (``older``), or has no right tag (``wrong``): rows that can be vouched for, and file tasks."""
-    found = {tagged.kind: store.count(tagged, using=using) for tagged in _wanted()}
-    files = found["files"] = Found()
+def count(*, using: str) -> list[KeyStatistic]:
+    """What needs a former key of the server (``older``), or none that is configured (``wrong``): rows that can be vouched for, file tasks,
+    key slots, and what other applications keep."""
+    files = Found()
     for page in inspection.pending_files(using=using):
         for task in page:
             files.looked_at += 1
             files.older += file_tasks.is_ours(task) and not file_tasks.is_under_first_key(task)
             files.wrong += not file_tasks.is_ours(task)
+    return [
+        *(KeyStatistic(tagged.kind, tagged.words, store.count(tagged, using=using)) for tagged in _wanted()),
+        KeyStatistic("files", _FILES, files),
+        KeyStatistic("slots", _SLOTS, _slots(using=using), by_owner=True),
+        *(kept for further in beside.further() for kept in further.kept(using=using)),
+    ]
+
+
+def _slots(*, using: str) -> Found:
+    """A slot's tag says under which key it was made, to who knows whose it is. One of version 1 does not say it: it may need any."""
+    found, peppers = Found(), conf.mac_keys()
+    for whole in inspection.slot_versions(using=using):
+        found.looked_at += len(whole)
+        former = sum(first != bytes([VERSION]) for _, first in whole)
+        found.older += former if len(peppers) > 1 else 0
+        found.wrong += len(whole) - (former if len(peppers) > 1 else 0)
+    pages = [inspection.keys_of_people(using=using), *(each.slot_keys(using=using) for each in beside.further())]
+    for page in (page for each in pages for page in each):
+        tags = {tag: place for key in page for tag, place in _tags_of_slots(key, peppers)}
+        for told in inspection.slot_versions(tags, using=using):
+            for tag in (tag for tag, first in told if first == bytes([VERSION])):
+                found.older += tags[tag] > 0
+                found.wrong -= 1
     return found
 
 
-def in_words(numbers: Mapping[str, int]) -> str:
+def _tags_of_slots(key: PublicKey, peppers: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Of all slots that a key may have, each with the place of its server key in the list."""
+    for place, pepper in enumerate(peppers):
+        yield from ((stored_tag(key, kind=kind, pepper=pepper), place) for kind in KINDS)
+
+
+def in_words(numbers: Mapping[str, int], words: Mapping[str, tuple[str, str]] | None = None) -> str:
     """ "3 public keys and 1 job", of what there is any."""
-    words = known_words()
+    words = words or known_words()
     parts = [f"{number:,} {words[kind][number > 1]}" for kind, number in numbers.items() if number]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 

@@ -54,13 +54,17 @@ class Stretch:
         parts = np.split(values[inside][order], np.searchsorted(places[order], np.arange(1, count)))
         return cls(began, ended - began, list(parts))
 
-    def again(self, source: np.random.Generator) -> Stretch:
-        """As long, of blocks that are drawn from this one; the end of a phase goes on at its beginning."""
+    def numbers_again(self, source: np.random.Generator, times: int) -> Numbers:
+        """How many values there are in each of so many that are made `again`."""
+        return np.array([len(values) for values in self.bins])[self.again(source, times)].sum(axis=1)
+
+    def again(self, source: np.random.Generator, times: int) -> Any:
+        """So many that are as long, of blocks that are drawn from this one: the places of their seconds in it, a row for each. The end
+        of a phase goes on at its beginning."""
         count = len(self.bins)
         block = max(1, min(_BLOCK_SECONDS, count // _BLOCKS))
-        starts = source.integers(0, count, -(-count // block)).tolist()
-        places = [(start + step) % count for start in starts for step in range(block)]
-        return Stretch(self.began, self.seconds, [self.bins[place] for place in places[:count]])
+        starts = source.integers(0, count, (times, -(-count // block)))
+        return ((starts[:, :, None] + np.arange(block)) % count).reshape(times, -1)[:, :count]
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,6 @@ class Pair:
     round: int
     baseline: list[Stretch]
     variant: Stretch
-
-    def again(self, source: np.random.Generator) -> Pair:
-        return Pair(self.round, [each.again(source) for each in self.baseline], self.variant.again(source))
 
 
 def per_second(stretches: Sequence[Stretch]) -> float:
@@ -89,6 +90,14 @@ def loss(pairs: Sequence[Pair]) -> dict[str, Any]:
     def mean(chosen: Sequence[Pair]) -> float:
         return float(np.mean([one(pair) for pair in chosen]))
 
+    def drawn(source: np.random.Generator) -> Numbers:
+        """All at once: what is drawn for a pair, wherever it was chosen."""
+        chosen = source.integers(0, len(pairs), (_DRAWS, len(pairs)))
+        losses = np.empty(chosen.shape)
+        for place, pair in enumerate(pairs):
+            losses[chosen == place] = _losses_again(pair, source, int((chosen == place).sum()))
+        return losses.mean(axis=1)
+
     shown = [
         {
             "round": pair.round,
@@ -98,7 +107,17 @@ def loss(pairs: Sequence[Pair]) -> dict[str, Any]:
         }
         for pair in pairs
     ]
-    return _with_interval(pairs, mean, mean, shown)
+    return _with_interval(pairs, mean, drawn, shown)
+
+
+def _losses_again(pair: Pair, source: np.random.Generator, times: int) -> Numbers:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before = sum(each.numbers_again(source, times) for each in pair.baseline) / sum(
+            each.seconds for each in pair.baseline
+        )
+        return np.where(
+            before > 0, 1 - pair.variant.numbers_again(source, times) / pair.variant.seconds / before, np.nan
+        )
 
 
 def ratio(pairs: Sequence[Pair], percent: float) -> dict[str, Any]:
@@ -110,8 +129,14 @@ def ratio(pairs: Sequence[Pair], percent: float) -> dict[str, Any]:
     def each_once(chosen: Sequence[Pair]) -> float:
         return of(_baselines(chosen), [pair.variant for pair in chosen])
 
-    def drawn(chosen: Sequence[Pair]) -> float:
-        return of([each for pair in chosen for each in pair.baseline], [pair.variant for pair in chosen])
+    def drawn(source: np.random.Generator) -> Numbers:
+        """All at once, as the losses are."""
+        chosen = source.integers(0, len(pairs), (_DRAWS, len(pairs)))
+        draws = [np.nonzero(chosen == place)[0] for place in range(len(pairs))]
+        before = [(each, where) for pair, where in zip(pairs, draws, strict=True) for each in pair.baseline]
+        after = [(pair.variant, where) for pair, where in zip(pairs, draws, strict=True)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return ranks_again(after, percent, source) / ranks_again(before, percent, source)
 
     def counts(chosen: Sequence[Pair]) -> tuple[int, int]:
         return len(_values(_baselines(chosen))), len(_values([pair.variant for pair in chosen]))
@@ -127,6 +152,44 @@ def ratio(pairs: Sequence[Pair], percent: float) -> dict[str, Any]:
     return estimate | {"n": counts(pairs)}
 
 
+def ranks_again(stretches: Sequence[tuple[Stretch, Any]], percent: float, source: np.random.Generator) -> Numbers:
+    """The `nearest_rank` of each draw. With each stretch stand the draws that it is in, once for each time.
+
+    No draw is put together: all values are put in order once, and counted as often as their second has been drawn.
+    """
+    seconds = [values for each, _ in stretches for values in each.bins]
+    times_drawn = np.concatenate([_seconds_again(each, draws, source) for each, draws in stretches], axis=1)
+    values = np.concatenate(seconds)
+    if not len(values):
+        return np.full(_DRAWS, np.nan)
+    order = np.argsort(values, kind="stable")
+    # Shelves of so many values: which one it is on, then which of them.
+    width = math.isqrt(len(values)) + 1
+    shelves = -(-len(values) // width)
+    nowhere = len(seconds)
+    second_of = np.full(shelves * width, nowhere)
+    second_of[: len(values)] = np.repeat(np.arange(len(seconds)), [len(each) for each in seconds])[order]
+    places = np.arange(shelves).repeat(width) * (nowhere + 1) + second_of
+    on_shelf = np.bincount(places, minlength=shelves * (nowhere + 1)).reshape(shelves, -1)[:, :nowhere]
+    so_far = np.cumsum(times_drawn @ on_shelf.T.astype(float), axis=1)
+    number = so_far[:, -1]
+    rank = np.maximum(1, np.ceil(number * percent / 100))
+    shelf = np.minimum((so_far < rank[:, None]).sum(axis=1), shelves - 1)
+    draw = np.arange(_DRAWS)
+    rank -= np.where(shelf > 0, so_far[draw, shelf - 1], 0)
+    looked_at = shelf[:, None] * width + np.arange(width)
+    of_these = np.pad(times_drawn, ((0, 0), (0, 1)))[draw[:, None], second_of[looked_at]]
+    place = shelf * width + (np.cumsum(of_these, axis=1) < rank[:, None]).sum(axis=1)
+    return np.where(number > 0, values[order][np.minimum(place, len(values) - 1)], np.nan)
+
+
+def _seconds_again(stretch: Stretch, draws: Any, source: np.random.Generator) -> Any:
+    """How often each second of it is in each draw."""
+    count = len(stretch.bins)
+    places = draws[:, None] * count + stretch.again(source, len(draws))
+    return np.bincount(places.ravel(), minlength=_DRAWS * count).reshape(_DRAWS, count).astype(float)
+
+
 def _baselines(pairs: Sequence[Pair]) -> list[Stretch]:
     """A baseline that stands between two phases is beside both."""
     return list({each.began: each for pair in pairs for each in pair.baseline}.values())
@@ -139,19 +202,15 @@ def _values(stretches: Sequence[Stretch]) -> Numbers:
 def _with_interval(
     pairs: Sequence[Pair],
     of: Callable[[Sequence[Pair]], float],
-    of_drawn: Callable[[Sequence[Pair]], float],
+    drawn: Callable[[np.random.Generator], Sequence[float] | Numbers],
     shown: list[dict[str, Any]],
 ) -> dict[str, Any]:
     if not pairs:
         return {"value": None, "low": None, "high": None, "pairs": shown}
-    source = np.random.default_rng(1)
-    drawn = [
-        of_drawn([pairs[place].again(source) for place in source.integers(0, len(pairs), len(pairs))])
-        for _ in range(_DRAWS)
-    ]
     value = of(pairs)
     if not math.isfinite(value):
         return {"value": None, "low": None, "high": None, "pairs": shown}
-    low, high = np.percentile([each for each in drawn if math.isfinite(each)] or [value], [2.5, 97.5])
+    found = drawn(np.random.default_rng(1))
+    low, high = np.percentile([each for each in found if math.isfinite(each)] or [value], [2.5, 97.5])
     own = [each["value"] for each in shown if each["value"] is not None and math.isfinite(each["value"])]
     return {"value": value, "low": float(min([low, *own])), "high": float(max([high, *own])), "pairs": shown}

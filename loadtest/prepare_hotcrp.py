@@ -85,7 +85,7 @@ LETTERS = 60
 def everything_of(contact: int) -> list[Affected]:
     """The account, and every row that names it, but for reviews that it has only asked for: whoever writes one may change it, and whose it
     is and who asked for it `KEPT` says."""
-    asked_for = ("PaperReview", "t.requestedBy")
+    asked_for = ("PaperReview", 't."requestedBy"')
     return [rows for rows in manual.everything_of(contact) if (rows.table, rows.where.split()[0]) != asked_for]
 
 

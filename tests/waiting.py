@@ -6,6 +6,7 @@ every wait of the tests' process take so much longer than it was asked to: what 
 
 from __future__ import annotations
 
+import datetime
 import functools
 import threading
 import time
@@ -88,3 +89,16 @@ def be_late(seconds: float) -> None:
     time.sleep = late(sleep)
     threading.Event.wait = late(threading.Event.wait)  # type: ignore[method-assign]
     threading.Barrier.wait = late(threading.Barrier.wait)  # type: ignore[method-assign]
+
+
+def on_one_day(now: Callable[[], datetime.datetime]) -> Callable[[], datetime.datetime]:
+    """A clock that goes as ``now`` does, and stays in the last moment of the day on which it was made."""
+    day = now().date()
+
+    def clock() -> datetime.datetime:
+        moment = now()
+        return (
+            moment if moment.date() <= day else datetime.datetime.combine(day, datetime.time.max, tzinfo=moment.tzinfo)
+        )
+
+    return clock

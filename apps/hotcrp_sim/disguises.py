@@ -10,6 +10,7 @@ from django.db.models import Q
 import edna
 from edna import Decorrelate, Disguise, Keep, Modify, Remove, placeholders
 
+from . import cases, keys
 from .models import (
     PC,
     ActionLog,
@@ -75,7 +76,7 @@ class RemoveAccount(Disguise):
     """Your account, conflicts, preferences and interests leave the site for everybody, the chairs included. Your reviews, comments and
     papers stay, for others still need them, and name you no more. You can come back."""
 
-    name = "hotcrp.remove-account"
+    name = keys.REMOVE
     title = "Remove your account"
     self_service = True
     # What was anonymised before goes, too, and is found by the key alone.
@@ -99,6 +100,21 @@ class RemoveAccount(Disguise):
         *MAY_STAY,
     ]
 
+    @classmethod
+    def is_offered(cls) -> bool:
+        return super().is_offered() and cls.name == cases.removing()
+
+
+@edna.register
+class RemoveAccountHeld(RemoveAccount):
+    """Your account, conflicts, preferences and interests leave the site. Your reviews, comments and papers stay, for others still need
+    them, and name you no more. You can come back. In a case of misconduct two chairs can read together what was yours."""
+
+    name = keys.REMOVE + keys.HELD
+    audience = cases.AUDIENCE
+    together = cases.TOGETHER
+    audience_without = {"hotcrp_sim.ContactInfo": ["birthday"]}
+
 
 @edna.register
 class AnonymizeConference(Disguise):
@@ -107,7 +123,7 @@ class AnonymizeConference(Disguise):
     Accounts stay. Those of the PC also lose what says whose they are, since it is known of them that they have written reviews.
     """
 
-    name = "hotcrp.anonymize-conference"
+    name = keys.ANONYMISE
     title = "The conference was anonymised"
     transformations = [
         *HIDE_ADDRESSES,
@@ -143,3 +159,13 @@ class AnonymizeConference(Disguise):
         ),
     ]
     applies_to = "staff"
+
+
+@edna.register
+class AnonymizeConferenceHeld(AnonymizeConference):
+    """Take the names off everything that was done at the conference; everybody can reclaim theirs, and in a case of misconduct two chairs
+    can read together who wrote a review."""
+
+    name = keys.ANONYMISE + keys.HELD
+    audience = cases.AUDIENCE
+    together = cases.TOGETHER

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from edna.pages.forms import KeyForm as EdnasKeyForm
-from edna.pages.forms import password_field
+from edna.pages.forms import password_field, secret_field
 from edna.pages.keys.forms import NewPasswordForm
 
 from . import reviews
@@ -216,6 +216,56 @@ class PaperForm(forms.Form):
         max_value=LARGEST_KEY,
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
     )
+
+
+class ChairKeyForm(forms.Form):
+    """A chair's key for cases of misconduct: sent for one request, stored nowhere."""
+
+    chair_key = secret_field(label="Your chair key", help_text="The one that this page has shown you once.")
+
+
+class NewChairsForm(ChairKeyForm):
+    """Who else holds a key: a card for each, which their owners were shown with their key."""
+
+    cards = forms.CharField(
+        label="Cards of the other chairs",
+        help_text="One a line, as they were shown: a name, a colon, 128 letters and digits. They are no secret; have each from its owner.",
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "autocomplete": "off"}),
+    )
+    field_order = ("cards", "chair_key")
+
+    def clean_cards(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for line in filter(None, map(str.strip, self.cleaned_data["cards"].splitlines())):
+            called, _, card = line.rpartition(":")
+            called = called.strip()
+            if not called or called in found or len(called) > 150:
+                raise ValidationError("Each line has a name of its own, a colon, and a card.")
+            found[called] = card.strip()
+        return found
+
+
+class CaseForm(ChairKeyForm):
+    """Of which review chairs want to know who wrote it, and why."""
+
+    review = forms.CharField(
+        label="Review", help_text="As its paper shows it, such as 12A.", max_length=20, widget=forms.TextInput()
+    )
+    reason = forms.CharField(
+        label="Reason",
+        help_text="The other chairs see it, and so does whoever wrote the review when they come back.",
+        max_length=200,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    field_order = ("review", "reason", "chair_key")
+
+    def clean_review(self) -> PaperReview:
+        paper, ordinal = reviews.parse_name(self.cleaned_data["review"])
+        found = PaperReview.objects.filter(paper=paper, review_ordinal=ordinal, review_submitted__isnull=False).first()
+        if ordinal == 0 or found is None:
+            raise ValidationError("There is no submitted review of this name.")
+        return found
 
 
 EXPERTISE = ((None, "–"), (2, "Expert"), (1, "Good"), (0, "Some"), (-1, "Little"), (-2, "None"))

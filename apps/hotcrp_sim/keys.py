@@ -22,12 +22,16 @@ Result = TypeVar("Result")
 CONFLICT = "hotcrp_sim.paperconflict"
 REMOVE = "hotcrp.remove-account"
 ANONYMISE = "hotcrp.anonymize-conference"
+#: The same, of which two chairs can read together whose a review was (`cases`).
+HELD = "-held"
+REMOVALS = (REMOVE, REMOVE + HELD)
+ANONYMISATIONS = (ANONYMISE, ANONYMISE + HELD)
 _IN_THE_WAY = (edna.Reason.ROW_EXISTS, edna.Reason.UNIQUE_TAKEN, edna.Reason.CONSTRAINT)
 
 
 def history(unlocked: edna.Unlocked, *names: str) -> list[edna.HistoryEntry]:
     """What is disguised, of this conference; of these disguises, if some are named. The latest first."""
-    return [entry for entry in edna.history(unlocked) if entry.name in (names or (REMOVE, ANONYMISE))]
+    return [entry for entry in edna.history(unlocked) if entry.name in (names or REMOVALS + ANONYMISATIONS)]
 
 
 def account_of(unlocked: edna.Unlocked) -> ContactInfo | None:
@@ -40,7 +44,7 @@ def account_of(unlocked: edna.Unlocked) -> ContactInfo | None:
     found = edna.principal(unlocked)
     if isinstance(found, ContactInfo):
         return found
-    if found is None and history(unlocked, REMOVE):
+    if found is None and history(unlocked, *REMOVALS):
         return None
     # A removal that cannot be opened leaves no entry: say so, rather than that there was none.
     for error in unlocked.damaged:

@@ -16,6 +16,8 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
+from . import cases
+
 logger = logging.getLogger(__name__)
 
 _ADDRESS = "apps.hotcrp_sim.mails.address"
@@ -25,7 +27,7 @@ def _links(request: HttpRequest) -> dict[str, str]:
     pages = {
         "disguised": reverse("hotcrp:disguised"),
         "return": reverse("hotcrp-privacy:return"),
-        "finish": reverse("hotcrp-privacy:apply", args=["hotcrp.remove-account"]),
+        "finish": reverse("hotcrp-privacy:apply", args=[cases.removing()]),
     }
     return {f"{name}_link": request.build_absolute_uri(path) for name, path in pages.items()}
 
@@ -70,9 +72,9 @@ def send_address_code(address: str) -> bool:
 def send_anonymised(request: HttpRequest, addresses: Iterable[tuple[str, bool]]) -> tuple[int, list[str]]:
     """Tell everybody how to take back what is theirs. ``addresses`` come with whether the account is one of the committee, which has lost
     its address. Returns how many mails were taken, and the addresses of the others."""
-    links, sent, failed = _links(request), 0, []
+    links, sent, failed, held = _links(request), 0, [], cases.is_held()
     texts = {
-        committee: render_to_string("hotcrp_sim/anonymised_mail.txt", {"committee": committee, **links})
+        committee: render_to_string("hotcrp_sim/anonymised_mail.txt", {"committee": committee, "held": held, **links})
         for committee in (True, False)
     }
     connection = get_connection()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +53,17 @@ def letter(ordinal: int | None) -> str:
         ordinal, rest = divmod(ordinal - 1, 26)
         letters = chr(ord("A") + rest) + letters
     return letters
+
+
+def parse_name(text: str) -> tuple[int, int]:
+    """12A is the first review of paper 12; what is no such name is of paper 0."""
+    found = re.fullmatch(r"#?(\d{1,9})([A-Z]{1,3})", text.strip().upper())
+    if found is None:
+        return 0, 0
+    ordinal = 0
+    for each in found[2]:
+        ordinal = ordinal * 26 + ord(each) - ord("A") + 1
+    return int(found[1]), ordinal
 
 
 def is_started(review: PaperReview) -> bool:

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from .privacy import PAGES
-from .views import account, bringing_back, chair, committee, disguised, papers, public
+from .views import account, bringing_back, cases, chair, committee, disguised, papers, public
 
 app_name = "hotcrp"
 
@@ -25,6 +25,12 @@ urlpatterns = [
     path("chair/", chair.dashboard, name="dashboard"),
     path("chair/people/", chair.people_list, name="people"),
     path("chair/anonymise/", chair.anonymise, name="anonymise"),
+    path("chair/cases/", cases.cases, name="cases"),
+    path("chair/cases/key/", cases.make_key, name="case-key"),
+    path("chair/cases/chairs/", cases.add_chairs, name="case-chairs"),
+    path("chair/cases/hand-on/", cases.hand_on, name="case-hand-on"),
+    path("chair/cases/open/", cases.open_case, name="case-open"),
+    path("chair/cases/<int:number>/", cases.case, name="case"),
     path("account/", account.account, name="account"),
     path("account/password/", account.change_password, name="change-password"),
     path("disguised/", disguised.Disguised.as_view(), name="disguised"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import edna
@@ -28,6 +29,40 @@ WORDS = Words(
             "Take your name back first."
         ),
         edna.errors.NotYours: "Your key does not speak for the writer of this, so only its real writer can change it.",
+    },
+)
+
+
+#: On the pages of cases of misconduct.
+OF_CASES = dataclasses.replace(
+    WORDS,
+    explanations={
+        **WORDS.explanations,
+        edna.errors.TooFewTogether: "Nobody reads it alone. Another chair has to agree to this case first.",
+        edna.errors.HeldCopyRefused: (
+            "Nothing about this is held for the chairs, or you have not agreed to the case yet. Two chairs read together whose a review "
+            "is, if its writer was told so, when they left or when the conference was anonymised. Nothing was opened."
+        ),
+        edna.errors.NotInAudience: (
+            "This key is of nobody who may read such cases; or of somebody who came later, for whom two of the others have to hand their "
+            "shares on first."
+        ),
+        edna.errors.BagMissing: (
+            "It is not held any more: whoever wrote it has taken their name back, or it was erased. Nothing was opened."
+        ),
+        edna.errors.KeyMalformed: "This is no chair key, or it is mistyped. Please copy it again.",
+        edna.errors.AudienceForged: (
+            "What is stored of the chairs’ keys, or of this case, was not written by this site. Nothing was opened. Please tell the site’s "
+            "administrator."
+        ),
+        edna.errors.AudienceExists: (
+            "Other chairs have made keys already, or what is stored of them is not whole. Nothing was changed. Let one of those take you "
+            "in; if the site says that there are none, please tell its administrator."
+        ),
+        edna.errors.AudienceRefused: (
+            "A card is mistyped, or it is of somebody who holds a key already. Nothing was changed."
+        ),
+        edna.errors.AudienceUnknown: "The chairs have not made their keys yet. Nothing was changed.",
     },
 )
 
@@ -57,10 +92,10 @@ class Disguised:
     counts: list[str]
 
 
-def describe(entries: Iterable[edna.HistoryEntry], name: str) -> Disguised | None:
+def describe(entries: Iterable[edna.HistoryEntry], names: Collection[str]) -> Disguised | None:
     """A conference that was anonymised twice, or after somebody had left, makes many entries: one for the person, and one for each
     placeholder that stood for them. To its owner it is one thing, and each row is one."""
-    found = [entry for entry in entries if entry.name == name]
+    found = [entry for entry in entries if entry.name in names]
     if not found:
         return None
     counts = edna.HistoryEntry.counts_together(found)

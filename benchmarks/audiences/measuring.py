@@ -20,7 +20,7 @@ _AT_ONCE = 32
 
 def measured(count: int, *, removals: int, seed: int, database: str) -> list[Result]:
     """Of removals one after the other, of 32 at once, and of telling everybody who stays by themselves."""
-    clock, chance = Clock(_no_statements), random.Random(seed)
+    clock, chance = Clock(_no_statements, processor=True), random.Random(seed)
     creator, *members = [Member.new() for _ in range(count)]
     begun = Audience().follow(bytes(Audience.create(creator, [member.card for member in members])))
     leave, many, flat, read = (

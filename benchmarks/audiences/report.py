@@ -12,7 +12,7 @@ from benchmarks.timing import Result
 GOALS: Final = {1024: (20, 2_500, 8_000, 10.0), 16_384: (30, None, None, None)}
 #: Of the bytes that telling everybody takes, when 32 leave at once.
 SHARE: Final = 0.4
-_HEAD: Final = "medians of wraps and bytes, bytes at most, milliseconds"
+_HEAD: Final = "medians of wraps and bytes, bytes at most, milliseconds and [those of the processor]"
 
 
 def audiences(results: Sequence[Result]) -> str:
@@ -32,11 +32,15 @@ def _lines(found: dict[str, Result], count: int) -> list[str]:
     said = (f"{value:,.4g}{_goal(value, goal)}" for value, goal in zip(values, most, strict=True))
     share = many.extra["bytes"] / flat.extra["bytes"]
     return [
-        f"{count:>7,} members: {'; '.join(said)}; a member reads in {read.p50_ms:.2f} ms",
+        f"{count:>7,} members: {'; '.join(said)} [{_worked(leave)}]; a member reads in {read.p50_ms:.2f} ms [{_worked(read)}]",
         f"{'':>7} 32 leave at once: {many.extra['bytes']:,} bytes, {share:.0%} of telling all{_goal(share, SHARE)}; "
-        f"{many.p50_ms:.1f} ms, telling all {flat.p50_ms:.1f} ms",
+        f"{many.p50_ms:.1f} ms [{_worked(many)}], telling all {flat.p50_ms:.1f} ms [{_worked(flat)}]",
     ]
 
 
 def _goal(value: float, most: float | None) -> str:
     return f" (goal {most:g}: {judge(value, most).met})" if most is not None else ""
+
+
+def _worked(result: Result) -> str:
+    return f"{result.extra['processor_ms']:.2f}"

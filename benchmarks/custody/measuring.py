@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ from benchmarks.kit.percentiles import percentile
 from benchmarks.timing import Result, interleave
 from benchmarks.websubmit.course import Course, Scale
 from benchmarks.websubmit.over_http import site
+from edna import conf
+from edna.custody import password as passwords
 
 ANONYMISE: Final = "websubmit.anonymize-all"
 BACK, HIDDEN = "/websubmit/privacy/back/", "/websubmit/privacy/hidden/"
@@ -67,6 +70,19 @@ WALK: Final = """async ([base, token, text]) => {
   const asked = JSON.parse(sessionStorage.getItem("asked") ?? "[]").map(([address]) => address.split("/").slice(-2).join("/"));
   sessionStorage.clear();
   return {ms, asked, holders: graph.holders.size, bags: graph.bags.size};
+}"""
+
+#: Argon2id in a worker, as a page does it, each password in a worker of its own; with the salt and the costs that the site says.
+STRETCH: Final = """async ([base, token, identifier, password, times]) => {
+  const [{inWorker}, {Server}] = await Promise.all(["stretch.js", "server.js"].map(name => import(`/static/edna/js/${name}`)));
+  const [how] = await new Server({base, csrfToken: token}).stretchings(identifier);
+  const took = [];
+  for (let time = 0; time < times; time++) {
+    const began = performance.now();
+    await inWorker(password, how);
+    took.push(performance.now() - began);
+  }
+  return {took, opslimit: how.opslimit, memlimitBytes: how.memlimitBytes};
 }"""
 
 
@@ -177,6 +193,23 @@ class Measuring:
                     pseudoprincipals=seen[0]["holders"] - 1,
                     asked=seen[0]["asked"],
                 )
+
+    def derive(self, times: int) -> None:
+        """A password, at the cost that the site has chosen: in the browser, and by the same library in this process."""
+        address, text = "bea@example.org", "seven geese over the marsh"
+        with self._page() as page:
+            page.goto(self._address(HIDDEN))
+            token = page.locator("[name=csrfmiddlewaretoken]").first.input_value()
+            asked = ["/websubmit/privacy/", token, address, text, times + WARM_UP]
+            seen = page.evaluate(STRETCH, asked)
+        cost = {"opslimit": seen["opslimit"], "memlimit_bytes": seen["memlimitBytes"]}
+        here = []
+        for _ in range(times + WARM_UP):
+            began = time.perf_counter()
+            passwords.derive(text, identifier=address, pepper=conf.mac_keys()[0], **cost)
+            here.append((time.perf_counter() - began) * 1_000)
+        for variant, samples in (("edna", seen["took"]), ("server", here)):
+            self._note("derive", variant, samples[WARM_UP:], **cost)
 
     def load(self, times: int) -> None:
         """The first time that somebody opens a page: nothing is in the browser's cache."""

@@ -46,5 +46,7 @@ def _beside(result: Result) -> str:
     requests = extra.get("requests", 0)
     parts = [f"{requests} request{'s' if requests > 1 else ''}"] if requests else []
     parts += [f"{extra['pseudoprincipals']} pseudoprincipals"] if "pseudoprincipals" in extra else []
+    if "opslimit" in extra:
+        parts.append(f"Argon2id, {extra['opslimit']} passes, {extra['memlimit_bytes'] / 2**20:g} MiB")
     parts += [f"{extra['scripts']} scripts, the longest chain {extra['chain']}"] if "scripts" in extra else []
     return ", ".join([*parts, *(f"{name} {ms:.0f} ms" for name, ms in extra.get("spent_ms", {}).items())])

@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from benchmarks.timing import Result
 
 DATABASES = ("mariadb", "sqlite")
-QUICK = {"reveals": 3, "loads": 2, "depths": "0,1"}
+QUICK = {"reveals": 3, "loads": 2, "depths": "0,1", "derivations": 2}
 
 
 def add_arguments(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--reveals", type=int, default=25, help="of 80 rows, in each custody (default: %(default)s)")
     parser.add_argument("--loads", type=int, default=9, help="of a page, for each network (default: %(default)s)")
+    parser.add_argument(
+        "--derivations", type=int, default=15, help="of a password, in each custody (default: %(default)s)"
+    )
     parser.add_argument("--depths", default="0,1,2,3,4", help="of composition (default: %(default)s)")
 
 
@@ -27,6 +30,8 @@ def run(arguments: argparse.Namespace) -> list[Result]:
         measuring.bring_back()
         say("round trips by depth of composition")
         measuring.walk([int(depth) for depth in arguments.depths.split(",")])
+        say("the derivation of a password, at the cost that the site has chosen")
+        measuring.derive(arguments.derivations)
         say("until the page is ready, over slower and slower networks")
         measuring.load(arguments.loads)
         return measuring.results(arguments.database)

@@ -11,7 +11,7 @@ from edna.custody.devices.device import Device
 
 def measured(count: int, *, samples: int, database: str) -> list[Result]:
     """Of create, update, remove and add, at the sender's and at a recipient's."""
-    clock = Clock(_no_statements)
+    clock = Clock(_no_statements, processor=True)
     fresh = [Device.new() for _ in range(count)]
     first, second, *_, last = fresh
     created = _made(first.create(device.card for device in fresh[1:]))

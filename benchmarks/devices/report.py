@@ -45,8 +45,14 @@ def _wrapped(result: Result) -> str:
     seconds = result.p50_ms / 1000
     return (
         f"update of a device, {result.rows:,} bags get other recipients: {seconds:.1f} s, goal {WRAPPING_SECONDS:g} s for 10,000: "
-        f"{judge(seconds, WRAPPING_SECONDS).met}; {result.statements} statements"
+        f"{judge(seconds, WRAPPING_SECONDS).met}; {result.statements} statements{_used(' of the processor', result)}"
     )
+
+
+def _used(name: str, *results: Result) -> str:
+    """The processor's time, where it was measured."""
+    used = [each.extra["processor_ms"] for each in results if "processor_ms" in each.extra]
+    return f";{name}: {', '.join(f'{each:.2f}' for each in used)} ms" if used else ""
 
 
 def _line(found: dict[tuple[int, str, str], Result], count: int, name: str) -> str:
@@ -62,4 +68,5 @@ def _line(found: dict[tuple[int, str, str], Result], count: int, name: str) -> s
         shown = f"{value:>{width},}" if isinstance(value, int) else f"{value:>{width}.2f}"
         line += f"{shown}{most:>{7 if width == 9 else 9}g}{judge(value, most).met:>5}"
     published = PUBLISHED[name] if count == 128 else None
+    line += _used(" of the processor", make, read)
     return line + (f"   {published[0]} ms, {published[1]} ms, {published[2]:,}" if published else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -30,7 +29,7 @@ def wrapped(bags: int, *, samples: int, database: str) -> list[Result]:
     assert registration.secret_key is not None
     _hide(user, registration.public_key, bags)
     key = devices.create(edna.unlock(secret_key=registration.secret_key))
-    clock, name = Clock(_counting), Key(f"update, {bags} bags: wrap", "edna")
+    clock, name = Clock(_counting, processor=True), Key(f"update, {bags} bags: wrap", "edna")
     for _ in clock.rounds(range(samples + 2), warm_up=1, counted=1):
         former = key
         key = clock(name, lambda former=former: devices.update(former), rows=bags)
@@ -61,7 +60,7 @@ def _hide(user: User, public_key: PublicKey, bags: int) -> None:
     listed = b"".join(seal_locator(locator, recipient=public_key) for locator in locators)
     with transaction.atomic():
         store.add_bags(sealed, expires_on=None, using=connection.alias)
-        store.save_entries([replace(entry, locators=listed)], using=connection.alias)
+        store.save_entries([entry._replace(locators=listed)], using=connection.alias)
 
 
 @contextmanager

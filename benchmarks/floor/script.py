@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from benchmarks.floor import sealing
 from benchmarks.floor.sealing import KeyPair
-from benchmarks.floor.statements import change, delete, insert, locked, marks, select
+from benchmarks.floor.statements import change, delete, insert, marks, select
 from benchmarks.kit.driver import Driver, Row
 
 #: From so many places on it pays to ask first which of them have any row.
@@ -82,11 +82,12 @@ class Floor:
     def __init__(self, driver: Driver, people: People) -> None:
         self._driver, self._people = driver, people
         self._pool: list[KeyPair] = []
-        blob = "BLOB" if driver.is_sqlite else "LONGBLOB"
+        blob, digest = driver.dialect.blob, driver.dialect.digest
         driver.execute(
-            f"CREATE TABLE floor_entry (public_key BINARY(32) PRIMARY KEY, person BIGINT UNIQUE, locators {blob} NOT NULL)"
+            f"CREATE TABLE floor_entry (public_key {digest} PRIMARY KEY, person BIGINT UNIQUE, locators {blob} NOT NULL)"
         )
-        driver.execute(f"CREATE TABLE floor_bag (place BINARY(32) PRIMARY KEY, sealed {blob} NOT NULL)")
+        driver.execute(f"CREATE TABLE floor_bag (place {digest} PRIMARY KEY, sealed {blob} NOT NULL)")
+        driver.commit()
 
     def register(self, keys: Iterable[Any]) -> dict[Any, Person]:
         """Give accounts that are there a key."""
@@ -141,7 +142,7 @@ class Floor:
         table, key = map(self._driver.quoted, (self._people.table, self._people.key))
         known = f"floor_entry e JOIN {table} u ON u.{key} = e.person"
         sql = f"SELECT e.person, e.locators FROM {known} WHERE e.person IN ({marks(len(people))})"
-        return dict(select(self._driver, sql + locked(self._driver), [person.key for person in people]))
+        return dict(select(self._driver, sql + self._driver.dialect.locked, [person.key for person in people]))
 
     def _voices(self, person: Person, locators: bytes) -> dict[Any, KeyPair]:
         """The placeholder people that somebody's bags tell of, and those of these."""
@@ -149,13 +150,13 @@ class Floor:
         if not indexes:
             return {}
         sql = f"SELECT sealed FROM floor_bag WHERE place IN ({marks(len(indexes))})"
-        bags = select(self._driver, sql + locked(self._driver), indexes)
+        bags = select(self._driver, sql + self._driver.dialect.locked, indexes)
         voices: dict[Any, KeyPair] = {}
         for (sealed,) in bags:
             voices |= sealing.opened(sealed, person.pair)[2]
         if voices:
             sql = f"SELECT person, locators FROM floor_entry WHERE person IN ({marks(len(voices))})"
-            for key, further in select(self._driver, sql + locked(self._driver), list(voices)):
+            for key, further in select(self._driver, sql + self._driver.dialect.locked, list(voices)):
                 if further:
                     voices = {**voices, **self._voices(Person(key, voices[key]), further)}
         return voices
@@ -181,7 +182,9 @@ class Floor:
         where, params = self._condition(place, owner)
         group = f", {place.group}" if place.group else ""
         table = self._driver.quoted(place.table)
-        rows = select(self._driver, f"SELECT t.*{group} FROM {table} t WHERE {where}{locked(self._driver)}", params)
+        rows = select(
+            self._driver, f"SELECT t.*{group} FROM {table} t WHERE {where}{self._driver.dialect.locked}", params
+        )
         return [column[0] for column in self._driver.cursor.description], rows
 
     def _note_removed(
@@ -280,9 +283,9 @@ class Floor:
         pair = (secret, sealing.public_of(secret))
         with driver.transaction():
             sql = "SELECT person, locators FROM floor_entry WHERE public_key = %s"
-            ((now, sealed),) = select(driver, sql + locked(driver), (pair[1],))
+            ((now, sealed),) = select(driver, sql + driver.dialect.locked, (pair[1],))
             sql, index = "SELECT sealed FROM floor_bag WHERE place = %s", sealing.index_of(locator)
-            ((bag,),) = select(driver, sql + locked(driver), (index,))
+            ((bag,),) = select(driver, sql + driver.dialect.locked, (index,))
             removed, changed, made, detached = sealing.opened(bag, pair)
             for table, rows in reversed(removed):
                 insert(driver, table, rows)

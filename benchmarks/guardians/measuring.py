@@ -13,10 +13,10 @@ from benchmarks.kit.percentiles import percentile
 from benchmarks.timing import Clock, Key, Result
 from edna.custody.guardians import evaluation, quorum, sharing
 from edna.custody.guardians.envelope import ENROLMENT_BYTES, Envelope
-from edna.custody.guardians.evaluation import Partial, Place
+from edna.custody.guardians.evaluation import Partial, Place, Verified
 from edna.custody.guardians.group import Scalar, multiply_base
 from edna.custody.guardians.process.requests import Limits
-from edna.custody.guardians.quorum import Recovery, Wrong, answers, partials_of
+from edna.custody.guardians.quorum import Recovery, Wrong, answers, verified_of
 from edna.custody.guardians.roster import to_base64
 from edna.custody.guardians.tickets import token_for
 
@@ -27,7 +27,7 @@ _SECRET = bytes(range(32))
 
 def parts(*, samples: int, database: str) -> list[Result]:
     """A guardian's part with its proof; and what a client does with six and with twelve of them."""
-    clock = Clock(_no_statements)
+    clock = Clock(_no_statements, processor=True)
     for needed in (6, 12):
         secret = Scalar.random()
         dealt = sharing.deal(secret, count=18, threshold=needed)
@@ -97,13 +97,14 @@ def _evaluate(kind: str, ring: Ring, envelope: Envelope, secret: bytes, *, pin: 
     head = envelope.head
     blinded = evaluation.blind(envelope.asked(pin=pin))
 
-    def ask(number: int) -> list[Partial]:
+    def ask(number: int) -> list[Partial | Verified]:
         said = {"token": to_base64(token_for(secret, number=number)), "point": to_base64(blinded.point)}
-        return partials_of(ring.transport.ask(number, "/evaluate", said), enrolment=head.enrolment, number=number)
+        answer = ring.transport.ask(number, "/evaluate", said)
+        return verified_of(answer, enrolment=head.enrolment, number=number, point=blinded.point)
 
     order = [each.number for each in ring.roster.members]
     need = head.threshold if kind == AWARE else ring.roster.count
-    got: list[Partial] = []
+    got: list[Partial | Verified] = []
     for answer in answers(ask, order, need=need, timeout_seconds=30):
         assert not isinstance(answer, Wrong), answer
         got += answer

@@ -32,6 +32,10 @@ def guardians(results: Sequence[Result]) -> str:
             each = found[name]
             is_met = judge(each.p50_ms, most).met == YES
             lines.append(_line(f"{name}, ms", f"{each.p50_ms:.2f}", f"<= {most:g}", is_met, each))
+            if (used := each.extra.get("processor_ms")) is not None:
+                lines.append(
+                    _line("  of the processor", f"{used:.2f}", f"<= {most:g}", judge(used, most).met == YES, each)
+                )
     lines += [line for exchange in (BARE, REQUEST, NEW) for line in _profiles(found, exchange)]
     for (needed, count), least in RATES.items():
         aware, everybody = (found.get(f"evaluation, {needed} of {count}: {kind}") for kind in (AWARE, ALL))

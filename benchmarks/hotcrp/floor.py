@@ -39,7 +39,7 @@ ANONYMISE: Final = (
     *_GIVEN_AWAY,
     *(repointed(table, "contactId", key=KEYS[table]) for table in REMOVED),
     Place("PaperAuthor", ("contactId",), key=KEYS["PaperAuthor"], removes=True),
-    Place("ContactInfo", ("contactId",), key=("contactId",), change=_nobody, where="t.roles & 1"),
+    Place("ContactInfo", ("contactId",), key=("contactId",), change=_nobody, where="t.roles & 1 = 1"),
 )
 
 
@@ -50,17 +50,15 @@ def floor(driver: Driver) -> Floor:
 def create_account(floor: Floor, driver: Driver, email: str, password_hash: str) -> None:
     """With a key of its own."""
     with driver.transaction():
-        manual.insert_account(driver, email, password_hash)
-        floor.add(driver.cursor.lastrowid)
+        floor.add(manual.insert_account(driver, email, password_hash))
 
 
 def edit(floor: Floor, driver: Driver, person: Person, text: str, now: int) -> None:
     """A review that is with one of those for whom its author speaks."""
     with driver.transaction():
         voices = list(floor.voices(person))
-        sql = (
-            f"SELECT paperId, reviewId FROM PaperReview WHERE contactId IN ({', '.join(['%s'] * len(voices))}) LIMIT 1"
-        )
+        marks = ", ".join(["%s"] * len(voices))
+        sql = f'SELECT "paperId", "reviewId" FROM "PaperReview" WHERE "contactId" IN ({marks}) LIMIT 1'
         ((paper, review),) = driver.execute(sql, voices).fetchall()
         manual.change_review(driver, paper, review, text, now)
 

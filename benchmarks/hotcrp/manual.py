@@ -1,6 +1,7 @@
 """What a developer of HotCRP would write instead: irreversible SQL with the same visible change, through the bare driver.
 
-As with edna, what stays gets an owner of its own that tells nothing: one placeholder for each row.
+As with edna, what stays gets an owner of its own that tells nothing: one placeholder for each row. HotCRP's names have capital letters,
+and so they are quoted.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks.handwritten import random_text, repoint
+from benchmarks.handwritten import Placeholders, repoint
 from benchmarks.kit.driver import Affected, Driver, Row
 
 PEOPLE: Final = ("ContactInfo", "contactId")
@@ -63,7 +64,7 @@ def everything_of(*contacts: int) -> list[Affected]:
     """These accounts, and every row that names one of them."""
     among = f"IN ({', '.join(['%s'] * len(contacts))})"
     places = (PEOPLE, *OWNERS)
-    return [Affected(table, f"t.{column} {among}", contacts) for table, column in places]
+    return [Affected(table, f't."{column}" {among}', contacts) for table, column in places]
 
 
 def remove_account(driver: Driver, contact: int) -> None:
@@ -72,8 +73,8 @@ def remove_account(driver: Driver, contact: int) -> None:
         _hide_addresses(driver, contact)
         _give_away(driver, contact, _KEPT)
         for table in (*REMOVED, *ALSO_REMOVED):
-            driver.execute(f"DELETE FROM {driver.quoted(table)} WHERE contactId = %s", (contact,))
-        driver.execute("DELETE FROM ContactInfo WHERE contactId = %s", (contact,))
+            driver.execute(f'DELETE FROM "{table}" WHERE "contactId" = %s', (contact,))
+        driver.execute('DELETE FROM "ContactInfo" WHERE "contactId" = %s', (contact,))
 
 
 def anonymise(driver: Driver, contact: int) -> None:
@@ -81,10 +82,10 @@ def anonymise(driver: Driver, contact: int) -> None:
     with driver.transaction():
         _hide_addresses(driver, contact)
         _give_away(driver, contact, [*_KEPT, *((table, "contactId") for table in REMOVED)])
-        driver.execute("DELETE FROM PaperAuthor WHERE contactId = %s", (contact,))
-        changes = {"email": random_text(driver), **dict.fromkeys(EMPTY, "''"), **dict.fromkeys(UNSET, "NULL")}
+        driver.execute('DELETE FROM "PaperAuthor" WHERE "contactId" = %s', (contact,))
+        changes = {"email": driver.dialect.random_text, **dict.fromkeys(EMPTY, "''"), **dict.fromkeys(UNSET, "NULL")}
         assignments = ", ".join(f"{driver.quoted(name)} = {value}" for name, value in changes.items())
-        driver.execute(f"UPDATE ContactInfo SET {assignments} WHERE contactId = %s", (contact,))
+        driver.execute(f'UPDATE "ContactInfo" SET {assignments} WHERE "contactId" = %s', (contact,))
 
 
 def create_account(driver: Driver, email: str, password_hash: str) -> None:
@@ -92,21 +93,23 @@ def create_account(driver: Driver, email: str, password_hash: str) -> None:
         insert_account(driver, email, password_hash)
 
 
-def insert_account(driver: Driver, email: str, password_hash: str) -> None:
-    """Within a transaction."""
-    given = {"email": "%s", "password": "%s", "isGuise": "0", "disabled": "0"}
+def insert_account(driver: Driver, email: str, password_hash: str) -> int:
+    """Within a transaction; returns the new key."""
+    given = {"email": "%s", "password": "%s", "isGuise": "FALSE", "disabled": "FALSE"}
     filled = {**given, **_placeholder_values(driver), **given}
-    driver.execute(
-        f"INSERT INTO ContactInfo ({', '.join(map(driver.quoted, filled))}) VALUES ({', '.join(filled.values())})",
+    key: int = driver.insert_one(
+        f'INSERT INTO "ContactInfo" ({", ".join(map(driver.quoted, filled))}) VALUES ({", ".join(filled.values())})',
         (email, password_hash),
+        key="contactId",
     )
+    return key
 
 
 def read_reviews(driver: Driver, paper: int) -> list[Row]:
     """A paper's reviews with who wrote them."""
     cursor = driver.execute(
-        "SELECT r.*, c.firstName, c.lastName, c.email, c.isGuise FROM PaperReview r "
-        "JOIN ContactInfo c ON c.contactId = r.contactId WHERE r.paperId = %s ORDER BY r.reviewId",
+        'SELECT r.*, c."firstName", c."lastName", c.email, c."isGuise" FROM "PaperReview" r '
+        'JOIN "ContactInfo" c ON c."contactId" = r."contactId" WHERE r."paperId" = %s ORDER BY r."reviewId"',
         (paper,),
     )
     return list(cursor.fetchall())
@@ -120,14 +123,14 @@ def edit_review(driver: Driver, paper: int, review: int, text: str, now: int) ->
 def change_review(driver: Driver, paper: int, review: int, text: str, now: int) -> None:
     """Within a transaction."""
     driver.execute(
-        "UPDATE PaperReview SET tfields = %s, reviewModified = %s WHERE paperId = %s AND reviewId = %s",
+        'UPDATE "PaperReview" SET tfields = %s, "reviewModified" = %s WHERE "paperId" = %s AND "reviewId" = %s',
         (text, now, paper, review),
     )
 
 
 def _hide_addresses(driver: Driver, contact: int) -> None:
     driver.execute(
-        "UPDATE ActionLog SET ipaddr = NULL WHERE trueContactId = %s OR (contactId = %s AND trueContactId IS NULL)",
+        'UPDATE "ActionLog" SET ipaddr = NULL WHERE "trueContactId" = %s OR ("contactId" = %s AND "trueContactId" IS NULL)',
         (contact, contact),
     )
 
@@ -139,8 +142,8 @@ def _give_away(driver: Driver, contact: int, places: Sequence[tuple[str, str]]) 
         repoint(driver, table, column, where, (contact,), placeholders=people, key=KEYS[table])
 
 
-def _placeholders(driver: Driver) -> tuple[str, Mapping[str, str]]:
-    return "ContactInfo", _placeholder_values(driver)
+def _placeholders(driver: Driver) -> Placeholders:
+    return PEOPLE, _placeholder_values(driver)
 
 
 def _placeholder_values(driver: Driver) -> Mapping[str, str]:
@@ -149,7 +152,7 @@ def _placeholder_values(driver: Driver) -> Mapping[str, str]:
     return {
         **dict.fromkeys(empty, "''"),
         **dict.fromkeys(zero, "0"),
-        "email": random_text(driver),
-        "disabled": "1",
-        "isGuise": "1",
+        "email": driver.dialect.random_text,
+        "disabled": "TRUE",
+        "isGuise": "TRUE",
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.timing import Result
 
-DATABASES = ("mariadb",)
+DATABASES = ("mariadb", "postgres")
 QUICK = {"hotcrp_users": 60, "hotcrp_pc": 10, "hotcrp_papers": 15, "samples": 15, "slow_samples": 3}
 
 

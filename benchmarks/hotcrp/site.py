@@ -203,7 +203,7 @@ class Site:
 
         everything = Snapshot(self.driver, [Affected(table, "1 = 1", ()) for table in _TABLES])
         table, column = manual.PEOPLE
-        least = self.driver.number(f"SELECT MAX({column}) + 1 FROM {table}")
+        least = self.driver.number(f'SELECT MAX("{column}") + 1 FROM "{table}"')
         name = "anonymise all (per member of the PC)"
         one(Key(name, "manual"), by_hand)
         everything.put_back(new={table: (column, least), "PaperReviewRefused": ("contactId", least)})

@@ -6,12 +6,13 @@ connection with the same options.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from django.conf import settings
+
+from benchmarks.kit.dialects import dialect_of, listed, quoted
 
 Row = Sequence[Any]
 #: Rows of one statement that puts rows back: each stays well below what the server takes in one packet.
@@ -19,56 +20,43 @@ _BATCH = 5000
 
 
 class Driver:
-    """A connection of mysqlclient or sqlite3, and how many statements went through it (transactions not counted)."""
+    """A connection of mysqlclient, sqlite3 or psycopg, and how many statements went through it (transactions not counted)."""
 
     def __init__(self) -> None:
         database = settings.DATABASES["default"]
         self.statements = 0
-        self.is_sqlite = database["ENGINE"].endswith("sqlite3")
-        if self.is_sqlite:
-            import sqlite3
-
-            self.connection: Any = sqlite3.connect(database["NAME"], isolation_level=None, timeout=20)
-            self.connection.executescript(f"{database['OPTIONS']['init_command']} PRAGMA foreign_keys=ON;")
-        else:
-            import MySQLdb
-
-            options = database["OPTIONS"]
-            host = database["HOST"]
-            self.connection = MySQLdb.connect(
-                user=database["USER"],
-                password=database["PASSWORD"],
-                database=database["NAME"],
-                charset=options["charset"],
-                init_command=options["init_command"],
-                binary_prefix=True,  # bytes among values that a statement lists are no text
-                **(
-                    {"unix_socket": host}
-                    if host.startswith("/")
-                    else {"host": host, "port": int(database["PORT"] or 3306)}
-                ),
-            )
-            self.connection.query(f"SET SESSION TRANSACTION ISOLATION LEVEL {options['isolation_level']}")
+        self.dialect = dialect_of(database)
+        self.connection: Any = self.dialect.connect(database)
         self.cursor = self.connection.cursor()
 
     def execute(self, sql: str, params: Row = ()) -> Any:
         self.statements += 1
-        self.cursor.execute(self._dialect(sql), params)
+        self.cursor.execute(self.dialect.written(sql), params)
         return self.cursor
 
     def many(self, sql: str, rows: Sequence[Row]) -> None:
         self.statements += 1
-        self.cursor.executemany(self._dialect(sql), rows)
+        self.cursor.executemany(self.dialect.written(sql), rows)
 
     def number(self, sql: str, params: Row = ()) -> int:
         """The one number that a query gives; NULL counts as none."""
         return int(self.execute(sql, params).fetchone()[0] or 0)
 
-    def quoted(self, name: str) -> str:
-        return f'"{name}"' if self.is_sqlite else f"`{name}`"
+    def insert(self, into: str, rows: Sequence[Row]) -> None:
+        """All rows at once, in the form that is quickest; ``into`` is what stands before VALUES."""
+        row = f"({', '.join(['%s'] * len(rows[0]))})"
+        if self.dialect.row_by_row:
+            self.many(f"{into} VALUES {row}", rows)
+        else:
+            sql = f"{into} VALUES {', '.join([row] * len(rows))}"
+            self.execute(sql, [value for each in rows for value in each])
 
-    def _dialect(self, sql: str) -> str:
-        return _question_marks(sql) if self.is_sqlite else sql
+    def insert_one(self, sql: str, params: Row, *, key: str = "id") -> Any:
+        """The key of the new row, which the database has made."""
+        return self.dialect.new_key(self.execute(sql + self.dialect.returning(key), params))
+
+    def quoted(self, name: str) -> str:
+        return quoted(name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -81,9 +69,7 @@ class Driver:
         self.commit()
 
     def begin(self) -> None:
-        """MariaDB's transactions begin by themselves, with the first statement."""
-        if self.is_sqlite:
-            self.cursor.execute("BEGIN IMMEDIATE")
+        self.dialect.begin(self.cursor)
 
     def commit(self) -> None:
         self.connection.commit()
@@ -94,34 +80,24 @@ class Driver:
     @contextmanager
     def without_references(self) -> Iterator[None]:
         """Foreign keys are not looked at meanwhile: rows are put back in no particular order."""
-        switch = "PRAGMA foreign_keys = {}" if self.is_sqlite else "SET foreign_key_checks = {}"
-        self.cursor.execute(switch.format(0))
+        self._set(self.dialect.references[0])
         try:
             yield
         finally:
-            self.cursor.execute(switch.format(1))
+            self._set(self.dialect.references[1])
+
+    def _set(self, sql: str) -> None:
+        self.cursor.execute(sql)
+        self.connection.commit()
 
     def server(self) -> str:
         """The database's version, and the settings that decide how durable, and so how slow, a commit is."""
-        if self.is_sqlite:
-            names: tuple[str, ...] = ("journal_mode", "synchronous", "secure_delete")
-            found = {name: self.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
-            version = "SQLite " + self.execute("SELECT sqlite_version()").fetchone()[0]
-        else:
-            names = ("flush_log_at_trx_commit", "doublewrite", "buffer_pool_size", "flush_method")
-            found = {f"innodb_{name}": self.execute(f"SELECT @@innodb_{name}").fetchone()[0] for name in names}
-            found["log_bin"] = self.execute("SELECT @@log_bin").fetchone()[0]
-            version = "MariaDB " + self.execute("SELECT @@version").fetchone()[0]
+        told = self.dialect.settings(self.cursor)
         self.connection.commit()
-        return f"{version}: " + ", ".join(f"{name}={value}" for name, value in found.items())
+        return told
 
     def close(self) -> None:
         self.connection.close()
-
-
-@functools.cache
-def _question_marks(sql: str) -> str:
-    return sql.replace("%s", "?")
 
 
 class Affected(NamedTuple):
@@ -165,6 +141,15 @@ class Snapshot:
             for table, (column, least) in new.items():
                 driver.execute(f"DELETE FROM {driver.quoted(table)} WHERE {driver.quoted(column)} >= %s", (least,))
             for table, rows in self.rows.items():
-                marks = ", ".join(["%s"] * len(rows[0])) if rows else ""
+                keys, into = driver.dialect.unique_keys(driver.cursor, table), driver.dialect.inserts_over
                 for start in range(0, len(rows), _BATCH):
-                    driver.many(f"REPLACE INTO {driver.quoted(table)} VALUES ({marks})", rows[start : start + _BATCH])
+                    some = rows[start : start + _BATCH]
+                    for key in keys:
+                        self._take_out(table, list(key.values()), [[row[place] for place in key] for row in some])
+                    driver.insert(f"{into} {driver.quoted(table)}", some)
+
+    def _take_out(self, table: str, names: Sequence[str], rows: Sequence[Row]) -> None:
+        given = [f"c{place}" for place in range(len(names))]
+        sql, params = listed(given, rows)
+        match = " AND ".join(f"u.{quoted(name)} = g.{place}" for name, place in zip(names, given, strict=True))
+        self._driver.execute(f"DELETE FROM {quoted(table)} u USING {sql} g WHERE {match}", params)

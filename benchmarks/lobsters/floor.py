@@ -29,7 +29,7 @@ _TAGGED: Final = "IN (SELECT g.story_id FROM taggings g JOIN tags a ON a.id = g.
 def _flags(row: Values, own: Container[Any]) -> Values:
     """Who has left says so in a message that stays for the other one."""
     flags = {"author_user_id": "deleted_by_author", "recipient_user_id": "deleted_by_recipient"}
-    return {flag: 1 for owner, flag in flags.items() if row[owner] in own}
+    return {flag: True for owner, flag in flags.items() if row[owner] in own}
 
 
 def _blank_story(_: Values, __: Container[Any]) -> Values:
@@ -86,8 +86,7 @@ def floor(driver: Driver) -> Floor:
 def create_account(floor: Floor, driver: Driver, username: str, password_hash: str) -> None:
     """With a key of its own."""
     with driver.transaction():
-        manual.insert_account(driver, username, password_hash)
-        floor.add(driver.cursor.lastrowid)
+        floor.add(manual.insert_account(driver, username, password_hash))
 
 
 def _placeholder() -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks.handwritten import random_text, repoint
+from benchmarks.handwritten import Placeholders, repoint
 from benchmarks.kit.driver import Affected, Driver, Row
 
 PEOPLE: Final = ("users", "id")
@@ -80,7 +80,7 @@ def delete_account(driver: Driver, user: int) -> None:
             driver.execute(
                 f"DELETE FROM messages WHERE {own} = %s AND ({other} = %s OR {other} {_PLACEHOLDER})", (user, user)
             )
-        _messages(driver, user, {"deleted_by_author": "1"}, {"deleted_by_recipient": "1"})
+        _messages(driver, user, {"deleted_by_author": "TRUE"}, {"deleted_by_recipient": "TRUE"})
         _remove(driver, user)
 
 
@@ -107,13 +107,14 @@ def create_account(driver: Driver, username: str, password_hash: str) -> None:
         insert_account(driver, username, password_hash)
 
 
-def insert_account(driver: Driver, username: str, password_hash: str) -> None:
-    """Within a transaction."""
-    driver.execute(
+def insert_account(driver: Driver, username: str, password_hash: str) -> int:
+    """Within a transaction; returns the new key."""
+    key: int = driver.insert_one(
         "INSERT INTO users (username, karma, password_digest, email, created_at, is_moderator) "
         "VALUES (%s, %s, %s, %s, CURRENT_TIMESTAMP, %s)",
         (username, 0, password_hash, f"{username}@example.org", False),
     )
+    return key
 
 
 def front_page(driver: Driver, size: int) -> list[Row]:
@@ -184,14 +185,14 @@ def _remove(driver: Driver, user: int) -> None:
     driver.execute("DELETE FROM users WHERE id = %s", (user,))
 
 
-def _placeholders(driver: Driver) -> tuple[str, Mapping[str, str]]:
+def _placeholders(driver: Driver) -> Placeholders:
     filled = {
-        "username": random_text(driver),
+        "username": driver.dialect.random_text,
         "karma": "0",
         "password_digest": "'!'",
         "email": "''",
         "created_at": "'2000-01-01 00:00:00'",
         "deleted_at": "'2000-01-01 00:00:00'",
-        "is_moderator": "0",
+        "is_moderator": "FALSE",
     }
-    return "users", filled
+    return PEOPLE, filled

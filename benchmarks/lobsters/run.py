@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.timing import Result
 
-DATABASES = ("mariadb",)
+DATABASES = ("mariadb", "postgres")
 QUICK = {"lobsters_scale": 0.02, "samples": 15, "slow_samples": 3}
 
 

@@ -41,11 +41,11 @@ _YEAR_SECONDS = 365 * 24 * 3600
 
 def measured(*, samples: int, database: str) -> list[Result]:
     """Sealing and opening; and what a monitor does for one worker: verify, issue, note it on the disk."""
-    clock = Clock(_no_statements)
+    clock = Clock(no_statements, processor=True)
     with tempfile.TemporaryDirectory(prefix="edna-policies-") as folder:
-        monitor, prover = _monitor_and_worker(Path(folder) / "monitor.sqlite3")
+        monitor, prover = monitor_and_worker(Path(folder) / "monitor.sqlite3")
         clauses = ClauseList.parse(monitor.clauses(), monitor=monitor.public_key)
-        session, asked = _request(monitor, prover)
+        session, asked = request(monitor, prover)
         credential = session.credential(monitor.credential(*asked), clauses=clauses)
         index, now = secrets.token_bytes(32), time.time()
         for label, size in (("1 kB", 1024), ("1 MB", 1024 * 1024)):
@@ -67,7 +67,7 @@ def measured(*, samples: int, database: str) -> list[Result]:
                     )
         credential_key = Key("credential", "edna")
         for _ in clock.rounds(range(samples)):
-            _, asked = _request(monitor, prover)
+            _, asked = request(monitor, prover)
             clock(credential_key, lambda asked=asked: monitor.credential(*asked), rows=1)
         extra = {credential_key: {"per_second": _many_credentials(monitor, prover)}}
         monitor.close()
@@ -76,7 +76,7 @@ def measured(*, samples: int, database: str) -> list[Result]:
 
 def _many_credentials(monitor: Monitor, prover: ManifestProver) -> float:
     """How many a second, when many workers start at once: each is noted on the disk before it is answered."""
-    asked = [_request(monitor, prover)[1] for _ in range(AT_ONCE * 20)]
+    asked = [request(monitor, prover)[1] for _ in range(AT_ONCE * 20)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         started = time.perf_counter()
         list(pool.map(lambda each: monitor.credential(*each), asked))
@@ -85,7 +85,7 @@ def _many_credentials(monitor: Monitor, prover: ManifestProver) -> float:
 
 def attested(count: int, *, seconds: float, database: str) -> list[Result]:
     """Batched: all nonces at once, until each has its quote and path. Beside it, one quote for each."""
-    clock, quotes = Clock(_no_statements), 0
+    clock, quotes = Clock(no_statements), 0
 
     def quote(root: bytes) -> str:
         nonlocal quotes
@@ -111,7 +111,7 @@ def attested(count: int, *, seconds: float, database: str) -> list[Result]:
     return clock.results(app="policies", level="library", database=database, scale=SCALE, extra=extra)
 
 
-def _monitor_and_worker(path: Path) -> tuple[Monitor, ManifestProver]:
+def monitor_and_worker(path: Path) -> tuple[Monitor, ManifestProver]:
     store, certifier = Store(path), nacl.signing.SigningKey.generate()
     worker = nacl.signing.SigningKey.generate()
     Monitor.create(store)
@@ -125,11 +125,11 @@ def _monitor_and_worker(path: Path) -> tuple[Monitor, ManifestProver]:
     return Monitor(store, clock=time.time), prover
 
 
-def _request(monitor: Monitor, prover: ManifestProver) -> tuple[Session, tuple[bytes, bytes, Mapping[str, Any]]]:
+def request(monitor: Monitor, prover: ManifestProver) -> tuple[Session, tuple[bytes, bytes, Mapping[str, Any]]]:
     session = Session(monitor.nonce(), monitor=monitor.public_key)
     said = session.request(prover)
     return session, (b64decode(said["nonce"]), b64decode(said["session_key"]), said["evidence"])
 
 
-def _no_statements() -> AbstractContextManager[Callable[[], int]]:
+def no_statements() -> AbstractContextManager[Callable[[], int]]:
     return nullcontext(lambda: 0)

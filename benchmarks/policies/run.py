@@ -22,10 +22,16 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> list[Result]:
+    from benchmarks.policies import attributes
     from benchmarks.policies.measuring import attested, measured
     from benchmarks.timing import say
 
     say("policy seals and credentials at ten attributes")
     results = measured(samples=max(arguments.slow_samples, 10) * 10, database=arguments.database)
+    if attributes.is_built():
+        say("policy seals by attributes")
+        results += attributes.measured(samples=max(arguments.slow_samples, 10), database=arguments.database)
+    else:
+        say("not measured: policy seals by attributes, whose library is not built (make test-abe)")
     say(f"{arguments.attestations:,} attestations, each quote takes {arguments.quote_seconds} s")
     return results + attested(arguments.attestations, seconds=arguments.quote_seconds, database=arguments.database)

@@ -6,7 +6,7 @@ is sealed there is random, as sealed bytes look. Whoever is to be measured gets 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import edna
@@ -45,13 +45,16 @@ class Crowd:
         """The keys of those who have not left."""
         return [number for number in range(1, self.size + 1) if not _has_left(number)]
 
-    def grow(self, size: int, *, bag_bytes: int) -> None:
-        """Up to so many, whoever has left among them. ``bag_bytes``: how long a bag usually is."""
+    def grow(self, size: int, *, bag_bytes: int, only: str = "") -> None:
+        """Up to so many, whoever has left among them. ``bag_bytes``: how long a bag usually is. ``only``: with how the names of tables
+        begin, there is nothing of them elsewhere."""
         for start in range(self.size, size, _AT_ONCE):
             end = min(start + _AT_ONCE, size)
             self._number(start + 1, end)
             with self._driver.without_references(), self._driver.transaction():
                 for table, columns, source in self._tables(bag_bytes):
+                    if not table.startswith(only):
+                        continue
                     self._driver.execute(
                         f"INSERT INTO {table} ({', '.join(map(self._driver.quoted, columns))}) "
                         f"SELECT {', '.join(columns.values())} FROM bench_numbers b {source} AND b.n > %s AND b.n <= %s",
@@ -61,36 +64,37 @@ class Crowd:
 
     def _number(self, first: int, last: int) -> None:
         numbers = range(first, last + 1)
-        rows = [(n, _has_left(n), self._question + n * ANSWERS_EACH % _QUESTIONS) for n in numbers]
+        rows = [(n, int(_has_left(n)), self._question + n * ANSWERS_EACH % _QUESTIONS) for n in numbers]
         with self._driver.transaction():
             self._driver.many("INSERT INTO bench_numbers VALUES (%s, %s, %s)", rows)
 
     def _tables(self, bag_bytes: int) -> list[tuple[str, dict[str, str], str]]:
         """Table, an expression for each column, and of which numbers ``b.n``."""
-        random, public_key, key, text = _expressions(self._driver)
+        dialect = self._driver.dialect
+        random, text, key = dialect.random_bytes, dialect.text, dialect.random_key
         here, gone = "WHERE b.gone = 0", "WHERE b.gone = 1"
-        entry = {"id": key, "public_key": public_key, "last_seen_on": "NULL", "expires_on": "NULL"}
+        entry = {"id": key, "public_key": dialect.random_public_key(), "last_seen_on": "NULL", "expires_on": "NULL"}
         named = {
             "model": "'websubmit.user'",
             "reference": text("b.n"),
-            "natural": "1",
+            "natural": "TRUE",
             "locators": "''",
             "tag": random(16),
         }
         nameless = {
             "model": "''",
             "reference": "NULL",
-            "natural": "0",
+            "natural": "FALSE",
             "locators": random(_SEALED_LOCATOR_BYTES),
             "tag": "NULL",
         }
         user = {
             "id": "b.n",
             "email": text("'student-'", "b.n", "'@example.org'"),
-            "password": text("'pbkdf2_sha256$1000000$'", f"LOWER(HEX({random(32)}))"),
-            "apikey": f"LOWER(HEX({random(16)}))",
-            **dict.fromkeys(("is_admin", "is_anon"), "0"),
-            "is_active": "1",
+            "password": text("'pbkdf2_sha256$1000000$'", dialect.hexadecimal(random(32))),
+            "apikey": dialect.hexadecimal(random(16)),
+            **dict.fromkeys(("is_admin", "is_anon"), "FALSE"),
+            "is_active": "TRUE",
             "joined_on": "'2025-02-03'",
         }
         answer = {
@@ -102,7 +106,7 @@ class Crowd:
         bag = {"id": key, "index": random(32), "sealed": random(bag_bytes), "expires_on": "NULL"}
         return [
             ("websubmit_user", user, here),
-            ("websubmit_answer", answer, f"JOIN bench_few f {here}"),
+            ("websubmit_answer", answer, f"CROSS JOIN bench_few f {here}"),
             ("edna_principalentry", {**entry, **named}, here),
             ("edna_principalentry", {**entry, **nameless}, gone),
             ("edna_bag", bag, gone),
@@ -126,29 +130,3 @@ class Crowd:
 
 def _has_left(number: int) -> bool:
     return number % _LEAVES == 0
-
-
-def _expressions(driver: Driver) -> tuple[Callable[[int], str], str, str, Callable[..., str]]:
-    """In the database's SQL: so many random bytes, a public key, a random primary key, and texts in a row.
-
-    A public key is the one spelling of its point, or edna refuses it. One with a last byte of zero always is.
-    """
-    if driver.is_sqlite:
-        return (
-            lambda count: f"randomblob({count})",
-            "CAST(randomblob(31) || x'00' AS BLOB)",
-            "random() & 9223372036854775807",
-            lambda *parts: f"({' || '.join((*parts, chr(39) * 2))})",
-        )
-
-    def random(count: int) -> str:
-        # No more than 1,024 at once.
-        pieces = [f"RANDOM_BYTES({min(1024, count - start)})" for start in range(0, count, 1024)]
-        return f"CONCAT({', '.join(pieces)})"
-
-    return (
-        random,
-        "CONCAT(RANDOM_BYTES(31), X'00')",
-        "CAST(CONV(HEX(RANDOM_BYTES(8)), 16, 10) AS UNSIGNED) >> 1",
-        lambda *parts: f"CONCAT({', '.join(parts)})",
-    )

@@ -59,7 +59,7 @@ class Among:
         return size
 
     def grow(self, size: int) -> None:
-        if size > _SMALL and not self._driver.is_sqlite:
+        if size > _SMALL and self._driver.dialect.vendor == "mysql":
             self._driver.execute("SET GLOBAL innodb_buffer_pool_size = %s", (_BUFFER_POOL_BYTES,))
         self._crowd.grow(size, bag_bytes=self._bag_bytes)
         analyse(self._driver)

@@ -16,8 +16,8 @@ DELETE: Final = (
     Place("django_admin_log", ("user_id",), removes=True),
     Place("websubmit_user", ("id",), removes=True),
 )
-_LECTURE: Final = "(SELECT q.lecture_id FROM websubmit_question q WHERE q.id = t.question_id)"
-ANONYMISE: Final = (repointed("websubmit_answer", "author_id", group=_LECTURE),)
+LECTURE: Final = "(SELECT q.lecture_id FROM websubmit_question q WHERE q.id = t.question_id)"
+ANONYMISE: Final = (repointed("websubmit_answer", "author_id", group=LECTURE),)
 
 
 def floor(driver: Driver) -> Floor:
@@ -38,8 +38,7 @@ def _placeholder() -> Mapping[str, Any]:
 def create_account(floor: Floor, driver: Driver, email: str, password_hash: str) -> None:
     """With a key of its own."""
     with driver.transaction():
-        manual.insert_account(driver, email, password_hash)
-        floor.add(driver.cursor.lastrowid)
+        floor.add(manual.insert_account(driver, email, password_hash))
 
 
 def edit(floor: Floor, driver: Driver, person: Person, question: int, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 
+from benchmarks.kit.dialects import listed
 from benchmarks.kit.driver import Driver, Row
 
 # The operations
@@ -15,13 +16,14 @@ def create_account(driver: Driver, email: str, password_hash: str) -> None:
         insert_account(driver, email, password_hash)
 
 
-def insert_account(driver: Driver, email: str, password_hash: str) -> None:
-    """Within a transaction."""
-    driver.execute(
+def insert_account(driver: Driver, email: str, password_hash: str) -> int:
+    """Within a transaction; returns the new key."""
+    key: int = driver.insert_one(
         "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active, joined_on) "
         "VALUES (%s, %s, %s, %s, %s, %s, %s)",
         (email, password_hash, secrets.token_hex(16), False, False, True, str(datetime.date.today())),
     )
+    return key
 
 
 def list_answers(driver: Driver, author: int, lecture: int) -> list[Row]:
@@ -72,8 +74,8 @@ def anonymise_all(driver: Driver) -> int:
             "JOIN websubmit_question q ON q.id = a.question_id ORDER BY a.author_id, q.lecture_id"
         ).fetchall()
         emails = [f"{secrets.token_hex(16)}@anonymous.invalid" for _ in pairs]
-        driver.many(
-            "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active) VALUES (%s, %s, %s, %s, %s, %s)",
+        driver.insert(
+            "INSERT INTO websubmit_user (email, password, apikey, is_admin, is_anon, is_active)",
             [(email, "!", secrets.token_hex(16), False, True, False) for email in emails],
         )
         ids = dict(driver.execute("SELECT email, id FROM websubmit_user WHERE is_anon = %s", (True,)).fetchall())
@@ -81,11 +83,14 @@ def anonymise_all(driver: Driver) -> int:
         for question, lecture in driver.execute("SELECT id, lecture_id FROM websubmit_question").fetchall():
             questions.setdefault(lecture, []).append(question)
         for lecture, asked in questions.items():
-            driver.many(
-                "UPDATE websubmit_answer SET author_id = %s WHERE author_id = %s "
-                f"AND question_id IN ({', '.join(map(str, asked))})",
-                [(ids[email], pair[0]) for email, pair in zip(emails, pairs, strict=True) if pair[1] == lecture],
-            )
+            theirs = f"question_id IN ({', '.join(map(str, asked))})"
+            given = [(ids[email], pair[0]) for email, pair in zip(emails, pairs, strict=True) if pair[1] == lecture]
+            if not driver.dialect.updates_by_lists:
+                driver.many(f"UPDATE websubmit_answer SET author_id = %s WHERE author_id = %s AND {theirs}", given)
+            elif given:
+                source, match = listed(["author", "wrote"], given), (f"u.author_id = g.wrote AND u.{theirs}", ())
+                changes = {"author_id": ("g.author", ())}
+                driver.execute(*driver.dialect.joined_update("websubmit_answer", source, match, changes))
     return len(pairs)
 
 
@@ -109,8 +114,7 @@ class Saved:
         with self._driver.transaction():
             for table, rows in self._rows:
                 if rows:
-                    marks = ", ".join(["%s"] * len(rows[0]))
-                    self._driver.many(f"INSERT INTO {table} VALUES ({marks})", rows)
+                    self._driver.insert(f"INSERT INTO {table}", rows)
 
 
 class Authors:
@@ -118,27 +122,23 @@ class Authors:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        driver.execute("CREATE TABLE bench_authors (id BIGINT PRIMARY KEY, author_id BIGINT NOT NULL)")
         with driver.transaction():
+            driver.execute("CREATE TABLE bench_authors (id BIGINT PRIMARY KEY, author_id BIGINT NOT NULL)")
             driver.execute("INSERT INTO bench_authors SELECT id, author_id FROM websubmit_answer")
 
     def put_back(self) -> None:
         """Also forgets what edna keeps about the anonymised answers."""
         driver = self._driver
         with driver.transaction():
-            if driver.is_sqlite:
-                driver.execute(
-                    "UPDATE websubmit_answer SET author_id = b.author_id FROM bench_authors b WHERE b.id = websubmit_answer.id"
-                )
-            else:
-                driver.execute(
-                    "UPDATE websubmit_answer a JOIN bench_authors b ON b.id = a.id SET a.author_id = b.author_id"
-                )
-            quote = '"' if driver.is_sqlite else "`"
-            driver.execute(f"DELETE FROM edna_principalentry WHERE {quote}natural{quote} = %s", (False,))
+            wrote = {"author_id": ("g.author_id", ())}
+            driver.execute(
+                *driver.dialect.joined_update("websubmit_answer", ("bench_authors", ()), ("g.id = u.id", ()), wrote)
+            )
+            driver.execute('DELETE FROM edna_principalentry WHERE "natural" = %s', (False,))
             driver.execute("UPDATE edna_principalentry SET locators = %s", (b"",))
             driver.execute("DELETE FROM edna_bag")
             driver.execute("DELETE FROM websubmit_user WHERE is_anon = %s", (True,))
 
     def drop(self) -> None:
-        self._driver.execute("DROP TABLE bench_authors")
+        with self._driver.transaction():
+            self._driver.execute("DROP TABLE bench_authors")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from benchmarks.timing import Result
     from benchmarks.websubmit.course import Course, Scale
 
-DATABASES = ("mariadb", "sqlite")
+DATABASES = ("mariadb", "postgres", "sqlite")
 QUICK = {
     "users": 60,
     "lectures": 5,

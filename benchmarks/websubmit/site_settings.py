@@ -2,8 +2,8 @@
 
 import os
 
-from config.settings import *  # noqa: F403
-from config.settings import DATABASES, EDNA, MIDDLEWARE
+from benchmarks.site_settings import *  # noqa: F403
+from benchmarks.site_settings import DATABASES, EDNA, MIDDLEWARE
 
 # As in production: connections stay open, mail goes to somebody else to deliver.
 DATABASES["default"]["CONN_MAX_AGE"] = None

@@ -107,18 +107,23 @@ def entries(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @json_view(
     takes={"indexes": _KEYS},
-    answers={"bags": ListOf(Object({"index": KEY, "sealed": Binary()})), "left": ListOf(KEY)},
+    answers={
+        "bags": ListOf(Object({"index": KEY, "sealed": Binary()})),
+        "barred": ListOf(Object({"index": KEY, "error": Text()})),
+        "left": ListOf(KEY),
+    },
     proved=True,
     most_bytes=_MOST_BYTES,
 )
 def bags(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is stored at those of ``indexes`` at which something is: as much as fits into one answer. What is ``left`` has to be asked for
-    again."""
+    again. ``barred`` is what only another process hands out, with the name of the error."""
     proved_key(request)
-    stored, left = inner_door.sealed_bags(body["indexes"], most_bytes=_MOST_ANSWERED_BYTES)
+    found = inner_door.sealed_bags(body["indexes"], most_bytes=_MOST_ANSWERED_BYTES)
     return {
-        "bags": [{"index": to_base64(index), "sealed": to_base64(sealed)} for index, sealed in stored.items()],
-        "left": [*map(to_base64, left)],
+        "bags": [{"index": to_base64(index), "sealed": to_base64(sealed)} for index, sealed in found.bags.items()],
+        "barred": [{"index": to_base64(index), "error": type(error).__name__} for index, error in found.barred.items()],
+        "left": [*map(to_base64, found.left)],
     }
 
 

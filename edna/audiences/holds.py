@@ -8,10 +8,10 @@ what cannot be noted is not read. Does not know how members got their keys.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
@@ -25,7 +25,7 @@ from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import open_small, seal_small
 from edna.custody.audiences import together as shared
 from edna.custody.audiences.together import PART_BYTES
-from edna.errors import AudienceRefused, BagMissing, HeldCopyRefused, TooFewTogether, WrongKey
+from edna.errors import BagMissing, HeldCopyRefused, TooFewTogether, WrongKey
 
 _PLACE_BYTES: Final = 32
 
@@ -57,9 +57,10 @@ class HeldData:
     rows: list[tuple[str, str, dict[str, object]]]
 
 
-def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str) -> int:
+def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str, together: int | None = None) -> int:
     """Ask the others to open with you what is held about somebody: ``about`` is the row of the person, or of a placeholder. Return the
-    number of the request; who asks has agreed.
+    number of the request; who asks has agreed. A request is about what so many open ``together``; if that is not said, as few as there is
+    something for.
 
     Raises:
         HeldCopyRefused: nothing about them is held for this audience, or no reason is given.
@@ -70,12 +71,19 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str) ->
         raise HeldCopyRefused(
             "Give a reason, of at most 200 letters: the others see it, and so does the person. Nothing was asked."
         )
+    if not isinstance(about, Model):
+        raise HeldCopyRefused(
+            f"Ask about the row of a person, or of a placeholder; this is a {type(about).__name__}. Nothing was asked."
+        )
     subject = (about._meta.concrete_model._meta.label_lower, str(about.pk))  # type: ignore[union-attr]  # of a row, never abstract
-    with transaction.atomic(using=using):
+
+    def work() -> int:
+        store.keep_from_deletion(name, using=using)
         _, member = membership.own(name, secret_key, using=using)
         copies = store.copies(places_about(subject, using=using), using=using)
-        for together in store.kept_togethers(name, using=using):
-            sharing = store.sharing(name, together, using=using)
+        kept = store.kept_togethers(name, using=using)
+        for number in kept if together is None else {together}.intersection(kept):
+            sharing = store.sharing(name, number, using=using)
             places = [place for place, (shared_by, _) in copies.items() if shared_by == sharing.id]
             if places:
                 break
@@ -83,7 +91,7 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str) ->
             raise HeldCopyRefused(f'Nothing about {subject[0]} {subject[1]} is held for the audience "{name}".')
         request = HoldRequest(
             audience=name,
-            together=together,
+            together=number,
             asked_by=member.id,
             asked_on=timezone.now().date(),
             model=subject[0],
@@ -93,7 +101,9 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str) ->
         )
         store.add_request(request, using=using)
         _do_part(request, secret_key, using=using)
-    return int(request.pk)
+        return int(request.pk)
+
+    return inner_door.in_one_transaction(work, using=using)
 
 
 def agree(number: int, secret_key: SecretKey | str) -> None:
@@ -102,8 +112,12 @@ def agree(number: int, secret_key: SecretKey | str) -> None:
     Raises: HeldCopyRefused, NotInAudience, ShareRefused, AudienceUnknown.
     """
     using = inner_door.database()
-    with transaction.atomic(using=using):
+
+    def work() -> None:
+        store.keep_from_deletion(_request(number, using=using).audience, using=using)
         _do_part(_request(number, using=using), secret_key, using=using)
+
+    inner_door.in_one_transaction(work, using=using)
 
 
 def _do_part(request: HoldRequest, secret_key: SecretKey | str, *, using: str) -> None:
@@ -135,7 +149,8 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
         NotInAudience, BagError
     """
     using = inner_door.database()
-    with transaction.atomic(using=using):
+
+    def work() -> list[HeldData]:
         request = _request(number, using=using)
         audience, member = membership.own(request.audience, secret_key, using=using)
         if member.id != bytes(request.asked_by):
@@ -147,10 +162,11 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
         current = [each[4:] for each in said if each[:4] == sharing.epoch.to_bytes(4, "big")]
         if len(current) < sharing.threshold:
             raise TooFewTogether(have=len(current), need=sharing.threshold)
+        there = {sharing.number(each) for each in sharing.members if each in audience.cards}
         opened: list[HeldData] = []
         for at, place in enumerate(places):
             if place in found:
-                parts = [each[at * PART_BYTES : (at + 1) * PART_BYTES] for each in current]
+                parts = _parts_of([each[at * PART_BYTES : (at + 1) * PART_BYTES] for each in current], there)
                 copy = shared.open_together(found[place][1], parts, sharing=sharing, context=place)
                 opened.append(_read_copy(copy, request, using=using))
         if not opened:
@@ -166,11 +182,19 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
             together=request.together,
             request=str(request.pk),
         )
-    return opened
+        return opened
+
+    return inner_door.in_one_transaction(work, using=using)
 
 
 def _own_parts(request: HoldRequest, there: Any, *, using: str) -> list[bytes]:
     return [sealed for member, sealed in store.parts([request.pk], using=using)[request.pk].items() if member in there]
+
+
+def _parts_of(parts: Sequence[bytes], numbers: Collection[int]) -> list[bytes]:
+    """Those by a share of one of these. Whose part it is the row says, and anybody can write a row: who went, and whose share has not been
+    handed on yet, could lie under the name of somebody who is there."""
+    return [part for part in parts if part and part[0] in numbers]
 
 
 def _opened_part(sealed: bytes, secret_key: SecretKey) -> bytes:
@@ -228,15 +252,16 @@ def hand_on(name: str, secret_key: SecretKey | str, *, together: int = 2) -> boo
     """Hand your share on to who is in the audience now; return whether enough have, so that everybody has a new share and those who went
     have none that counts.
 
-    Raises: AudienceUnknown, NotInAudience, ShareRefused, AudienceRefused if too few are left.
+    Raises: AudienceUnknown, NotInAudience, ShareRefused; AudienceTooSmall: too few are left who have one, so that it cannot be done.
     """
     using = inner_door.database()
-    with transaction.atomic(using=using):
+
+    def work() -> bool:
+        store.hold(name, using=using)
         audience, member = membership.own(name, secret_key, using=using)
+        store.usable_sharing(name, together, using=using)
         sharing, deals = store.shares(name, together, using=using)
         keys = {each: card.public_key for each, card in audience.cards.items()}
-        if len(keys) < together:
-            raise AudienceRefused(f"Fewer than {together} are in the audience: take somebody in first.")
         share = shared.open_share(sharing, deals, member=member.id, secret_key=member.secret_key)
         deal = shared.hand_on(share, sharing=sharing, member=member.id, members=keys, threshold=together)
         dealt = store.put_deal(name, together, sharing.epoch + 1, deal, list(keys), using=using)
@@ -245,8 +270,10 @@ def hand_on(name: str, secret_key: SecretKey | str, *, together: int = 2) -> boo
             return False
         after = shared.handed_on(sharing, dealt, list(keys))
         store.put_shares(name, together, after, [each for each in dealt if each.dealer in after.dealers], using=using)
-        history.note_shares(name, together, after.epoch, by=membership.called_of(name, member, using=using))
-    return True
+        history.note_shares(name, together, after, by=membership.called_of(name, member, using=using))
+        return True
+
+    return inner_door.in_one_transaction(work, using=using)
 
 
 def _request(number: int, *, using: str) -> HoldRequest:

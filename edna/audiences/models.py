@@ -138,11 +138,14 @@ class HoldNotice(models.Model):
 
 
 class AudienceOverview(AudienceUpdate):
-    """No table: the entry of the admin site's index that leads to the operators' page, and the permission to see it."""
+    """No table: the entry of the admin site's index that leads to the operators' page, and the permissions to see it and to delete."""
 
     class Meta:
         proxy = True
         default_permissions = ()
-        permissions = (("view_audiences", "Can see audiences, their members and what they asked for"),)
+        permissions = (
+            ("view_audiences", "Can see audiences, their members and what they asked for"),
+            ("delete_audiences", "Can delete audiences, and what is held for them"),
+        )
         verbose_name = "audience"
         verbose_name_plural = "audiences"

@@ -1,11 +1,12 @@
 """Reads and writes the tables. Every function takes the database alias; those that write run in the caller's transaction.
 
 Keeps: rows that have a tag are tagged as they are written, and of those that this site did not tag none is handed out (`AudienceForged`).
+A little long, for nothing else touches these tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -24,8 +25,9 @@ from edna.audiences.models import (
 )
 from edna.custody.audiences.audience import Audience
 from edna.custody.audiences.together import Deal, Sharing
-from edna.errors import AudienceChanged, AudienceUnknown
+from edna.errors import AudienceChanged, AudienceForged, AudienceTooSmall, AudienceUnknown
 from edna.records import values
+from edna.words import count
 
 _PLACES = 500
 
@@ -48,11 +50,28 @@ def is_there(name: str, *, using: str) -> bool:
     return AudienceUpdate._default_manager.using(using).filter(audience=name).exists()
 
 
+def hold(name: str, *, using: str) -> None:
+    """Whoever changes an audience or its shares comes here before they read it: others who do wait until the caller's transaction ends, and
+    read then what has become of it."""
+    # The first update is never changed, and there until the audience is deleted.
+    first = AudienceUpdate._default_manager.using(using).filter(audience=name, sequence=0)
+    list(first.select_for_update().values_list("pk", flat=True))
+
+
+def keep_from_deletion(name: str, *, using: str) -> bool:
+    """Whether it is there. Whoever seals something to it, or acts as one of it, comes here: nobody changes or deletes it until the caller's
+    transaction ends. Others may come, and do not wait."""
+    return inner_door.keep_row(AudienceUpdate, audience=name, sequence=0, using=using)
+
+
 def add_update(name: str, sequence: int, update: bytes, *, using: str) -> None:
     """
     Raises: AudienceChanged: another one stands there.
     """
-    row = AudienceUpdate(audience=name, sequence=sequence, update=update)
+    _add(AudienceUpdate(audience=name, sequence=sequence, update=update), using=using)
+
+
+def _add(row: AudienceUpdate | SharedSecret, *, using: str) -> None:
     tags.give([row], using=using)
     try:
         with transaction.atomic(using=using):
@@ -113,6 +132,10 @@ def shares(name: str, together: int, *, using: str) -> tuple[Sharing, list[Deal]
 
     Raises: AudienceUnknown, AudienceForged.
     """
+    return _read(_newest(name, together, using=using))[0]
+
+
+def _newest(name: str, together: int, *, using: str) -> SharedSecret:
     found = SharedSecret._default_manager.using(using).filter(audience=name, together=together, dealer=0)
     newest = found.order_by("-epoch").first()
     if newest is None:
@@ -120,9 +143,67 @@ def shares(name: str, together: int, *, using: str) -> tuple[Sharing, list[Deal]
             f'There is no audience "{name}" here of which {together} act together. Make it with edna.audiences.create. Nothing was changed.'
         )
     tags.require([newest])
-    shared: Any = values.decode(bytes(newest.said))
-    (number, epoch, members, commitments, dealers), deals = shared
-    return Sharing(number, epoch, tuple(members), tuple(commitments), tuple(dealers)), [_deal(each) for each in deals]
+    return newest
+
+
+def usable_sharing(name: str, together: int, *, using: str, to_seal: bool = False) -> Sharing:
+    """What counts now, if what is sealed to it opens for those who are there. If something is ``to_seal``, nobody deletes the audience
+    until the caller's transaction ends.
+
+    Raises: AudienceUnknown, AudienceForged, AudienceTooSmall.
+    """
+    if not (keep_from_deletion if to_seal else is_there)(name, using=using):
+        raise AudienceUnknown(f'There is no audience "{name}" here. Nothing was changed.')
+    return _usable(_newest(name, together, using=using))
+
+
+def unusable(*, using: str) -> dict[tuple[str, int], AudienceForged | AudienceTooSmall]:
+    """Why nothing can be sealed to some audiences, by their name and how many act together. One question for all."""
+    rows = SharedSecret._default_manager.using(using).filter(dealer=0).order_by("epoch")
+    found: dict[tuple[str, int], AudienceForged | AudienceTooSmall] = {}
+    for key, row in {(row.audience, row.together): row for row in rows}.items():
+        try:
+            tags.require([row])
+            _usable(row)
+        except (AudienceForged, AudienceTooSmall) as error:
+            found[key] = error
+    return found
+
+
+def _usable(row: SharedSecret) -> Sharing:
+    (sharing, _), gone = _read(row)
+    have = len(set(sharing.members) - gone)
+    if have < sharing.threshold:
+        raise AudienceTooSmall(
+            f'Of the audience "{row.audience}" {count(have, "member")} with a share {"is" if have == 1 else "are"} left, and '
+            f"{sharing.threshold} have to act together, so that nobody could read what is held. Nothing was changed. Take somebody in "
+            "again who had a share, or delete the audience and make it anew.",
+            have=have,
+            need=sharing.threshold,
+        )
+    return sharing
+
+
+def note_gone(name: str, there: Collection[bytes], *, using: str) -> None:
+    """Note with each sharing who of its members is not ``there`` any more: a disguise asks that, and not who is in the audience, which
+    takes all updates."""
+    found = SharedSecret._default_manager.using(using).filter(audience=name, dealer=0)
+    for row in tags.require(found):
+        (sharing, _), known = _read(row)
+        gone = set(sharing.members) - set(there)
+        if gone != known:
+            said: Any = values.decode(bytes(row.said))
+            row.said = values.encode([*said[:2], *([sorted(gone)] if gone else [])])
+            tags.give([row], using=using)
+            row.save(using=using, update_fields=["said", "tag"])
+
+
+def _read(row: SharedSecret) -> tuple[tuple[Sharing, list[Deal]], set[bytes]]:
+    """With the ids of members who have gone since."""
+    said: Any = values.decode(bytes(row.said))
+    (number, epoch, members, commitments, dealers), deals, *gone = said
+    sharing = Sharing(number, epoch, tuple(members), tuple(commitments), tuple(dealers))
+    return (sharing, [_deal(each) for each in deals]), {member for ids in gone for member in ids}
 
 
 def kept_togethers(name: str, *, using: str) -> list[int]:
@@ -137,17 +218,28 @@ def epochs(*, using: str) -> dict[tuple[str, int], int]:
     return {(name, together): epoch for name, together, epoch in found.values_list("audience", "together", "epoch")}
 
 
+def sharings(*, using: str) -> dict[tuple[str, int], tuple[Sharing, set[bytes]]]:
+    """The same with what is shared, and who of its members is noted as gone; without those that are not this site's."""
+    found = SharedSecret._default_manager.using(using).filter(dealer=0).order_by("epoch")
+    read = {(row.audience, row.together): _read(row) for row in found if tags.is_right(row)}
+    return {place: (sharing, gone) for place, ((sharing, _), gone) in read.items()}
+
+
 def put_shares(name: str, together: int, made: Sharing, deals: Sequence[Deal], *, using: str) -> None:
-    """These count from now on; what was dealt before is forgotten."""
-    objects = SharedSecret._default_manager.using(using)
-    objects.filter(audience=name, together=together).delete()
+    """These count from now on; what was dealt before is forgotten.
+
+    Raises: AudienceChanged: others count by now. A second secret in place of a first one would take with it what has been sealed to that.
+    """
+    objects = SharedSecret._default_manager.using(using).filter(audience=name, together=together)
+    objects.filter(epoch__lte=made.epoch).exclude(epoch=made.epoch, dealer=0).delete()
     said: Any = [
         [made.id, made.epoch, list(made.members), list(made.commitments), list(made.dealers)],
         [_said(each) for each in deals],
     ]
-    row = SharedSecret(audience=name, together=together, epoch=made.epoch, dealer=0, said=values.encode(said))
-    tags.give([row], using=using)
-    row.save(using=using, force_insert=True)
+    _add(
+        SharedSecret(audience=name, together=together, epoch=made.epoch, dealer=0, said=values.encode(said)),
+        using=using,
+    )
 
 
 def put_deal(name: str, together: int, epoch: int, deal: Deal, members: Sequence[bytes], *, using: str) -> list[Deal]:
@@ -199,6 +291,22 @@ def add_copies(rows: Sequence[tuple[bytes, bytes, bytes, bytes]], *, using: str)
     HeldCopy._default_manager.using(using).bulk_create(new, batch_size=_PLACES)
 
 
+def held_for(name: str, *, using: str) -> tuple[int, int]:
+    """How many there are for an audience; and how many more of which nobody can tell for whom they are: their shares are not there, or they
+    are not as this site wrote them. Whoever writes to the tables can bring both about.
+
+    Raises: AudienceForged: of its own shares.
+    """
+    known = {shared.id for shared, _ in sharings(using=using).values()}
+    own = {sharing(name, each, using=using).id for each in kept_togethers(name, using=using)}
+    copies = copies_of_sharings(using=using)
+    others = HeldCopy._default_manager.using(using).exclude(shared_by__in=own).order_by("id")
+    unclear = sum(
+        bytes(row.shared_by) not in known or not tags.is_right(row) for row in others.iterator(chunk_size=_PLACES)
+    )
+    return sum(copies.get(each, 0) for each in own), unclear
+
+
 def copies_of_sharings(*, using: str) -> dict[bytes, int]:
     """How many there are, by whom they are shared."""
     found = HeldCopy._default_manager.using(using).values_list("shared_by").annotate(number=Count("id"))
@@ -211,11 +319,14 @@ def remove_copies(marks: Sequence[bytes], *, using: str) -> set[bytes]:
     for start in range(0, len(marks), _PLACES):
         part = marks[start : start + _PLACES]
         # Asked whenever a bag goes, and there is nearly always none.
-        found = inner_door.values_there(HeldCopy, "mark", part, using=using)
-        if found:
+        if found := marks_there(part, using=using):
             HeldCopy._default_manager.using(using).filter(mark__in=part).delete()
         gone |= found
     return gone
+
+
+def marks_there(marks: Sequence[bytes], *, using: str) -> set[bytes]:
+    return inner_door.values_there(HeldCopy, "mark", marks, using=using)
 
 
 def copies(places: Sequence[bytes], *, using: str) -> dict[bytes, tuple[bytes, bytes]]:
@@ -225,6 +336,18 @@ def copies(places: Sequence[bytes], *, using: str) -> dict[bytes, tuple[bytes, b
     """
     found = HeldCopy._default_manager.using(using).filter(place__in=places).order_by("id")
     return {bytes(row.place): (bytes(row.shared_by), bytes(row.sealed)) for row in tags.require(found)}
+
+
+def delete(name: str, *, using: str) -> None:
+    """All rows of an audience, what is held for it, and what was asked for."""
+    for each in kept_togethers(name, using=using):
+        shared_by = sharing(name, each, using=using).id
+        HeldCopy._default_manager.using(using).filter(shared_by=shared_by).delete()
+    asked = HoldRequest._default_manager.using(using).filter(audience=name)
+    HoldPart._default_manager.using(using).filter(request__in=list(asked.values_list("pk", flat=True))).delete()
+    asked.delete()
+    for model in (AudienceUpdate, AudienceName, SharedSecret):
+        model._default_manager.using(using).filter(audience=name).delete()
 
 
 # Requests

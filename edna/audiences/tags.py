@@ -86,6 +86,11 @@ def require(rows: Iterable[TaggedRow]) -> list[TaggedRow]:
     return found
 
 
+def is_right(row: Any) -> bool:
+    """Whether this site has tagged it."""
+    return inner_door.tags_of(_OVER[type(row)][0]).is_right(row.tag, _data(row))
+
+
 def is_newest(row: Any) -> bool:
     """Whether its tag is right, and under the first of the server's keys."""
     return inner_door.tags_of(_OVER[type(row)][0]).is_newest(row.tag, _data(row))

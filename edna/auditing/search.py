@@ -5,6 +5,7 @@ Invariant: what it finds is told by table, column and key, and by where the valu
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -171,6 +172,8 @@ class _Search:
             if isinstance(storage, FileSystemStorage) and not storage.base_location:
                 self.findings.notes.append(f"The files of {label} were not listed: MEDIA_ROOT is not set.")
                 continue
+            if isinstance(storage, FileSystemStorage) and not os.path.lexists(storage.location):
+                continue  # it is made with its first file
             try:
                 for name in _names(storage):
                     self.findings.files += 1

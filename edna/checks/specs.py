@@ -34,6 +34,11 @@ _APPLIES_TO: Final = ("self", "staff")
 _LOCATORS: Final = (None, "server", "client")
 _ACCEPTABLE: Final = {str(reason) for reason in api.Reason if reason.can_be_accepted}
 _POLICIES: Final = ("restore", "delete", "retain")
+#: What a disguise may declare that an optional application does.
+_BY_APPLICATIONS: Final = {
+    "policy": ("edna.policies", "edna.E066"),
+    "audience": ("edna.audiences", "edna.E067"),
+}
 
 
 def check_disguises(**_: Any) -> list[CheckMessage]:
@@ -71,6 +76,7 @@ def check_disguises(**_: Any) -> list[CheckMessage]:
 def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[Model] | None]:
     """All that its own words tell about one disguise, and its principal model if that is clear."""
     found: list[CheckMessage] = [*_shape(disguise), *_params(disguise), *_options(disguise), *_accepts(disguise)]
+    found += [*_missing_applications(disguise), *_audience_without(disguise)]
     if any(message.id in ("edna.E100", "edna.E101") for message in found) or not principal_models():
         return found, None
     steps = usable_steps(disguise)
@@ -98,6 +104,39 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
             Error(f"{error} Until then it cannot be applied.", hint=hint, obj=name_of(disguise), id="edna.E107")
         )
         return found, None
+
+
+def _missing_applications(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    for declared, (application, number) in _BY_APPLICATIONS.items():
+        value = getattr(disguise, declared)
+        if value is not None and not apps.is_installed(application):
+            yield Error(
+                f"{declared} is {value!r}, and {application} is not installed: applying it is refused.",
+                hint=f'INSTALLED_APPS += ["{application}"]; or take the declaration away.',
+                obj=name_of(disguise),
+                id=number,
+            )
+
+
+def _audience_without(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    said = disguise.audience_without
+    entries = said.items() if isinstance(said, Mapping) else [(said, ())]
+    for label, names in entries:
+        try:
+            there = {field.name for field in apps.get_model(label)._meta.concrete_fields}
+            # A text would be taken letter by letter.
+            unknown = [names] if isinstance(names, str) else [name for name in names if name not in there]
+            problem = f"names {', '.join(map(repr, unknown))}, which {label} has not as columns" if unknown else ""
+        except (LookupError, ValueError, TypeError, AttributeError):
+            problem = "names no model" if isinstance(said, Mapping) else "is no mapping"
+        if problem:
+            yield Error(
+                f"audience_without{f'[{label!r}]' if isinstance(said, Mapping) else ''} {problem}: members of the audience read what "
+                "should have been left out.",
+                hint='Write audience_without = {"app.Model": ["field"]}, with names of fields.',
+                obj=name_of(disguise),
+                id="edna.E128",
+            )
 
 
 def _shape(disguise: type[Disguise]) -> Iterator[CheckMessage]:

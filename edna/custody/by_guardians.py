@@ -24,6 +24,7 @@ KIND: Final = "guardians"
 SALT_BYTES: Final = 16
 ENROLMENT_BYTES: Final = 16
 SECRET_BYTES: Final = KEY_BYTES
+TAG_BYTES: Final = 32
 
 _VERSION: Final = b"\x01"
 _NONCE_BYTES: Final = 24
@@ -53,6 +54,11 @@ def places(identifier: str, *, peppers: Sequence[bytes]) -> list[bytes]:
 def tags(public_key: PublicKey, *, peppers: Sequence[bytes]) -> list[bytes]:
     """By what a key's envelope is replaced: one for each server key."""
     return [derive(pepper_key(pepper), purpose=b"edna.guard.tag.1", data=bytes(public_key)) for pepper in peppers]
+
+
+def note_places(what: str, *, peppers: Sequence[bytes]) -> list[bytes]:
+    """Where envelopes lie that no name leads to: of enrolments that are ``begun``, or that guardians are to ``forget``."""
+    return [derive(pepper_key(pepper), purpose=b"edna.guard.not.1", data=what.encode()) for pepper in peppers]
 
 
 def seal(salt: bytes, envelope: bytes, *, place: bytes, pepper: bytes) -> bytes:

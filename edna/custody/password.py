@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import unicodedata
 
-from nacl.bindings import crypto_pwhash_alg, crypto_pwhash_ALG_ARGON2ID13
-from nacl.exceptions import CryptoError
-
 from edna.crypto.keys import KEY_BYTES, fingerprint
 from edna.crypto.keys import derive as keyed
 from edna.custody.base import SlotSecret, pepper_key
+from edna.custody.stretching import stretch
 from edna.errors import ConfigurationError
 
 KIND = "password"
@@ -31,6 +29,8 @@ def derive(password: str, *, identifier: str, opslimit: int, memlimit_bytes: int
 
     `pepper` is the server key that the salt depends on; with None it is the salt of earlier releases, which depends on
     the identifier alone: to open their slots, never to make one.
+
+    Waits for its turn: of a site's processes on one machine, one derives at a time (`edna.custody.stretching`).
 
     The identifier is compared without regard to case, surrounding white space and Unicode form; the password only
     without regard to Unicode form, because keyboards differ in it.
@@ -61,12 +61,8 @@ def normalised_identifier(identifier: str) -> str:
 def _derived(
     password: str, identifier: str, opslimit: int, memlimit_bytes: int, pepper: bytes | None
 ) -> SlotSecret | None:
-    """Return the secret or None; never raises, because PyNaCl's frames hold the password."""
+    """Return the secret or None; never raises, because these frames hold the password."""
     # surrogatepass: otherwise the UnicodeEncodeError of a lone surrogate carries the whole password.
     secret = unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
-    salted = salt(identifier, pepper=pepper)
-    try:
-        raw = crypto_pwhash_alg(KEY_BYTES, secret, salted, opslimit, memlimit_bytes, crypto_pwhash_ALG_ARGON2ID13)
-    except CryptoError:
-        return None
-    return SlotSecret(raw)
+    raw = stretch(KEY_BYTES, secret, salt(identifier, pepper=pepper), opslimit=opslimit, memlimit_bytes=memlimit_bytes)
+    return None if raw is None else SlotSecret(raw)

@@ -12,10 +12,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, OperationalError, connections, transaction
 
+from edna.db.cursors import one_cursor
 from edna.errors import DatabaseBusy
 
 Result = TypeVar("Result")
@@ -48,7 +49,7 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
     nested = connections[using].in_atomic_block
 
     def whole() -> Result:
-        with transaction.atomic(using=using):
+        with _begun_at_once(using=using), transaction.atomic(using=using), one_cursor(using=using):
             return work()
 
     try:
@@ -57,6 +58,32 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
         if nested and asks_for_another_try(error):
             raise DatabaseBusy("The database was too busy; roll the transaction back and try again.") from error
         raise
+
+
+@contextmanager
+def _begun_at_once(*, using: str) -> Iterator[None]:
+    """The transaction that the block begins does so by START TRANSACTION on MariaDB and MySQL, where Django turns autocommit off before
+    it and on after it: a question less for each. It is the hook by which Django's SQLite begins; without it all goes on as ever."""
+    connection: Any = connections[using]
+    if connection.vendor != "mysql" or connection.in_atomic_block:
+        yield
+        return
+    hook = "_start_transaction_under_autocommit"
+
+    def start() -> None:
+        vars(connection).pop(hook)  # for this one alone: what follows its commit begins others
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("START TRANSACTION")
+        except OperationalError:
+            connection.close()  # it may be dead, and Django notices that within a transaction only: the next one has another
+            raise
+
+    setattr(connection, hook, start)
+    try:
+        yield
+    finally:
+        vars(connection).pop(hook, None)
 
 
 def statement(work: Callable[[], Result], *, using: str) -> Result:

@@ -12,11 +12,13 @@ class DevicesConfig(AppConfig):
     def ready(self) -> None:
         from edna import inner_door
         from edna.devices import browsers, groups, passwords
+        from edna.devices.upkeep.tables import Tables
         from edna.pages import handed, urls
 
         inner_door.before_rotation(groups.require_none)
         inner_door.on_slots_gone(groups.forget)
         inner_door.open_otherwise(passwords.opened)
+        inner_door.tables_too(Tables())
 
         # By its name: pages are imported with the addresses.
         urls.beside.setdefault("edna.devices.pages")

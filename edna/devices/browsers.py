@@ -1,4 +1,5 @@
-"""The key of a device that is a browser, where the server uses keys: in a cookie, which each request to the pages brings along.
+"""The key of a device that is a browser, where the server uses keys: in a cookie, which each request to the pages brings along. Where keys
+are used on either side, browsers without scripts have one, and those that were given one before.
 
 Keeps: no script reads the cookie, no other site has it sent, and it goes to edna's pages alone; error reports hide it by its name. The
 server keeps nothing of it. Several people may use one browser: each has a cookie, and one that opens somebody else's key opens nothing
@@ -97,7 +98,7 @@ def brings_one(request: HttpRequest) -> bool:
 
 
 def _are_in_cookies() -> bool:
-    return conf.has_devices() and conf.custody() == "server"
+    return conf.has_devices() and conf.custody() != "browser"
 
 
 @sensitive_variables()

@@ -81,7 +81,7 @@ class NewKeyForm(forms.Form):
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user = user
-        if conf.custody() == "browser":
+        if conf.custody() != "server":
             password = self.fields["password"]
             password.label, password.widget = (
                 gettext("The password of your key"),
@@ -101,8 +101,8 @@ class NewKeyForm(forms.Form):
 def _own_password(user: Any, password: str) -> str:
     """
     Raises:
-        ValidationError: it logs somebody else in, or nobody. One password is for both.
+        ValidationError: it logs somebody else in, or nobody. One password is for both, where the server alone uses keys.
     """
-    if password and user.has_usable_password() and not user.check_password(password):
+    if conf.custody() == "server" and password and user.has_usable_password() and not user.check_password(password):
         raise ValidationError(gettext("This is not your password."))
     return password

@@ -1,8 +1,9 @@
 """The pages "my devices", where the server uses keys: what there is, another one, and one less.
 
 Keeps: a device is acted on by another device of the same person alone, who is logged in; its id and the code of a new one travel in the
-body of a form, never in an address. The key of a browser is in its cookie (`browsers`), and nothing of it is kept here. Where keys stay in
-browsers a script does it all (``js/pages/devices.js``), and these pages hold what it shows.
+body of a form, never in an address that the server is sent. The key of a browser is in its cookie (`browsers`), and nothing of it is kept
+here. Where keys stay in browsers a script does it all (``js/pages/devices.js``), and these pages hold what it shows. Where they are used on
+either side, a page is the script's unless this browser has its key in a cookie.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 from django.views.generic import View
 
-from edna import api, devices
+from edna import api, conf, devices
 from edna.devices import browsers
 from edna.devices.browsers import BroughtKey
 from edna.devices.forms import CodeForm, FirstDeviceForm, NameForm, NewKeyForm
 from edna.devices.shared import DevicePage, KeepsNewKey, WithDevice
-from edna.errors import DeviceUnknown, OperationRefused
+from edna.errors import DeviceUnknown, NotYours, OperationRefused
 from edna.pages.base import KeyPage, Shown
 
 #: What a script finds out by itself.
@@ -101,6 +102,11 @@ class FirstDevice(KeepsNewKey, KeyPage):
             return redirect(self.address_of("devices"))
         return self.with_new_key(super().get(request, *args, **kwargs))
 
+    def shown_to_script(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        shown = super().shown_to_script(request, *args, **kwargs)
+        # Without scripts the form is the site's.
+        return self.with_new_key(shown) if conf.custody() == "both" else shown
+
     @sensitive_variables()
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
         new = self.new_key(form)
@@ -168,8 +174,9 @@ class KeyOnPaper(WithDevice):
 
     @sensitive_variables()
     def submitted(self, form: Any) -> HttpResponseBase:
+        key = self.key.secret_key  # whoever has none leaves nothing behind
         new = self.begun()
-        devices.add(self.key.secret_key, new.code, name=form.cleaned_data["name"])
+        devices.add(key, new.code, name=form.cleaned_data["name"])
         self.request.edna.mark()  # type: ignore[attr-defined]  # of EdnaMiddleware
         name, text = Shown(form.cleaned_data["name"]), Shown(new.secret_key.expose_text())
         return self.show("edna/devices_key.html", title=self.title, name=name, key=text)
@@ -196,8 +203,8 @@ class _OfDevice(WithDevice):
 
     @cached_property
     def device(self) -> devices.Member | None:
-        """Which one; None if it is gone meanwhile, or a script alone knows."""
-        if self.is_for_script:
+        """Which one; None if it is gone meanwhile, a script alone knows, or this browser is no device."""
+        if self.is_for_script or self.state.key is None:
             return None
         asked = self.request.POST.get("device", "")
         found = devices.members(self.key.secret_key)
@@ -250,6 +257,27 @@ class _NewKey(_OfDevice):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
 
+    def submitted(self, form: Any) -> HttpResponseBase:
+        if conf.custody() == "both" and form.kept_password():
+            self.require_opens(form.kept_password())
+        return self.replaced(form)
+
+    @sensitive_variables()
+    def require_opens(self, password: str) -> None:
+        """The password of a key is another one than that of the log-in, if its owner has chosen one: it opens the new key if it opens this.
+
+        Raises:
+            WrongCredentials, NotYours
+        """
+        identifier = self.pages.identifier_of(self.request.user)
+        with api.unlock(identifier=identifier, password=password) as unlocked:
+            if api.principal(unlocked) != self.request.user:
+                raise NotYours("This password opens the key of another account than the one that is logged in.")
+
+    def replaced(self, form: Any) -> HttpResponseBase:
+        """As `submitted`, with a password that is known to open the key, or none."""
+        raise NotImplementedError
+
     def done(self) -> HttpResponse:
         return self.show("edna/devices_done.html", title=self.title, act=self.act, device=None)
 
@@ -266,7 +294,7 @@ class RemoveDevice(_NewKey):
         return not device.is_own
 
     @sensitive_variables()
-    def submitted(self, form: Any) -> HttpResponseBase:
+    def replaced(self, form: Any) -> HttpResponseBase:
         assert self.device is not None
         devices.remove(self.key.secret_key, self.device.id)
         self.keep_password(self.key.secret_key, form.kept_password())
@@ -288,7 +316,7 @@ class UpdateDevice(KeepsNewKey, _NewKey):
         return self.with_new_key(response)
 
     @sensitive_variables()
-    def submitted(self, form: Any) -> HttpResponseBase:
+    def replaced(self, form: Any) -> HttpResponseBase:
         new = self.new_key(form)
         if new is None:
             return self.with_new_key(self.form_invalid(form))

@@ -35,6 +35,11 @@ class State:
     unknown: tuple[BroughtKey, ...] = ()
     late: tuple[BroughtKey, ...] = ()
 
+    @property
+    def is_in_cookie(self) -> bool:
+        """Whether there is one that this person has used: what came along with a form is none yet."""
+        return self.key is not None or self.waiting is not None or self.removed is not None
+
 
 class DevicePage(Page):
     """What all of them know: what this browser is."""
@@ -45,16 +50,27 @@ class DevicePage(Page):
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().setup(request, *args, **kwargs)
-        if self.is_for_script:
+        if conf.custody() == "browser":
             vars(self).update(get=self.shown_to_script, post=self.shown_to_script)
+        elif conf.custody() == "both":
+            vars(self).update(get=self.shown_to_either)
 
-    @property
+    @cached_property
     def is_for_script(self) -> bool:
-        return conf.custody() == "browser"
+        """Whether a script does it all. Where keys are used on either side: unless this browser has its own in a cookie."""
+        return conf.custody() == "browser" or (conf.custody() == "both" and not self.state.is_in_cookie)
 
     def shown_to_script(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The page with everything in it that a script may show."""
         return self.render_to_response(self.get_context_data())
+
+    def shown_to_either(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """The script's page, or the site's. What a form sends to the site is the site's: a script sends none."""
+        own: Any = type(self).get  # type: ignore[attr-defined]  # of the page that it is
+        shown: HttpResponseBase = (self.shown_to_script if self.is_for_script else own.__get__(self))(
+            request, *args, **kwargs
+        )
+        return shown
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         more = {"hands": self.browser_hands, "may_have_passkey": False} if self.is_for_script else {}

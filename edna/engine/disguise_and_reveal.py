@@ -13,12 +13,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from django.db import IntegrityError, connections, router
+from django.db import IntegrityError, router
 from django.db.models import Model
 from django.utils import timezone
 
 from edna import conf, registry
 from edna.db import transactions
+from edna.db.cursors import connection_of
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.books import acts
 from edna.engine.books.measurements import measuring
@@ -167,7 +168,7 @@ def disguise_for_good(
 
 
 def _inside_another_transaction(using: str) -> bool:
-    return connections[using].in_atomic_block
+    return connection_of(using).in_atomic_block
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError
 from django.db.models import Model
 
 from edna import conf, keypool, registry, store
@@ -18,6 +18,7 @@ from edna.crypto.keys import ContentKey, PublicKey, SecretKey, generate_key_pair
 from edna.custody.base import Slot
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
+from edna.db.cursors import connection_of
 from edna.engine import browser_slots, key_slots
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import beside as tables_beside
@@ -211,7 +212,7 @@ def rewrap(
     # Another change may have been interrupted, and nobody would know the keys before its own any more.
     finish(old, quietly=leave_damaged, using=using)
     # Browsers do not know former keys, and only a worker with a credential may have what opens what has a policy.
-    in_parts = not connections[using].in_atomic_block and conf.custody() == "server" and not conf.policies()
+    in_parts = not connection_of(using).in_atomic_block and conf.custody() == "server" and not conf.policies()
 
     def work() -> int:
         beside()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from edna import policy_seals, registry, store
 from edna.custody import recovery
@@ -19,6 +19,7 @@ from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.bags.key_graph import KeyGraph, Segment
 from edna.engine.files.stored_files import PIECE_BYTES
 from edna.engine.renewing import rewrapping
+from edna.errors import PolicyError
 from edna.records.bag import BagKind
 from edna.records.diff import Files
 from edna.records.locator import Locator, seal_locator
@@ -59,9 +60,17 @@ def lists_of(public_keys: Iterable[bytes]) -> dict[bytes, bytes]:
     return {entry.public_key: entry.locators for entry in entries}
 
 
-def bags_at(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, bytes], list[bytes]]:
-    """By index, those of the bags that are there, as they are stored but for policy seals: at least one, and no more bytes than this. Where
-    the others lie."""
+class Stored(NamedTuple):
+    """By index: bags as they are stored but for policy seals, and why this process does not take off the policy seal of others. Where those
+    lie that did not fit."""
+
+    bags: dict[bytes, bytes]
+    barred: dict[bytes, PolicyError]
+    left: list[bytes]
+
+
+def bags_at(indexes: Iterable[bytes], *, most_bytes: int) -> Stored:
+    """Those of the bags that are there: at least one, and no more bytes than this."""
     using = registry.database()
     sizes = store.sizes_of_bags(set(indexes), using=using)
     wanted: list[bytes] = []
@@ -70,8 +79,14 @@ def bags_at(indexes: Iterable[bytes], *, most_bytes: int) -> tuple[dict[bytes, b
             break
         wanted.append(index)
         most_bytes -= size
-    bags = store.stored_bags(wanted, using=using) if wanted else {}
-    return {index: _container(index, bag.sealed) for index, bag in bags.items()}, [*sizes][len(wanted) :]
+    found = Stored({}, {}, [*sizes][len(wanted) :])
+    for index, bag in (store.stored_bags(wanted, using=using) if wanted else {}).items():
+        try:
+            found.bags[index] = _container(index, bag.sealed)
+        except PolicyError as error:
+            # One that waits for another process keeps nobody from the others.
+            found.barred[index] = error
+    return found
 
 
 def _container(index: bytes, stored: bytes) -> bytes:

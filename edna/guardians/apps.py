@@ -21,5 +21,7 @@ class GuardiansConfig(AppConfig):
 
         from edna import inner_door
         from edna.guardians import enrolments
+        from edna.guardians.upkeep.former_keys import Tables
 
         inner_door.on_slots_gone(enrolments.forget_key)
+        inner_door.tables_too(Tables())

@@ -22,6 +22,8 @@ from edna.custody.guardians.roster import Roster, to_base64
 from edna.errors import CustodyError, EnvelopeRefused, QuorumUnavailable
 from edna.guardians import store
 from edna.guardians.site import Site, configured
+from edna.guardians.upkeep import leftovers
+from edna.guardians.upkeep.leftovers import Note
 
 KIND: Final = by_guardians.KIND
 
@@ -32,6 +34,7 @@ def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = 
 
     Raises:
         QuorumUnavailable: fewer guardians than needed could be given a share. Nothing was changed.
+        EnvelopeRefused: `edna_guardian refresh` fell into it. Nothing was changed.
         SecretKeyNeeded: the key did not leave its owner's browser.
         CapabilityClosed, ServerKeyUnknown, ConfigurationError
     """
@@ -39,24 +42,33 @@ def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = 
     secret = by_guardians.secret_for(inner_door.secret_key_of(unlocked), salt=salt)
     (place,) = by_guardians.places(identifier, peppers=[inner_door.sealing_key()])
     (tag,) = by_guardians.tags(unlocked.public_key, peppers=[inner_door.sealing_key()])
-    tags, former = _tags(unlocked.public_key), list[tuple[bytes, Envelope]]()
-    enrolled = quorum.enrol(
-        secret.expose(), roster=site.roster, transport=site.transport, contact=contact, account=identifier, pin=pin
-    )
-    sealed = by_guardians.seal(salt, bytes(enrolled.envelope), place=place, pepper=inner_door.sealing_key())
+    begun, former = list[Note](), list[Note]()
+
+    def before(envelope: Envelope) -> None:
+        begun.append(leftovers.begin(envelope, using=unlocked.using))
 
     def keep(using: str) -> None:
+        leftovers.keep(begun[0], using=using)
         # Once nobody else can enroll this key: each has the guardians forget what it replaces.
-        former[:] = kept_for(unlocked.public_key)
-        store.remove(tags, using=using)
+        former[:] = _give_up(unlocked.public_key, using=using)
         store.add(place, tag, sealed, using=using)
 
     try:
+        enrolled = quorum.enrol(
+            secret.expose(),
+            roster=site.roster,
+            transport=site.transport,
+            contact=contact,
+            account=identifier,
+            pin=pin,
+            before=before,
+        )
+        sealed = by_guardians.seal(salt, bytes(enrolled.envelope), place=place, pepper=inner_door.sealing_key())
         inner_door.replace_slot(unlocked, secret, kind=KIND, beside=keep)
     except BaseException:
-        _forget(site, [enrolled.envelope])
+        _abandon(site, begun, using=unlocked.using)
         raise
-    _forget(site, [envelope for _, envelope in former])
+    leftovers.forget(site, former, using=unlocked.using)
     return enrolled.missing
 
 
@@ -67,10 +79,13 @@ def withdraw(unlocked: api.Unlocked) -> Mapping[int, str]:
     Raises:
         CapabilityClosed, ServerKeyUnknown, ConfigurationError
     """
-    site, former = configured(), kept_for(unlocked.public_key)
-    tags = _tags(unlocked.public_key)
-    inner_door.remove_slot(unlocked, kind=KIND, beside=lambda using: store.remove(tags, using=using))
-    return _forget(site, [envelope for _, envelope in former])
+    site, former = configured(), list[Note]()
+
+    def give_up(using: str) -> None:
+        former[:] = _give_up(unlocked.public_key, using=using)
+
+    inner_door.remove_slot(unlocked, kind=KIND, beside=give_up)
+    return leftovers.forget(site, former, using=unlocked.using)
 
 
 def veto(unlocked: api.Unlocked) -> Mapping[int, str]:
@@ -90,21 +105,20 @@ def veto(unlocked: api.Unlocked) -> Mapping[int, str]:
 
 def withdraw_key(site: Site, public_key: api.PublicKey) -> Mapping[int, str]:
     """As `withdraw`, for whoever has proved this key."""
-    former = kept_for(public_key)
-    with transaction.atomic(using=registry.database()):
+    using = registry.database()
+    with transaction.atomic(using=using):
         inner_door.remove_slot_of(public_key, kind=KIND)
-        store.remove(_tags(public_key), using=registry.database())
-    return _forget(site, [envelope for _, envelope in former])
+        former = _give_up(public_key, using=using)
+    return leftovers.forget(site, former, using=using)
 
 
 def forget_key(public_key: api.PublicKey, using: str) -> None:
     """What guardians help to opens nothing any more: drop it in the caller's transaction, and have them forget it after."""
     if not conf.has_guardians():
         return
-    envelopes = [envelope for _, envelope in kept_for(public_key)]
-    store.remove(_tags(public_key), using=using)
-    if envelopes:
-        transaction.on_commit(partial(_forget_later, envelopes), using=using, robust=True)
+    notes = _give_up(public_key, using=using)
+    if notes:
+        transaction.on_commit(partial(_forget_later, notes, using), using=using, robust=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +144,7 @@ def enroll_elsewhere(
     """As `enroll`, for whoever has proved this key: the server passes on what it cannot open.
 
     Raises:
-        EnvelopeRefused: it is none, or for other guardians.
+        EnvelopeRefused: it is none, or for other guardians; or `edna_guardian refresh` fell into it.
         QuorumUnavailable, SlotRefused, PrincipalNotRegistered, ServerKeyUnknown
     """
     envelope = Envelope.parse(made.envelope)
@@ -142,9 +156,11 @@ def enroll_elsewhere(
     # The same length for all: a row tells nothing.
     if len(made.envelope) != size_of(by_guardians.SECRET_BYTES):
         raise EnvelopeRefused("This envelope does not hold what opens a slot. Nothing was changed.")
+    using = registry.database()
     (place,) = by_guardians.places(identifier, peppers=[inner_door.sealing_key()])
     (tag,) = by_guardians.tags(public_key, peppers=[inner_door.sealing_key()])
     sealed = by_guardians.seal(made.salt, made.envelope, place=place, pepper=inner_door.sealing_key())
+    begun = leftovers.begin(envelope, using=using)
     said = {
         "enrolment": to_base64(envelope.head.enrolment),
         "contact": contact,
@@ -156,21 +172,20 @@ def enroll_elsewhere(
         member.number: {**said, "share": to_base64(share)}
         for member, share in zip(site.roster.members, made.shares, strict=True)
     }
-    missing = _deaf(quorum.ask_each(site.transport, asked, "/enrol", ordered=True))
     try:
+        missing = _deaf(quorum.ask_each(site.transport, asked, "/enrol", ordered=True))
         if site.roster.count - len(missing) < site.roster.threshold:
             raise QuorumUnavailable(have=site.roster.count - len(missing), need=site.roster.threshold, wrong=missing)
-        with transaction.atomic(using=registry.database()):
+        with transaction.atomic(using=using):
             inner_door.replace_slots(public_key, slots)
-            # Once nobody else can enroll this key: each has the guardians forget what it replaces.
-            former = kept_for(public_key)
-            store.remove(_tags(public_key), using=registry.database())
-            store.add(place, tag, sealed, using=registry.database())
+            leftovers.keep(begun, using=using)
+            # Once nobody else can enroll this key: each has the guardians forget what it replaces. Sent twice, it is the same one.
+            former = _give_up(public_key, but=begun.enrolment, using=using)
+            store.add(place, tag, sealed, using=using)
     except BaseException:
-        _forget(site, [envelope])
+        _abandon(site, [] if _keeps(public_key, begun) else [begun], using=using)
         raise
-    # Sent twice, it is the same one.
-    _forget(site, [each for _, each in former if each.head.enrolment != envelope.head.enrolment])
+    leftovers.forget(site, former, using=using)
     return missing
 
 
@@ -205,23 +220,42 @@ def _opened(rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, Envelope]]
     return [(salt, Envelope.parse(raw)) for salt, raw in filter(None, opened)]
 
 
+def renew(identifier: str, envelope: Envelope, public_key: api.PublicKey) -> None:
+    """What is kept of this enrolment lies under the server's present key afterwards, as the slot does that was opened by it."""
+    if not inner_door.may_seal():
+        return
+    places = by_guardians.places(identifier, peppers=conf.mac_keys())
+    for place, sealed in store.find(places[1:], using=registry.database()):
+        opened = by_guardians.open_sealed(sealed, place=place, peppers=conf.mac_keys())
+        if opened is not None and opened[1] == bytes(envelope):
+            (tag,) = by_guardians.tags(public_key, peppers=[inner_door.sealing_key()])
+            new = by_guardians.seal(*opened, place=places[0], pepper=inner_door.sealing_key())
+            store.move(place, places[0], tag, new, former=sealed, using=registry.database())
+
+
 def fits(envelope: Envelope, roster: Roster) -> bool:
     """Whether an envelope is for as many guardians as these."""
     return (envelope.head.count, envelope.head.threshold) == (roster.count, roster.threshold)
 
 
-def _forget(site: Site, envelopes: Sequence[Envelope]) -> Mapping[int, str]:
-    """Have the guardians destroy their shares. What those said who have not heard it."""
-    deaf: dict[int, str] = {}
-    for envelope in envelopes:
-        said = {"enrolment": to_base64(envelope.head.enrolment)}
-        asked = {member.number: said for member in site.roster.members}
-        deaf |= _deaf(quorum.ask_each(site.transport, asked, "/forget", ordered=True))
-    return deaf
+def _give_up(public_key: api.PublicKey, *, but: bytes = b"", using: str) -> list[Note]:
+    """In the caller's transaction: nothing is kept of a key any more, and guardians are to forget it."""
+    former = [envelope for _, envelope in kept_for(public_key) if envelope.head.enrolment != but]
+    store.remove(_tags(public_key), using=using)
+    return leftovers.give_up(former, using=using)
 
 
-def _forget_later(envelopes: Sequence[Envelope]) -> None:
-    _forget(configured(), envelopes)
+def _keeps(public_key: api.PublicKey, note: Note) -> bool:
+    return any(envelope.head.enrolment == note.enrolment for _, envelope in kept_for(public_key))
+
+
+def _abandon(site: Site, begun: Sequence[Note], *, using: str) -> None:
+    for note in begun:
+        leftovers.forget(site, leftovers.abandon(note, using=using), using=using)
+
+
+def _forget_later(notes: Sequence[Note], using: str) -> None:
+    leftovers.forget(configured(), notes, using=using)
 
 
 def _deaf(answers: Mapping[int, Mapping[str, object] | CustodyError]) -> dict[int, str]:

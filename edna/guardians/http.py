@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from django.db import transaction
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, Resolver404, path, resolve, reverse
 
@@ -72,6 +73,7 @@ def roster(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"threshold": site.roster.threshold, "guardians": guardians}
 
 
+@transaction.non_atomic_requests  # as the pages are
 @json_view(
     takes={
         "identifier": Text(_LONGEST_IDENTIFIER),
@@ -124,6 +126,7 @@ def own(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"kept": {"salt": to_base64(salt), "envelope": to_base64(bytes(envelope))}}
 
 
+@transaction.non_atomic_requests
 @json_view(takes={}, answers={"missing": ListOf(Number())}, proved=True)
 def withdraw(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Forget the enrolment of a proved key, and have the guardians forget it."""

@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.debug import sensitive_variables
@@ -35,6 +37,8 @@ class GuardiansPage(Page):
     #: What the script does with the form where the key stays in the browser; elsewhere the site uses the key.
     browser_hands: ClassVar[str] = ""
 
+    # Guardians are asked between transactions, and what they were asked is on the disk before: in none of the whole request.
+    @method_decorator(transaction.non_atomic_requests)
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not conf.has_guardians():
             raise Http404

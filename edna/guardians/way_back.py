@@ -17,7 +17,7 @@ from edna import api, inner_door
 from edna.custody import by_guardians
 from edna.custody.guardians import quorum
 from edna.errors import CustodyError, EnvelopeRefused, QuorumUnavailable, TicketRefused, WrongCredentials
-from edna.guardians.enrolments import KIND, envelopes_at, fits
+from edna.guardians.enrolments import KIND, envelopes_at, fits, renew
 from edna.guardians.site import Site, configured
 
 _MOST_SECONDS_TO_WAIT: Final = 3660 * 86_400
@@ -111,7 +111,9 @@ def recover(identifier: str, code: api.RecoveryCode | str, *, pin: str = "") -> 
     refusals: list[CustodyError] = []
     for recovery in _most_likely_first(_recoveries(configured(), identifier, code)):
         try:
-            return inner_door.unlock_slot(inner_door.SlotSecret(recovery.finish(pin=pin)), kind=KIND)
+            unlocked = inner_door.unlock_slot(inner_door.SlotSecret(recovery.finish(pin=pin)), kind=KIND)
+            renew(identifier, recovery.envelope, unlocked.public_key)
+            return unlocked
         except (QuorumUnavailable, EnvelopeRefused, WrongCredentials) as refusal:
             refusals.append(refusal)
     # Who has a name that somebody else had before is told about their own: that for which guardians have done most.

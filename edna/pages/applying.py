@@ -72,6 +72,7 @@ class Apply(ShowsReceipt, KeyPage):
 
     form_class = ConfirmForm
     template_name = "edna/apply.html"
+    is_asked_anew = True
     #: For a second click, after the account has gone by the first.
     gone_template_name = "edna/gone_already.html"
 
@@ -93,6 +94,7 @@ class Apply(ShowsReceipt, KeyPage):
     def plan(self) -> api.Plan | None:
         """What it would do now; None if it cannot be done, and `problem` says why."""
         try:
+            inner_door.require_audience(self.offer.name)
             return api.plan(self.offer.name, self.request.user, params=self.offer.params)  # type: ignore[arg-type]  # see Page.dispatch
         except EdnaError as error:
             self.problem = words.explain(error)
@@ -234,7 +236,12 @@ class Apply(ShowsReceipt, KeyPage):
         """The answer to a second click, after the first has removed the account."""
         logout(self.request)
         title = gettext("Your account is gone already")
-        return self.show(self.gone_template_name, title=title, only_by_receipt=self.offer.only_by_receipt)
+        return self.show(
+            self.gone_template_name,
+            title=title,
+            only_by_receipt=self.offer.only_by_receipt,
+            held=words.who_else_reads(self.offer.name),
+        )
 
     def fresh_form(self) -> Any:
         """Not bound: nothing is typed into it yet."""
@@ -262,6 +269,7 @@ class Apply(ShowsReceipt, KeyPage):
             **{
                 "title": self.offer.title,
                 "offer": self.offer,
+                "held": words.who_else_reads(self.offer.name),
                 "preview": self.preview,
                 "perhaps_more": self.perhaps_more,
                 "asks_for_key": bool(self.offer.asks_for_key and self.perhaps_more),

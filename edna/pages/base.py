@@ -150,6 +150,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 # Printed by pages with a form for the key alone.
                 "sentences": words.sentences if conf.custody() != "server" else {},
                 "form": None,
+                "reload_address": "",
                 "address": self.request.path,
                 "login_address": self.pages.login_address(),
                 "site_address": get_script_prefix(),
@@ -174,6 +175,8 @@ class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it 
     button: ClassVar[str | Promise] = ""
     #: For what cannot be undone by a click.
     is_grave: ClassVar[bool] = False
+    #: Whether the page that is asked for anew has the same form: then a reload of what says that something was wrong sends nothing again.
+    is_asked_anew: ClassVar[bool] = False
 
     def form_valid(self, form: Any) -> Any:
         try:
@@ -198,6 +201,8 @@ class FormPage(Page, FormView):  # type: ignore[type-arg]  # takes none when it 
         if "form" not in kwargs:
             kwargs["form"] = self.get_form()
         more = {"button": self.button, "is_grave": self.is_grave}
+        if self.is_asked_anew and self.request.method == "POST":
+            more["reload_address"] = self.request.get_full_path()
         return super().get_context_data(**{**more, **kwargs})
 
 
@@ -210,10 +215,14 @@ class KeyPage(FormPage):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), **self.whose()}
 
+    def takes_brought(self) -> bool:
+        """Whether what a browser brings along, to be used on the server, is of use here."""
+        return True
+
     def whose(self) -> dict[str, Any]:
         """What a form is told of who fills it in."""
         said = {"user": self.request.user, "pages": self.pages}
-        if not handed.is_brought(self.request):
+        if not self.takes_brought() or not handed.is_brought(self.request):
             return said
         # Once it is sent, that is said by the refusal.
         waits = self.request.method != "POST" and handed.waits_for_log_in(self.request)

@@ -17,7 +17,6 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.text import Truncator
-from django.utils.timezone import get_current_timezone_name
 from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
@@ -67,15 +66,15 @@ class Hidden(KeyPage):
     login_required = False
     form_class = ReceiptsForm
     template_name = "edna/hidden.html"
+    is_asked_anew = True
     list_template_name = "edna/hidden_list.html"
     title: ClassVar[str | Promise] = gettext_lazy("What is hidden now")
     button: ClassVar[str | Promise] = gettext_lazy("Show it")
     hands = "list"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        day_format, months = words.day_format()
-        more = {"zone": get_current_timezone_name(), "day_format": day_format, "months": months}
-        return super().get_context_data(**{"blank": _BLANK, **more, **kwargs})
+        others_read = self.pages.others_read()
+        return super().get_context_data(**{"blank": _BLANK, **words.days(), "others_read": others_read, **kwargs})
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         waiting = self.waiting(unlocked)
@@ -85,7 +84,8 @@ class Hidden(KeyPage):
             self.list_template_name,
             entries=[described(entry, self.pages) for entry in entries],
             waiting=[still_waiting(entry, self.pages) for entry in waiting],
-            some_is_damaged=bool(unlocked.damaged),
+            some_is_damaged=len(unlocked.damaged) > len(unlocked.barred),
+            barred=len(unlocked.barred),
         )
 
 
@@ -112,7 +112,7 @@ def _words(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def titles(pages: People) -> dict[str, Any]:
     """What the site calls each disguise; ``{name}`` stands for a parameter. By parameters, where it says so. ``others`` are those that
-    these pages are not about."""
+    these pages are not about; ``held`` says of which ones others can read what they hide."""
     found = registry.disguises()
     return {
         "titles": {
@@ -121,6 +121,7 @@ def titles(pages: People) -> dict[str, Any]:
         },
         "titles_of": {name: [[dict(params), title] for params, title in pages.titles_of(name)] for name in found},
         "others": [name for name in found if not pages.concern(name)],
+        "held": {name: words.who_else_reads(name) for name, each in found.items() if each.audience},
     }
 
 
@@ -140,6 +141,7 @@ _BLANK = ShownFields(
     title="{title}",
     day="{day}",
     covers=[""],
+    held="{held}",
     edits=[ShownFields(address="{address}", what="", text="")],
     edits_left_out=0,
 )
@@ -155,6 +157,7 @@ def described(entry: api.HistoryEntry, pages: People) -> ShownFields:
         title=pages.title_of(entry),
         day=words.day(entry.applied_at),
         covers=words.counts(entry.counts),
+        held=words.who_else_reads(entry.name),
     )
 
 
@@ -196,6 +199,7 @@ def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
         title=pages.title_of(entry),
         day=words.day(entry.applied_at),
         ready=words.counts(entry.ready),
+        held=words.who_else_reads(entry.name),
         groups=grouped(rows),
         can_give_up=any(row.can_be_given_up for row in rows),
     )

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from edna import api
+from edna import api, inner_door
 from edna.errors import EdnaError
 from edna.offers import Offer
 from edna.pages import words
@@ -32,7 +32,8 @@ class Home(Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         has_key = self.ways.has_key
         offers = [self.described(offer, has_key=has_key) for offer in self.get_offers()]
-        return super().get_context_data(**{"has_key": has_key, "offers": offers, **kwargs})
+        more = {"has_key": has_key, "offers": offers, "others_read": self.pages.others_read()}
+        return super().get_context_data(**{**more, **kwargs})
 
     def described(self, offer: Offer, *, has_key: bool) -> Mapping[str, Any]:
         """What the page says of one. Without a key nothing can be hidden, so that nothing is counted."""
@@ -41,6 +42,8 @@ class Home(Page):
             try:
                 plan = api.plan(offer.name, self.request.user, params=offer.params)  # type: ignore[arg-type]  # see Page.dispatch
                 preview, more = words.preview(plan), bool(plan.beyond_reach)
+                inner_door.require_audience(offer.name)
             except EdnaError as error:
                 problem = words.explain(error)
-        return {"offer": offer, "preview": preview, "perhaps_more": more, "problem": problem}
+        held = words.who_else_reads(offer.name)
+        return {"offer": offer, "held": held, "preview": preview, "perhaps_more": more, "problem": problem}

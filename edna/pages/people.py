@@ -136,6 +136,10 @@ class People:
         """What the frame wants to know, on every page."""
         return {}
 
+    def others_read(self) -> bool:
+        """Whether anything that these pages may be about can be read by others, too."""
+        return any(found.audience and self.concern(name) for name, found in registry.disguises().items())
+
     def explain(self, error: EdnaError) -> str:
         """A sentence that says what to do about it."""
         return words.explain(error)

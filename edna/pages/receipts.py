@@ -23,8 +23,9 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api
-from edna.errors import EdnaError, ReceiptMalformed
-from edna.offers import Offer, offer
+from edna.errors import ReceiptMalformed
+from edna.offers import Offer
+from edna.pages import words
 from edna.pages.base import FormPage, Page, Shown
 
 logger = logging.getLogger("edna")
@@ -54,21 +55,12 @@ def shown(receipt: api.Receipt, *, token: str = "") -> dict[str, Any]:
     """What ``edna/_receipt.html`` needs. Whoever has sent a ``token`` gets no younger one."""
     return {
         "receipt": receipt,
-        "held": held_for(receipt),
+        "held": words.who_else_reads(receipt.disguise),
         "receipt_token": Shown(token) if token else signed(receipt),
         "mail_form": MailForm(),
         "mailed_to": "",
         "mail_problem": "",
     }
-
-
-def held_for(receipt: api.Receipt) -> Offer | None:
-    """What says who else can read what the receipt leads to; None if nobody can."""
-    try:
-        found = offer(receipt.disguise)
-    except EdnaError:
-        return None
-    return found if found.audience else None
 
 
 class ShowsReceipt(Page):
@@ -167,7 +159,7 @@ def _facts(page: Page, receipt: api.Receipt) -> dict[str, Any]:
     address = page.request.build_absolute_uri(page.address_of("bring-back"))
     return {
         "receipt": receipt,
-        "held": held_for(receipt),
+        "held": words.who_else_reads(receipt.disguise),
         "bring_back_address": address,
         "site": page.request.get_host(),
     }

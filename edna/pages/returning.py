@@ -152,6 +152,10 @@ class BringBack(KeyPage):
                 api.change_password(unlocked, identifier=self.pages.identifier_of(account), password=password)
         return outcome
 
+    def read_by(self, receipt: api.Receipt) -> list[tuple[str, int, str, str]]:
+        """How what was brought back was read by an audience meanwhile: name, how many together, month, reason."""
+        return inner_door.uses_of(receipt)
+
     def told(self, form: Any, unlocked: api.Unlocked, outcome: api.Outcome) -> HttpResponse:
         """The page with the outcome."""
         receipt = form.cleaned_data["receipt"]
@@ -171,7 +175,7 @@ class BringBack(KeyPage):
             given_up=words.counts(outcome.accepted),
             without_rights=bool(outcome.altered or outcome.dropped),
             complete=outcome.complete,
-            read_by=inner_door.uses_of(receipt),
+            read_by=self.read_by(receipt),
             waiting=waiting,
             form=asked,
             taken_too=[Shown(value) for value in taken_too],

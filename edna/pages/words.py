@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, get_format, number_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
+from django.utils.timezone import get_current_timezone_name
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from edna import api, errors, registry
@@ -51,7 +52,17 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
         "run this site, and mention this word: %(name)s."
     ),
     errors.PolicyError: gettext_lazy(
-        "This cannot be done right now. Nothing was changed. Please tell those who run this site, and mention this word: %(name)s."
+        "What is kept for you is locked twice here, and this part of the site may not open the second lock, or not now. There is nothing "
+        "wrong with your key or with what you typed. Nothing was changed, and nothing is lost. Please try again later; if that does not "
+        "help, ask those who run this site, and mention this word: %(name)s."
+    ),
+    errors.MonitorUnavailable: gettext_lazy(
+        "What is kept for you is locked twice here, and what opens the second lock cannot be reached right now. There is nothing wrong "
+        "with your key or with what you typed. Nothing was changed, and nothing is lost. Please try again in some minutes."
+    ),
+    errors.AudienceTooSmall: gettext_lazy(
+        "This cannot be done right now: the site promises that some people can read it in a case, and too few of them are left. Nothing "
+        "was changed. Please tell those who run this site, and mention this word: %(name)s."
     ),
     errors.ReceiptsIncomplete: gettext_lazy(
         "Something of yours may be left that only a receipt leads to, and it would be lost. Please give all your receipts. "
@@ -146,6 +157,18 @@ def sentences() -> dict[str, str]:
     return {**told, errors.TooBusy.__name__: _too_busy(2)}
 
 
+def who_else_reads(disguise: str) -> str:
+    """A sentence about others who can read what a disguise hides; "" if nobody can."""
+    found = registry.find(disguise)
+    if found is None or not found.audience:
+        return ""
+    said = gettext(
+        "%(together)s of the people in “%(audience)s” can read together what this hides, without your key, if they give a reason. You are "
+        "told when you come back."
+    )
+    return said % {"together": number_format(found.together), "audience": found.audience}
+
+
 def why(reason: api.Reason) -> str:
     """A sentence that says why something could not come back."""
     unknown = gettext_lazy("It cannot be brought back as things are. Please tell those who run this site.")
@@ -196,6 +219,12 @@ def day_format() -> tuple[str, list[str]]:
     is_simple = not set(re.findall("[A-Za-z]", re.sub(r"\\.", "", written))) - set("djmnYy" + name)
     months = [date_format(datetime.date(2000, month, 1), name) for month in range(1, 13)]
     return written if is_simple else "j F Y", months
+
+
+def days() -> dict[str, Any]:
+    """What `edna/_days.html` says to a script, which is to write days as this page does."""
+    written, months = day_format()
+    return {"zone": get_current_timezone_name(), "day_format": written, "months": months}
 
 
 def own(rows: int, label: str) -> str:

@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from edna import conf, policy_seals, registry
-from edna.custody.policies.language import Clause, Policy
+from edna.custody.policies.language import Clause, Formula, Policy
 from edna.errors import EdnaError
 from edna.policies.models import PolicyOverview
 from edna.policies.worker import worker
@@ -55,11 +55,12 @@ def _process(stands: policy_seals.Standing) -> list[tuple[str, str]]:
     epochs = ", ".join(map(str, stands.epochs))
     return [
         ("Attested as", stands.attested_as or "nothing"),
+        ("By", stands.evidence or "nothing"),
         ("Last attested", _time(stands.attested_at) or "not since it started"),
         ("Its credential ends", _time(stands.expires_at) or "it has none"),
         ("Opens seals of epochs", epochs or "none"),
-        ("Opened", f"{stands.opened:,}"),
-        ("Refused", f"{stands.refused:,}"),
+        ("Seals that it has opened", f"{stands.opened:,}"),
+        ("Seals that it could not open", f"{stands.refused:,}"),
     ]
 
 
@@ -68,15 +69,20 @@ def _time(at: int) -> str:
 
 
 def _policies(policies: Mapping[str, str], stands: policy_seals.Standing | None) -> Iterator[dict[str, Any]]:
+    by_attributes = conf.policies_by_attributes()
     for name, text in policies.items():
         try:
-            clauses, problem = [_in_words(each) for each in Policy.parse(text).clauses], ""
+            if name in by_attributes:
+                clauses, problem = [str(Formula.parse(text))], ""
+            else:
+                clauses, problem = [_in_words(each) for each in Policy.parse(text).clauses], ""
         except EdnaError as error:
             clauses, problem = [], str(error)
         yield {
             "name": name,
             "text": text,
             "clauses": clauses[:_MOST_CLAUSES],
+            "by_attributes": name in by_attributes,
             "more": max(0, len(clauses) - _MOST_CLAUSES),
             "problem": problem,
             "satisfied": stands is not None and not stands.problem and name not in stands.lacks,

@@ -1,5 +1,5 @@
-"""Checks of policies: that each can be read, that disguises name those that there are, and that the monitor's list has their clauses.
-Asks nobody."""
+"""Checks of policies: that each can be read, that disguises name those that there are, and that the monitor's list has their clauses,
+or that there is what it takes to seal by attributes. Asks nobody."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from django.core.checks import CheckMessage, Error, register
 
 from edna import conf, registry
 from edna.checks import TAG
-from edna.custody.policies.language import Policy
+from edna.custody.policies.attributes import library
+from edna.custody.policies.language import Formula, Policy
 from edna.errors import EdnaError
 from edna.policies.worker import worker
 
@@ -31,8 +32,9 @@ def check_policies(**_: object) -> list[CheckMessage]:
     return [
         Error(
             f"{problem} Until then no disguise with this policy can be applied, and no bag with its seal opens.",
-            hint='EDNA["POLICIES"] is {"restore": "region = eu and role = restorer"}; after a change, edna_monitor policies and '
-            'edna_monitor clauses on the monitor, and its new list where EDNA["MONITOR"]["CLAUSES"] says.',
+            hint='A policy is written as in EDNA["POLICIES"] = {"restore": "region = eu and role = restorer"}. After each change of one, '
+            'say edna_monitor policies and edna_monitor clauses on the monitor, and put its new list where EDNA["MONITOR"]["CLAUSES"] '
+            "says, for all processes.",
             obj="settings.EDNA",
             id="edna.E066",
         )
@@ -46,15 +48,22 @@ def _problems(policies: Mapping[str, str]) -> Iterator[str]:
         yield f'A disguise names the policy {name!r}, which EDNA["POLICIES"] does not have.'
     if not policies:
         return
-    parsed = []
+    parsed, by_attributes = [], conf.policies_by_attributes()
     for name, text in policies.items():
         try:
-            parsed.append(Policy.parse(text))
+            if name in by_attributes:
+                Formula.parse(text)
+            else:
+                parsed.append(Policy.parse(text))
         except EdnaError as error:
             yield f'EDNA["POLICIES"]["{name}"]: {error}'
     try:
         clauses = worker.clauses()
         for policy in parsed:
             clauses.of_policy(policy)
+        if by_attributes:
+            worker.parameters()
+            # Not loaded: whoever checks may fork workers.
+            library.require()
     except EdnaError as error:
         yield str(error)

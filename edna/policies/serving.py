@@ -37,11 +37,11 @@ def store_in(folder: Path, *, new: bool = False) -> Store:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.exists() and Store(path).value("master") is not None:
             raise ConfigurationError(
-                f"{folder} has a monitor's keys already, and they stay. Name another folder; edna_monitor status --folder {folder} "
-                "prints its public key."
+                f"There are a monitor's keys in {folder} already, and they stay. Name another folder; edna_monitor status --folder "
+                f"{folder} prints its public key."
             )
     elif not path.exists():
-        raise ConfigurationError(f"{folder} has no monitor's store: edna_monitor init makes one.")
+        raise ConfigurationError(f"There is no monitor's store in {folder}: edna_monitor init makes one.")
     return Store(path)
 
 
@@ -62,7 +62,9 @@ def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError(f"{certificate} is no certificate with its key: {type(error).__name__}.") from error
+        raise ConfigurationError(
+            f"The file {certificate} is no certificate with its key: {type(error).__name__}."
+        ) from error
     return context
 
 

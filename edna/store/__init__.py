@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Final, NamedTuple
 
-from django.db import IntegrityError, connections
+from django.db import IntegrityError
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Length
 
 from edna.db import rows
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
 from edna.errors import EntryForged, PrincipalAlreadyRegistered
 from edna.models import (
@@ -164,7 +165,7 @@ def add_free_entries(entries: Sequence[NewEntry], *, using: str) -> list[Entry |
         PrincipalAlreadyRegistered: one of them has an entry already, unless it was left out.
     """
     new = _new_entries(entries)
-    if connections[using].vendor == "postgresql":
+    if connection_of(using).vendor == "postgresql":
         # It would not go on after a refusal, and a savepoint is a statement more.
         added = {key for (key,) in rows.insert_free(_ENTRIES, ENTRY_COLUMNS, _by_key(new, using=using), using=using)}
         return [entry if entry.id in added else None for entry in new]
@@ -269,7 +270,7 @@ def save_free_entries(entries: Sequence[Entry], *, using: str) -> bool:
     Raises:
         EntryForged
     """
-    if connections[using].vendor == "postgresql":
+    if connection_of(using).vendor == "postgresql":
         return False
     try:
         save_entries(entries, using=using)
@@ -419,7 +420,7 @@ def delete_slots_by_tag(tags: Collection[bytes], *, using: str) -> None:
 
 def link_session(owner_tag: bytes, session_key: str, *, using: str) -> None:
     """In one statement, whether the session is noted already or not: every login of every principal does this."""
-    targeted = connections[using].features.supports_update_conflicts_with_target
+    targeted = connection_of(using).features.supports_update_conflicts_with_target
     SessionLink.objects.using(using).bulk_create(
         [SessionLink(owner_tag=owner_tag, session_key=session_key)],
         update_conflicts=True,
@@ -450,7 +451,7 @@ def add_replay(sealed: bytes, *, logged_on: datetime.date, using: str) -> None:
 
 def replays_since(day: datetime.date, *, using: str) -> list[bytes]:
     # By each reveal: compiling a query of Django's takes as long as the database does.
-    least = connections[using].ops.adapt_datefield_value(day)
+    least = connection_of(using).ops.adapt_datefield_value(day)
     return [bytes(sealed) for (sealed,) in rows.read_from(_REPLAYS, ("sealed",), "logged_on", least, using=using)]
 
 
@@ -513,11 +514,11 @@ def file_tasks_by_name(names: Iterable[str], *, using: str) -> list[PendingFile]
 
 
 def _file_tasks(query: QuerySet[FileTask], *, lock: bool, skip: bool, using: str) -> list[PendingFile]:
-    if lock and connections[using].vendor == "sqlite":
+    if lock and connection_of(using).vendor == "sqlite":
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         FileTask.objects.using(using).filter(id=0).update(free=False)
     elif lock:
-        skip = skip and connections[using].features.has_select_for_update_skip_locked
+        skip = skip and connection_of(using).features.has_select_for_update_skip_locked
         query = query.select_for_update(skip_locked=skip)
     return [
         PendingFile(t.field, t.name, t.size, t.digest, t.locator, t.free, t.erase, t.id, t.mac)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import BinaryField, Count, Model, Q, QuerySet
 from django.db.models.functions import Length, Substr
 
+from edna.crypto.keys import PublicKey
 from edna.db import rows
 from edna.db.rows import table_of
+from edna.errors import KeyMalformed
 from edna.models import Bag, KeySlot, PrincipalEntry, Replay, SessionLink
 from edna.store import PendingFile, file_task_ids, file_tasks
 from edna.store.tags import entry_data, entry_tags
@@ -95,6 +98,18 @@ def entries(*, using: str) -> Iterator[list[SeenEntry]]:
         yield seen
 
 
+def keys_of_people(*, using: str) -> Iterator[list[PublicKey]]:
+    """Public keys of those who may have a way back: who is there and no pseudoprincipal, and whoever was removed. Not what is no key."""
+    found = PrincipalEntry.objects.using(using).filter(Q(natural=True) | Q(reference__isnull=True))
+    for page in _pages(found.values_list("id", "public_key")):
+        yield [key for _, raw in page for key in _sound_key(raw)]
+
+
+def _sound_key(raw: bytes) -> Iterator[PublicKey]:
+    with suppress(KeyMalformed):
+        yield PublicKey(bytes(raw))
+
+
 def bags(*, beginning: int, using: str) -> Iterator[list[SeenBag]]:
     found = Bag.objects.using(using).annotate(
         a=Length("index"), b=Substr("sealed", 1, beginning, output_field=BinaryField()), c=Length("sealed")
@@ -108,6 +123,14 @@ def slots(*, using: str) -> Iterator[list[tuple[int, int, int, int]]]:
     found = KeySlot.objects.using(using).annotate(a=Length("slot_id"), b=Length("tag"), c=Length("wrapped"))
     for page in _pages(found.values_list("id", "a", "b", "c")):
         yield [(row[0], row[1], row[2], row[3]) for row in page]
+
+
+def slot_versions(tags: Collection[bytes] | None = None, *, using: str) -> Iterator[list[tuple[bytes, bytes]]]:
+    """(tag, first byte) of all key slots, or of those with these tags."""
+    found = KeySlot.objects.using(using) if tags is None else KeySlot.objects.using(using).filter(tag__in=list(tags))
+    found = found.annotate(a=Substr("wrapped", 1, 1, output_field=BinaryField()))
+    for page in _pages(found.values_list("id", "tag", "a")):
+        yield [(bytes(tag), bytes(first)) for _, tag, first in page]
 
 
 def replays(*, using: str) -> Iterator[list[tuple[int, bytes]]]:

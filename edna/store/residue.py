@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from django.db import connections
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
+from edna.db.cursors import connection_of
 from edna.models import PrincipalEntry, SessionLink
 from edna.store import ENTRY_COLUMNS, Entry, entries_of
 from edna.store.tags import entry_data, entry_tags
@@ -46,7 +46,7 @@ def _named(found: QuerySet[PrincipalEntry], *, most: int) -> list[Named]:
 
 def locked_entries(ids: Collection[int], *, using: str) -> list[Entry]:
     """In the order of their keys; locked, so that nobody who is disguised or revealed meanwhile is lost."""
-    if connections[using].vendor == "sqlite":
+    if connection_of(using).vendor == "sqlite":
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         PrincipalEntry.objects.using(using).filter(id=0).update(natural=False)
     found = PrincipalEntry.objects.using(using).filter(id__in=list(ids)).select_for_update().order_by("id")

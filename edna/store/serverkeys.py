@@ -12,15 +12,17 @@ Every function takes the database alias; those that write run in the caller's tr
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from edna import conf
 from edna.crypto.keys import derive, fingerprint
+from edna.db.cursors import connection_of
 from edna.errors import ServerKeyUnknown
 from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay, ServerKey, SessionLink
 
@@ -56,7 +58,7 @@ class KnownKey:
 
 def is_there(*, using: str) -> bool:
     """Whether the table is: not before its migration."""
-    return ServerKey._meta.db_table in connections[using].introspection.table_names()
+    return ServerKey._meta.db_table in connection_of(using).introspection.table_names()
 
 
 def known(*, using: str) -> list[KnownKey]:
@@ -86,10 +88,13 @@ def anything_sealed(*, also: Sequence[type[Model]], using: str) -> bool:
 
 def check_values() -> list[bytes]:
     """Of each configured key, in their order: what only who has the key can compute, and what says nothing about it."""
-    return [
-        derive(fingerprint(key, purpose=b"edna.check.key.1"), purpose=b"edna.check.val.1", data=b"edna server key")
-        for key in conf.mac_keys()
-    ]
+    return list(map(_check_value, conf.mac_keys()))
+
+
+# Each act asks for them several times; it knows no more than the settings, which are in memory as long.
+@functools.lru_cache(maxsize=64)
+def _check_value(key: bytes) -> bytes:
+    return derive(fingerprint(key, purpose=b"edna.check.key.1"), purpose=b"edna.check.val.1", data=b"edna server key")
 
 
 def digits(check_value: bytes) -> str:
@@ -206,13 +211,13 @@ def _knows_one(wanted: Sequence[bytes], *, using: str) -> bool:
         return True
     found = {_mark(key.check_value, using=using) for key in known(using=using)} & marks
     # A transaction sees what it has added itself, and may yet be rolled back.
-    pending = [callback for _, callback, *_ in connections[using].run_on_commit if isinstance(callback, _Settled)]
+    pending = [callback for _, callback, *_ in connection_of(using).run_on_commit if isinstance(callback, _Settled)]
     _known.update(found.difference(*(callback.marks for callback in pending)))
     return bool(found)
 
 
 def _mark(check_value: bytes, *, using: str) -> _Mark:
-    described = connections[using].settings_dict
+    described = connection_of(using).settings_dict
     # An alias may come to mean another database: that of the tests, or a restored copy.
     return using, "\0".join(str(described.get(name)) for name in ("HOST", "PORT", "NAME")), check_value
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import connections
 from django.db.models import Model, QuerySet
 
 from edna.db import rows
+from edna.db.cursors import connection_of
 from edna.db.rows import table_of
 from edna.models import PrincipalEntry
 from edna.store.tags import Tags, entry_data, entry_tags
@@ -93,7 +93,7 @@ def pages(tagged: Tagged, *, with_tag: bool | None = None, using: str) -> Iterat
 def tag(tagged: Tagged, page: Collection[int], *, wrong_too: bool, using: str) -> Found:
     """Tag these rows anew, in the caller's transaction, where their tag is of an older key, and, with ``wrong_too``, where it is wrong."""
     query = tagged.rows(using=using).filter(pk__in=list(page))
-    if connections[using].vendor == "sqlite":
+    if connection_of(using).vendor == "sqlite":
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         tagged.model._base_manager.using(using).filter(pk=0).update(tag=None)
     else:

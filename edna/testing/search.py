@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import struct
 from collections.abc import Collection, Iterator, Mapping
@@ -19,6 +20,8 @@ from edna.auditing import reading
 from edna.auditing.reading import columns, tables
 
 Needle = str | bytes | int
+#: What is longer takes much room when it is spelled, and is seldom looked for twice.
+_REMEMBERED_LENGTH = 4096
 
 
 def cells(*, using: str = DEFAULT_DB_ALIAS) -> Iterator[tuple[str, bytes]]:
@@ -38,30 +41,48 @@ def cells(*, using: str = DEFAULT_DB_ALIAS) -> Iterator[tuple[str, bytes]]:
 
 def places(needles: Mapping[str, Needle], *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> list[str]:
     """Where any of these is to be read. ``ignore`` names tables and columns that may hold them."""
+    looked_for = _spelled(needles)
     return [
         f"{place} holds {name}"
         for place, content in cells(using=using)
         if place not in ignore and place.partition(".")[0] not in ignore
-        for name in finds(content, needles)
+        for name in _found(content, looked_for)
     ]
 
 
 def finds(haystack: bytes, needles: Mapping[str, Needle]) -> list[str]:
     """The names of the needles that the haystack holds in any spelling; case does not protect text."""
+    return _found(haystack, _spelled(needles))
+
+
+def _spelled(needles: Mapping[str, Needle]) -> dict[str, tuple[frozenset[bytes], frozenset[bytes]]]:
+    """Of each, how it would be spelled, and how in small letters, if it is text."""
+    return {
+        name: (spellings(needle), spellings(needle.lower()) if isinstance(needle, str) else frozenset())
+        for name, needle in needles.items()
+    }
+
+
+def _found(haystack: bytes, looked_for: Mapping[str, tuple[frozenset[bytes], frozenset[bytes]]]) -> list[str]:
     lowered = haystack.lower()
     return [
         name
-        for name, needle in needles.items()
-        if any(spelled in haystack for spelled in spellings(needle))
-        or (isinstance(needle, str) and any(spelled in lowered for spelled in spellings(needle.lower())))
+        for name, (spelled, small) in looked_for.items()
+        if any(each in haystack for each in spelled) or any(each in lowered for each in small)
     ]
 
 
-def spellings(needle: Needle) -> set[bytes]:
+def spellings(needle: Needle) -> frozenset[bytes]:
     """How a thief would look for ``needle``: as it is, in other encodings of text, in hexadecimal, base 64 and base 32."""
+    if isinstance(needle, int) or (type(needle) in (str, bytes) and len(needle) <= _REMEMBERED_LENGTH):
+        return _remembered(needle)
+    return _spellings(needle)
+
+
+def _spellings(needle: Needle) -> frozenset[bytes]:
     if isinstance(needle, int):
         packed = {struct.pack(order + "q", needle) for order in "<>"}
-        return {str(needle).encode()} | packed | {spelled.hex().encode() for spelled in packed}
+        return frozenset({str(needle).encode()} | packed | {spelled.hex().encode() for spelled in packed})
     found: set[bytes] = set()
     if isinstance(needle, str):
         for encoding in ("utf-8", "utf-16-le", "utf-16-be", "latin-1"):
@@ -76,7 +97,11 @@ def spellings(needle: Needle) -> set[bytes]:
             encoded = encode(bytes(shift) + raw).rstrip(b"=")
             own = encoded[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
             found |= {own, own.lower()} if encode is base64.b32encode else {own}
-    return found
+    return frozenset(found)
+
+
+#: A test looks for the same in one log line and one message after the other.
+_remembered = functools.lru_cache(maxsize=1024, typed=True)(_spellings)
 
 
 def as_bytes(value: Any) -> bytes:

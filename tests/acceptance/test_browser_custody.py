@@ -29,7 +29,7 @@ from tests.lobsters.models import Story
 from tests.lobsters.specs import ANON, BY_URL, CLEAR_MESSAGES, GDPR, TOPIC
 from tests.support import cut_into_chunks, edna_dump
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 IN_ANY_ORDER: list[Callable[[Community, bool], None]] = [
     composition.test_08_anon_gdpr_revealed_gdpr_first_is_pseudonymous_in_between,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Q
 from django.test.utils import override_settings
 
@@ -636,7 +636,8 @@ def test_a_busy_database_is_asked_again(community: Community, most: int, monkeyp
         return real(*args, **kwargs)
 
     monkeypatch.setattr(revealing, "restore", restore)
-    monkeypatch.setattr(transactions, "connections", {"default": type("Alone", (), {"in_atomic_block": False})})
+    alone = type("Alone", (), {"in_atomic_block": False, "vendor": connection.vendor})()
+    monkeypatch.setattr(transactions, "connections", {"default": alone})
     assert ann.reveal(receipt, atomic=True).complete
     assert refused
     assert community.is_as_before()

@@ -7,6 +7,7 @@ and ``text output`` must be what the block before it printed (``…`` stands for
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,12 @@ from django.db import connection
 
 import edna
 from apps.showcase.tests.walker import Walker
+from edna import audiences, policies
+from tests import warm
 from tests.acceptance import errors_page, newcomer
 from tests.pages.bare import policy
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -28,7 +33,8 @@ WRITTEN = [page for page in PAGES if page.exists()]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[newcomer.Project]:
-    made = newcomer.Project(tmp_path)
+    made = newcomer.Project(tmp_path, python=warm.python())
+    made.environment["DJANGO_SETTINGS_MODULE"] = "tests.acceptance.quick_hashes"
     yield made
     made.close()
 
@@ -215,6 +221,21 @@ def test_every_public_name_is_documented() -> None:
     assert [
         name for name in public if f"`{name}(" not in text and name[0] not in "_P" and name != "as_placeholder"
     ] == []
+
+
+def test_every_public_name_of_optional_applications_is_documented() -> None:
+    """With the names of its parameters, but for a key and what stands first in all."""
+    text = (DOCS / "api.md").read_text()
+    missing = []
+    for module, called in ((audiences, "audiences"), (policies, "policies")):
+        for name in module.__all__:
+            found = getattr(module, name)
+            said = re.search(rf"`{re.escape(called)}\.{name}(?:\((.*?)\))?`", text)
+            wanted = [] if inspect.isclass(found) else list(inspect.signature(found).parameters)
+            given = re.findall(r"(\w+)(?:=[^,]+)?(?:, |$)", said[1] or "") if said else []
+            if said is None or given != [{"secret_key": "key"}.get(each, each) for each in wanted]:
+                missing.append((name, given, wanted))
+    assert missing == []
 
 
 def is_made_there(value: object, module: str) -> bool:

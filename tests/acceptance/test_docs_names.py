@@ -18,6 +18,8 @@ from django.core.management import get_commands
 import edna
 from edna import conf
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 DJANGO = Path(django.__file__).parent
 PAGES = [
@@ -49,7 +51,7 @@ ROOMS = "edna|apps|tests|benchmarks|loadtest|config|docs"
 INNER = "engine|store|operations|records|crypto|custody|checks|management"  # decisions speak of these without `edna/`
 FILE = re.compile(rf"(?<![\w/.-])((?:{ROOMS}|{INNER})/[\w./-]*\w)")
 DOTTED = re.compile(r"(?<![\w/.@-])(edna(?:\.\w+)+)\b(?![-:…])")
-WORD = re.compile(r"\b((?:edna|websubmit|lobsters|hotcrp)_[a-z]\w*)\b")
+WORD = re.compile(r"(?<![\w/])((?:edna|websubmit|lobsters|hotcrp)_[a-z]\w*)\b")
 MODULE = re.compile(rf"`(?:edna\.)?((?:{INNER}|db)\.(?!js`)\w+(?:\.\w+)*)`")
 SETTING = re.compile(r'EDNA\["(\w+)"\]')
 TARGET = re.compile(r"\bmake ([a-z][a-z-]*)\b(?=`|\s+#|\s*$|\s+[A-Z]+=)", re.MULTILINE)
@@ -83,8 +85,9 @@ def can_be_imported(name: str) -> bool:
 
 
 def there_is_word(name: str) -> bool:
-    """A command, a table, or a name that the code gives: of a metric, to which Prometheus adds what a counter ends in."""
-    return name.removesuffix("_total") in SOURCE_WORDS or name in get_commands() or name in TABLES
+    """A command, a table, an application, or a name that the code gives: of a metric, to which Prometheus adds what a counter ends in."""
+    given = name.removesuffix("_total") in SOURCE_WORDS or name in apps.app_configs
+    return given or name in get_commands() or name in TABLES
 
 
 def there_is_target(name: str) -> bool:

@@ -53,7 +53,7 @@ from tests.support import (
     statements,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 
 def erase(person: Any, receipt: edna.Receipt, **kwargs: Any) -> edna.Erasure:

@@ -19,7 +19,7 @@ from tests.lobsters.models import Comment, Message, Story
 from tests.lobsters.specs import ANON, CLEAR_OUTBOX, GDPR, REDACT_COMMENTS
 from tests.support import nothing_changes
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 SCHEMA = json.loads((Path(settings.BASE_DIR) / "docs" / "export-1.schema.json").read_text())
 

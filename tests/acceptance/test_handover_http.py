@@ -27,7 +27,7 @@ from tests.lobsters.models import Comment, User
 from tests.lobsters.specs import GDPR
 from tests.support import edna_dump, enrol_in_course
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_an_answer_has_no_more_bytes_than_its_bound_and_says_what_is_left(
             break
 
     assert sorted(answered) == sorted(sealed)
-    assert asks("graph/bags", {"indexes": [encoded(bytes(32))]}).json() == {"bags": [], "left": []}
+    assert asks("graph/bags", {"indexes": [encoded(bytes(32))]}).json() == {"bags": [], "barred": [], "left": []}
 
 
 # A disguise

@@ -23,7 +23,7 @@ from edna.models import Bag, PrincipalEntry
 from tests.installed import registering
 from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, DELETE, Student, answer_everything, enrol_many, make_course
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 PEOPLE, LECTURES = 16, 5
 

@@ -33,7 +33,7 @@ from tests.office import models as office
 from tests.office.specs import staying
 from tests.support import edna_dump
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 DESK = "tests.office"
 SECRET = "what ann and bob own"

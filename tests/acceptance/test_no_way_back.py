@@ -28,7 +28,7 @@ from tests.lobsters.models import Message, User
 from tests.lobsters.specs import ANON, CLEAR_MESSAGES, DECAY, GDPR, REDACT_COMMENTS, REDACT_MESSAGES
 from tests.support import DELETE, PASSWORD, enrol_in_course
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 
 def for_good(member: Member, name: str, **kwargs: Any) -> None:

@@ -27,7 +27,7 @@ from tests.office import specs
 from tests.support import edna_dump
 
 DESK = "tests.office"
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from tests.lobsters.models import Message, Story, User
 from tests.lobsters.specs import ANON, BY_URL, CLEAR_OUTBOX, DISOWN_STORIES, GDPR, TOPIC
 from tests.support import edna_dump, statements
 
-pytestmark = [pytest.mark.django_db, pytest.mark.every_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.every_database, pytest.mark.long]
 
 
 @dataclass

@@ -27,7 +27,7 @@ from tests.support import (
     make_course,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 AWKWARD = [
     "it's; DROP TABLE \"answers\" -- \\' %s %(x)s %%",

@@ -282,6 +282,11 @@ def test_a_former_key_is_forgotten_when_it_is_configured_no_more(site: Student) 
             edna.disguise(DELETE, site.user)
     with configured(WRONG, RIGHT):
         call_command("edna_vouch", "--operator", "olga")
+    with configured(WRONG), nothing_changes(), pytest.raises(CommandError, match=r"2 key slots have .* use it first"):
+        call_command("edna_keys", "forget", digits, "--operator", "olga")
+    with configured(WRONG, RIGHT):
+        edna.unlock(identifier=site.email, password=PASSWORD).close()
+        edna.unlock(recovery_code=site.recovery_code).close()
     with configured(WRONG):
         call_command("edna_keys", "forget", digits, "--operator", "olga")
         assert len(serverkeys.listing()) == 1
@@ -309,13 +314,20 @@ def test_the_list_of_keys_says_what_still_needs_a_former_one(site: Student, caps
         assert "edna_vouch" not in listed()
     with configured(WRONG, RIGHT):
         call_command("edna_keys", "add", "--operator", "olga")
+        printed = capsys.readouterr().out
         told = "1 public key, 1 job and 1 person on lists of jobs need a former key. Run manage.py edna_vouch before"
-        assert told in capsys.readouterr().out
+        assert told in printed
+        assert "2 key slots need a former key until those whose they are have used them" in printed
         call_command("edna_keys", "list", "--json")
         former = json.loads(capsys.readouterr().out)["former"]
-        assert {kind: number for kind, number in former.items() if number} == {"entries": 1, "jobs": 1, "items": 1}
+        assert {kind: number for kind, number in former.items() if number} == {
+            "entries": 1,
+            "jobs": 1,
+            "items": 1,
+            "slots": 2,
+        }
     with configured(WRONG):
-        told = "1 public key, 1 job and 1 person on lists of jobs have no tag under a key of MAC_KEYS. Put"
+        told = "1 public key, 1 job, 1 person on lists of jobs and 2 key slots have no tag under a key of MAC_KEYS. Put"
         assert told in listed()
     with configured(WRONG, RIGHT):
         call_command("edna_vouch", "--operator", "olga")

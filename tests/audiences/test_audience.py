@@ -12,6 +12,7 @@ from edna.crypto.keys import PublicKey, SecretKey
 from edna.crypto.sealing import open_small, seal_small
 from edna.custody.audiences import channels
 from edna.custody.audiences.audience import Audience
+from edna.custody.audiences.revoking import Way, revoke
 from edna.custody.audiences.updates import Member, Update
 from edna.errors import (
     AudienceChanged,
@@ -244,6 +245,50 @@ def test_a_flood_tells_all_at_once_and_the_tree_tells_the_same_afterwards() -> N
         for each in order:
             if each not in ids:  # those who were not reached, too
                 assert after.secret(by_id[each]) == secret
+
+
+def channels_of(room: Room) -> dict[frozenset[bytes], channels.ChannelKey]:
+    members = sorted(room.members, key=lambda each: each.id)
+    return {
+        frozenset((members[one].id, members[other].id)): channels.channel_key(
+            members[one].secret_key, members[other].secret_key.public_key
+        )
+        for one, around in enumerate(channels.neighbours(len(members)))
+        for other in around
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "going", "cut", "way"),
+    [
+        (24, 1, 0, Way.FLOOD),
+        (24, 1, 30, Way.FLOOD),
+        (24, 1, None, Way.TREE),
+        (24, 3, 0, Way.TREE),
+        (17, 1, 0, Way.FLOOD),
+        (16, 1, 0, Way.FLAT),
+        (18, 3, 0, Way.FLAT),
+    ],
+)
+def test_who_goes_is_taken_out_by_the_quickest_way_and_all_others_agree(
+    count: int, going: int, cut: int | None, way: Way
+) -> None:
+    """A flood for one, the tree for several or where there are no channels, a wrap for each below 16. With channels that are cut the flood
+    misses some, who read the tree."""
+    room = Room(count)
+    remover, gone = room.members[0], room.members[3 : 3 + going]
+    keys = {} if cut is None else dict(list(channels_of(room).items())[cut:])
+    before = room.audience
+    done = revoke(before, remover, [each.id for each in gone], keys=keys)
+    assert done.way is way
+    room.follow(done.update)
+    room.members = [each for each in room.members if each not in gone]
+    room.check_agreement()
+    assert {secret.public_key for secret in done.learnt.values()} <= {room.audience.public_key}
+    assert bool(done.learnt) == (way is Way.FLOOD)
+    assert bool(done.missed) == bool(cut)
+    assert {*done.learnt, *done.missed}.isdisjoint(each.id for each in gone)
+    assert room.audience.secret(remover).expose() not in learnt([each.secret_key for each in gone], room.dumps)
 
 
 def test_a_hop_is_for_one_reader_of_one_flood() -> None:

@@ -21,6 +21,7 @@ from edna.audiences.models import (
     HoldRequest,
     SharedSecret,
 )
+from edna.crypto.sealing import seal_small
 from edna.custody.audiences import together as shared
 from edna.custody.audiences.audience import Audience
 from edna.custody.audiences.updates import Member
@@ -204,10 +205,30 @@ def test_what_was_changed_after_all_have_agreed_is_not_read(
     assert not HoldNotice.objects.exists()
 
 
+def test_a_part_of_who_went_counts_for_nobody_under_another_ones_name(chairs: Chairs, asked: Asked) -> None:
+    """Shares have not been handed on yet. Whoever went has theirs, and writes to the tables; one who is there would read alone."""
+    person, gone, sharer = asked.people["rae"], Member(chairs["cyd"]), Member(chairs["bob"])
+    chairs.leave("ada", "cyd")
+    number = audiences.ask("chairs", chairs["ada"], person.user, reason="case 12")
+    sharing, deals = store.shares("chairs", 2, using="default")
+    share = shared.open_share(sharing, deals, member=gone.id, secret_key=gone.secret_key)
+    (place,) = [bytes(HoldRequest.objects.get(pk=number).places)]
+    copy = bytes(HeldCopy.objects.get(place=place).sealed)
+    said = sharing.epoch.to_bytes(4, "big") + shared.part_of(copy, share, sharing=sharing, member=gone.id)
+    sealed = seal_small(said, recipient=Member(chairs["ada"]).card.public_key)
+    HoldPart.objects.create(request=number, member=sharer.id, sealed=sealed)
+    with pytest.raises(errors.TooFewTogether):
+        audiences.read(number, chairs["ada"])
+    assert not HoldNotice.objects.exists()
+    audiences.agree(number, chairs["bob"])
+    assert audiences.read(number, chairs["ada"])
+
+
 def test_what_somebody_has_handed_on_in_the_table_does_not_count(chairs: Chairs) -> None:
     assert not audiences.hand_on("chairs", chairs["ada"])
     row = SharedSecret.objects.get(epoch=1)
-    put(SharedSecret, row.pk, said=bytes(row.said)[:-1] + b"x")
+    said = bytes(row.said)
+    put(SharedSecret, row.pk, said=said[:-1] + bytes([said[-1] ^ 1]))
     with pytest.raises(errors.AudienceForged):
         audiences.hand_on("chairs", chairs["bob"])
 

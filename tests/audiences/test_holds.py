@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.apps import apps
+from django.db import connection, transaction
 from django.template.loader import render_to_string
 
 import edna
 from apps.hotcrp_sim import models as m
-from apps.hotcrp_sim.disguises import AnonymizeConference
+from apps.hotcrp_sim.disguises import AnonymizeConference, RemoveAccountHeld
 from edna import audiences, errors, inner_door
 from edna.audiences import tags
-from edna.audiences.models import AudienceUpdate, HeldCopy, HoldNotice, HoldPart, SharedSecret
+from edna.audiences.models import HeldCopy, HoldNotice, HoldPart, SharedSecret
 from edna.crypto.sealing import open_small, seal_small
 from edna.operations import audit
-from edna.pages.receipts import held_for
+from edna.pages.words import who_else_reads
 from edna.testing import Person, application_dump
 from tests.handing import Browser
 from tests.installed import registering
@@ -117,6 +119,23 @@ def test_two_chairs_together_read_who_wrote_a_review(chairs: Chairs, reviewer: P
         audiences.read(number, chairs["ada"])
 
 
+def test_a_passwords_hash_and_what_the_disguise_leaves_out_is_not_read(chairs: Chairs, reviewer: Person) -> None:
+    before = application_dump()
+    with reviewer.unlock() as unlocked:
+        receipt = edna.disguise(RemoveAccountHeld.name, reviewer.user, unlocked=unlocked)
+    number = audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case 12")
+    audiences.agree(number, chairs["bob"])
+    (held,) = audiences.read(number, chairs["ada"])
+    (account,) = [values for model, _, values in held.rows if model == "hotcrp_sim.contactinfo"]
+    assert account["email"] == "rae@example.org"
+    assert "affiliation" in account
+    assert not account.keys() & {"password", "birthday"}
+    # The person gets all of it.
+    with reviewer.unlock() as unlocked:
+        edna.reveal(receipt, unlocked)
+    assert application_dump() == before
+
+
 def test_what_is_held_about_a_person_is_found_by_the_person_too(chairs: Chairs, reviewer: Person) -> None:
     review_of(reviewer)
     edna.disguise(WithChairs.name, reviewer.user)
@@ -128,6 +147,44 @@ def test_what_is_held_about_a_person_is_found_by_the_person_too(chairs: Chairs, 
         audiences.ask("chairs", chairs["ada"], other.user, reason="curious")
     with pytest.raises(errors.HeldCopyRefused, match="reason"):
         audiences.ask("chairs", chairs["ada"], reviewer.user, reason=" ")
+
+
+@pytest.mark.once
+def test_what_more_open_together_is_asked_for_beside_what_fewer_do(chairs: Chairs, reviewer: Person) -> None:
+    """Nobody hides the one behind the other, either."""
+
+    class WithThree(WithChairs):
+        name = "hotcrp.anonymize-with-three"
+        together = 3
+
+    audiences.create("chairs", chairs["ada"], {}, together=3)
+    with registering(WithThree):
+        for disguise in (WithChairs, WithThree):
+            edna.disguise(disguise.name, reviewer.user)
+        for together in (None, 2, 3):
+            number = audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case", together=together)
+            (request,) = (each for each in audiences.requests("chairs") if each.id == number)
+            assert request.together == (together or 2)
+        for name in ("bob", "cyd"):
+            audiences.agree(number, chairs[name])
+        (held,) = audiences.read(number, chairs["ada"])
+        assert held.disguise == WithThree.name
+    with pytest.raises(errors.HeldCopyRefused, match="Nothing about"):
+        audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case", together=4)
+
+
+@pytest.mark.once
+def test_nobody_hides_what_is_held_behind_what_they_bring_back(chairs: Chairs, reviewer: Person) -> None:
+    """Each disguise has a place behind those before it, which are free again once it was taken back."""
+    before = [edna.disguise(WithChairs.name, reviewer.user) for _ in range(17)]
+    review_of(reviewer)
+    edna.disguise(WithChairs.name, reviewer.user)
+    with edna.unlock(secret_key=reviewer.secret_key) as unlocked:
+        for receipt in before:
+            edna.reveal(receipt, unlocked)
+    number = audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case 12")
+    audiences.agree(number, chairs["bob"])
+    assert names_in(audiences.read(number, chairs["ada"])) == {("hotcrp_sim.contactinfo", str(reviewer.user.pk))}
 
 
 def test_of_somebody_whose_key_stays_in_a_browser_it_is_read_and_they_are_told(
@@ -162,13 +219,12 @@ def test_without_a_declaration_nobody_but_the_person_can_open_anything(chairs: C
 def test_the_pages_say_it_before_with_the_receipt_and_on_return(chairs: Chairs, reviewer: Person) -> None:
     review_of(reviewer)
     receipt = edna.disguise(WithChairs.name, reviewer.user)
-    held, page = held_for(receipt), {"base_template_name": "edna/base.html"}
-    assert held is not None
-    said = "But 2 of the people in “chairs” can read it together"
+    held, page = who_else_reads(receipt.disguise), {"base_template_name": "edna/base.html"}
+    said = "2 of the people in “chairs” can read together what this hides"
     assert said in render_to_string("edna/receipt.txt", {"receipt": receipt, "held": held})
-    assert said in render_to_string("edna/apply.html", {"offer": held, "preview": ["1 review"], "form": None, **page})
-    assert "people in" not in render_to_string("edna/receipt.txt", {"receipt": receipt, "held": None})
-    assert held_for(edna.Receipt(AnonymizeConference.name, receipt.locator)) is None
+    assert said in render_to_string("edna/apply.html", {"held": held, "preview": ["1 review"], "form": None, **page})
+    assert "people in" not in render_to_string("edna/receipt.txt", {"receipt": receipt, "held": ""})
+    assert who_else_reads(AnonymizeConference.name) == ""
     told = render_to_string("edna/brought_back.html", {"read_by": [("chairs", 2, "2026-11", "case <12>")], **page})
     assert "2 of the people in “chairs” have read this together (2026-11). Their reason: case &lt;12&gt;" in told
 
@@ -213,6 +269,18 @@ def open_all(key: Any) -> set[bytes]:
     return {each.expose() for each in audiences.secret_keys("chairs", key)}
 
 
+def test_whose_key_it_is_and_whether_there_is_an_audience(chairs: Chairs) -> None:
+    assert audiences.is_there("chairs")
+    assert not audiences.is_there("judges")
+    assert audiences.member("chairs", chairs["bob"]).name == "bob"
+    assert audiences.member("chairs", chairs["bob"].expose_text()).has_share
+    assert audiences.card_of(chairs["bob"]) == chairs.new["bob"].card
+    with pytest.raises(errors.NotInAudience):
+        audiences.member("chairs", audiences.new_member().secret_key)
+    with pytest.raises(errors.AudienceUnknown):
+        audiences.member("judges", chairs["bob"])
+
+
 def test_a_member_who_was_away_for_ten_changes_reads_what_is_sealed_now_and_was_before(chairs: Chairs) -> None:
     first = seal_small(b"first", recipient=audiences.public_key("chairs"))
     for number in range(10):
@@ -223,19 +291,59 @@ def test_a_member_who_was_away_for_ten_changes_reads_what_is_sealed_now_and_was_
     assert open_small(first, secret_key=keys[-1]) == b"first"
 
 
-def test_a_crash_in_the_middle_leaves_the_former_key(chairs: Chairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, updates = audiences.public_key("chairs"), AudienceUpdate.objects.count()
+def _tables() -> list[list[dict[str, Any]]]:
+    return [
+        list(model._default_manager.order_by("pk").values())
+        for model in apps.get_app_config("edna_audiences").get_models()
+    ]
 
-    def crash(*_: Any, **__: Any) -> None:
-        raise OSError("killed")
 
-    monkeypatch.setattr("edna.audiences.store.add_names", crash)
-    with pytest.raises(OSError, match="killed"):
-        chairs.join("ada", "dan")
-    monkeypatch.undo()
-    assert (audiences.public_key("chairs"), AudienceUpdate.objects.count()) == (before, updates)
-    chairs.join("ada", "eve")
-    assert len(audiences.secret_keys("chairs", chairs["bob"])) == 2
+_ACTS: dict[str, Callable[[Chairs, Person, int], object]] = {
+    "create": lambda chairs, person, number: audiences.create(
+        "judges", chairs["ada"], {name: each.card for name, each in chairs.new.items()}
+    ),
+    "share more": lambda chairs, person, number: audiences.create("chairs", chairs["ada"], {}, together=3),
+    "join": lambda chairs, person, number: chairs.join("ada", "dan"),
+    "leave": lambda chairs, person, number: chairs.leave("ada", "cyd"),
+    "hand on": lambda chairs, person, number: audiences.hand_on("chairs", chairs["bob"]),
+    "ask": lambda chairs, person, number: audiences.ask("chairs", chairs["bob"], person.user, reason="case 13"),
+    "agree": lambda chairs, person, number: audiences.agree(number, chairs["bob"]),
+    "delete": lambda chairs, person, number: audiences.delete("chairs", lose_held=True),
+}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("act", _ACTS)
+def test_a_crash_at_any_statement_leaves_all_as_it_was(chairs: Chairs, reviewer: Person, act: str) -> None:
+    """The former key is the audience's, nothing is there in half; and the same can be done then."""
+    review_of(reviewer)
+    edna.disguise(WithChairs.name, reviewer.user)
+    number = audiences.ask("chairs", chairs["ada"], reviewer.user, reason="case 12")
+    audiences.hand_on("chairs", chairs["ada"])
+    before, key = _tables(), audiences.public_key("chairs")
+    at = 0
+
+    def crash(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        nonlocal left
+        result = execute(sql, params, many, context)
+        if sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK")):
+            return result
+        left -= 1
+        if left < 0:
+            raise OSError("killed")
+        return result
+
+    for at in count():
+        left = at
+        try:
+            with connection.execute_wrapper(crash):
+                _ACTS[act](chairs, reviewer, number)
+            break
+        except OSError:
+            assert _tables() == before
+            assert audiences.public_key("chairs") == key
+    assert at > 5
+    assert _tables() != before
 
 
 def test_what_is_held_of_a_part_that_stays_sealed_opens_still(chairs: Chairs, reviewer: Person) -> None:

@@ -15,10 +15,14 @@ import edna
 from apps.hotcrp_sim.models import ContactInfo
 from apps.websubmit.models import User
 from edna import audiences
-from edna.audiences.admin import VIEW_AUDIENCES
-from edna.audiences.models import AudienceName
+from edna.audiences.admin import DELETE_AUDIENCES, VIEW_AUDIENCES
+from edna.audiences.history import Tables
+from edna.audiences.models import AudienceName, HeldCopy
+from edna.operations import audit
+from edna.operations.upkeep.health import health
 from edna.testing import Person
 from tests.audiences.test_holds import Chairs, WithChairs, chairs, declared, review_of
+from tests.support import statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -68,9 +72,11 @@ def test_the_command_lists_members_requests_and_uses(reviewer: ContactInfo, caps
     [request] = used["requests"]
     assert (request["asked_by"], set(request["agreed"]), request["together"]) == ("ada", {"ada", "cyd"}, 2)
     assert "reference" not in request
+    ids = [member["id"] for each in told(capsys, "members") for member in each["members"]]
     for action in ("list", "members", "requests", "uses"):
         call_command("edna_audiences", action)
         out = capsys.readouterr().out
+        assert action != "members" or all(id_ in out for id_ in ids)  # as errors and JSON write them
         assert "chairs" in out
         assert str(reviewer.pk) not in out
 
@@ -100,6 +106,90 @@ def test_the_page_shows_it_to_whoever_may_see_it(
     assert reviewer.email not in page
     assert address in client.get(reverse("admin:index")).content.decode()
     assert client.post(address).status_code == 405
+
+
+def test_the_health_of_audiences_takes_as_many_questions_for_more_of_them(chairs: Chairs) -> None:
+    """And says nothing else of those in which nobody went."""
+
+    def asked() -> int:
+        return len(statements(lambda: [*Tables().lines(using="default")]))
+
+    few = asked()
+    for name in ("one", "two"):
+        audiences.create(name, chairs["ada"], {who: chairs.new[who].card for who in ("ada", "bob")})
+    assert asked() == few
+
+
+def test_too_few_who_are_left_are_told_everywhere(
+    chairs: Chairs, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def line() -> Any:
+        [found] = [each for each in health().lines if each.name == "audiences"]
+        return found
+
+    assert (line().verdict, line().finding) == ("ok", "1 audience.")
+    for name in ("bob", "cyd"):
+        chairs.leave("ada", name)
+    assert "chairs (1 left of the 2 who act together)" in line().finding
+    assert line().verdict != "ok"
+    assert told(capsys, "list")[0]["shares"][0]["is_usable"] is False
+    call_command("edna_audiences", "list")
+    assert "2 together, 1 left with a share: TOO FEW" in capsys.readouterr().out
+    client.force_login(User.objects.create_user("olga@example.org", is_admin=True))
+    page = client.get(reverse("admin:edna_audiences_audienceoverview_changelist")).content.decode()
+    assert "too few are left" in page
+    person = Person.registered(ContactInfo.objects.create_user(email="rae@example.org", password="x"))
+    call_command("edna_plan", WithChairs.name, "--principal", person.user.email)
+    assert "AudienceTooSmall" in capsys.readouterr().err
+
+
+def test_the_command_deletes_an_audience_and_what_is_held_only_if_that_is_said(
+    reviewer: ContactInfo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CommandError, match="copies are held"):
+        call_command("edna_audiences", "delete", "chairs")
+    with pytest.raises(CommandError, match="needs the name"):
+        call_command("edna_audiences", "delete")
+    with pytest.raises(CommandError, match="is for delete"):
+        call_command("edna_audiences", "list", "--lose-held")
+    call_command("edna_audiences", "delete", "chairs", "--lose-held", "--operator", "olga")
+    said = capsys.readouterr().err
+    assert "Deleted: chairs. Lost for its members:" in said
+    assert WithChairs.name in said
+    assert audit.entries(most=1)[0].operator == "olga"
+    with pytest.raises(CommandError, match="no audience"):
+        call_command("edna_audiences", "delete", "chairs")
+
+
+def test_the_page_deletes_an_audience_for_whoever_may_and_confirms_it(
+    reviewer: ContactInfo, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(User.objects.create_user("olga@example.org", is_admin=True))
+    overview = reverse("admin:edna_audiences_audienceoverview_changelist")
+    address = reverse("admin:edna_audiences_audienceoverview_remove", args=["chairs"])
+    assert Permission.objects.filter(codename="delete_audiences", content_type__app_label="edna_audiences").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(User, "has_perm", lambda self, permission, obj=None: permission != DELETE_AUDIENCES)
+        assert client.post(address, {"lose_held": "on"}).status_code == 403
+        assert address not in client.get(overview).content.decode()
+    assert address in client.get(overview).content.decode()
+    page = client.get(address).content.decode()
+    assert "What is held for it shall be lost" in page
+    assert WithChairs.name in page
+    assert "copies are held" in client.post(address).content.decode()
+    # Of copies that somebody has changed it is told when it is tried.
+    former = list(HeldCopy.objects.all())
+    HeldCopy.objects.update(shared_by=bytes(16))
+    assert "shall be lost" not in client.get(address).content.decode()
+    page = client.post(address).content.decode()
+    assert "nobody can tell" in page
+    assert "shall be lost" in page
+    HeldCopy.objects.bulk_update(former, ["shared_by"])
+    assert audiences.is_there("chairs")
+    assert client.post(address, {"lose_held": "on"}, follow=True).redirect_chain == [(overview, 302)]
+    assert not audiences.is_there("chairs")
+    assert audit.entries(most=1)[0].operator == "olga@example.org"
+    assert client.get(address).status_code == 404
 
 
 def test_an_audience_with_a_forged_row_is_told_as_that(

@@ -16,6 +16,7 @@ from django.test import override_settings
 
 import edna
 from edna import audiences, errors, serverkeys, vouching
+from edna.audiences import store
 from edna.audiences.models import AudienceName, AudienceUpdate, HeldCopy, HoldRequest, SharedSecret
 from edna.operations import audit
 from edna.operations.upkeep import verification
@@ -64,9 +65,9 @@ def test_a_new_key_of_the_server_tags_all_anew_and_the_former_one_can_go(asked: 
     assert all(rows.values())
     with override_settings(EDNA={**settings, "MAC_KEYS": ["another key of the server", *former]}):
         serverkeys.add(operator="olga")
-        older, wrong = serverkeys.former()
-        assert {kind: older[kind] for kind in rows} == rows
-        assert not any(wrong.values())
+        found_former = serverkeys.former()
+        assert {kind: found_former.older[kind] for kind in rows} == rows
+        assert not any(found_former.wrong.values())
         assert found() == {}
         told = io.StringIO()
         call_command("edna_vouch", "--json", "--operator", "olga", stdout=told)
@@ -83,7 +84,7 @@ def test_a_key_that_rows_of_audiences_need_is_not_forgotten(asked: int) -> None:
     with override_settings(EDNA={**settings, "MAC_KEYS": ["another key of the server", *settings["MAC_KEYS"]]}):
         serverkeys.add(operator="olga")
     with override_settings(EDNA={**settings, "MAC_KEYS": ["another key of the server"]}):
-        assert serverkeys.former()[1]["audience_shares"] == 1
+        assert serverkeys.former().wrong["audience_shares"] == 1
         with pytest.raises(errors.ServerKeyRefused, match="set of shares"):
             serverkeys.forget(serverkeys.digits(former), operator="olga")
 
@@ -129,10 +130,39 @@ def test_earlier_shares_that_somebody_put_back_are_noticed(chairs: Chairs) -> No
     assert found() == {"set_back": ["chairs, 2 together"]}
 
 
+def test_shares_as_they_were_before_somebody_went_are_noticed(chairs: Chairs) -> None:
+    """They count the same, and whoever went would be taken for one who is there."""
+    former = SharedSecret.objects.get()
+    chairs.leave("ada", "cyd")
+    assert found() == {}
+    former.save()
+    assert found() == {"set_back": ["chairs, 2 together"]}
+    chairs.join("ada", "dan")
+    assert found() == {}
+
+
+def test_one_that_was_deleted_and_stands_again_in_place_of_its_successor_is_noticed(chairs: Chairs) -> None:
+    """Its rows have this site's tags, and are as many: what is disguised would be sealed to those for whom it was deleted."""
+    rows = [*AudienceUpdate.objects.all(), *SharedSecret.objects.all()]
+    audiences.delete("chairs")
+    Chairs("eve", "fay")
+    assert found() == {}
+    for model in (AudienceUpdate, SharedSecret):
+        model.objects.all().delete()
+    for row in rows:
+        row.save(force_insert=True)
+    assert found() == {"set_back": ["chairs", "chairs, 2 together"]}
+
+
 def test_who_changes_an_audience_is_in_the_audit_trail(chairs: Chairs) -> None:
     chairs.join("bob", "dan")
     audiences.create("chairs", chairs["ada"], {}, together=3)
-    noted = [(each.action, each.operator, each.details) for each in audit.entries(most=4)]
+    noted = [(each.action, each.operator, dict(each.details)) for each in audit.entries(most=4)]
+    # By what is in the tables, so that another one of that name is none.
+    ids = {details.pop("id") for action, _, details in noted if action == "audience-changed"}
+    assert ids == {store.audience("chairs", using="default").id.hex()}
+    ids = {details.pop("id") for action, _, details in noted if action == "audience-shared"}
+    assert ids == {store.sharing("chairs", each, using="default").id.hex() for each in (2, 3)}
     assert noted[::-1] == [
         ("audience-changed", "ada", {"audience": "chairs", "update": 0}),
         ("audience-shared", "ada", {"audience": "chairs", "together": 2, "epoch": 0}),

@@ -1,16 +1,17 @@
-"""A site that has `edna` alone works, and knows nothing of operators; what they had, or will have, is lost on no way between."""
+"""A site that has `edna` alone works, knows nothing of operators, and imports nothing of other parts; what operators had, or will have, is
+lost on no way between."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from benchmarks.kit.servers import private_mariadb, private_postgres
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = {"mariadb": private_mariadb, "postgres": private_postgres}
@@ -26,7 +27,7 @@ def go(kind: str, scratch: Path, *stages: str) -> None:
         url = stack.enter_context(SERVERS[kind]()).url if kind in SERVERS else f"sqlite:///{scratch / 'site.sqlite3'}"
         for stage in stages:
             done = subprocess.run(
-                [sys.executable, "-m", "tests.core_only.run", stage.removeprefix("+")],
+                [warm.python(), "-m", "tests.core_only.run", stage.removeprefix("+")],
                 cwd=ROOT,
                 env=os.environ
                 | {

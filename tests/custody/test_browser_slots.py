@@ -8,14 +8,14 @@ import pytest
 
 import edna
 from apps.websubmit.models import User
-from edna import SecretKey, conf, inner_door
+from edna import SecretKey, conf, inner_door, serverkeys, vouching
 from edna.custody import base, password, recovery
 from edna.custody.base import SlotSecret
 from edna.errors import PrincipalNotRegistered, SlotRefused, WrongCredentials
 from edna.models import KeySlot
 from edna.testing.search import finds
 from tests.custody.browser import Browser, decoded, encoded, refused_as
-from tests.support import statements
+from tests.support import statements, with_server_keys
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -73,8 +73,44 @@ def test_what_a_browser_has_made_opens_on_the_server(browser: Browser, user: Use
     assert set(KeySlot.objects.values_list("slot_id", "tag", "wrapped")) == before, "it is of today's form"
 
 
-def test_what_the_server_has_made_opens_in_a_browser(browser: Browser, user: User, settings: Any) -> None:
-    """Under a former key of the server, too: it stands behind the present one."""
+def test_what_was_made_under_a_former_key_of_the_server_opens_in_a_browser(browser: Browser, user: User) -> None:
+    """It stands behind the present one, and the browser is told a salt for each. `edna_keys` counts the slots until they are made anew."""
+    with with_server_keys("an old key of the server's, long"):
+        code = registered(browser)
+    with with_server_keys("a new key of the server's, long", "an old key of the server's, long"):
+        told = browser.ask("slots/salt", {"identifier": EMAIL}).json()["stretchings"]
+        secrets = [
+            password.derive(
+                PASSWORD,
+                identifier=EMAIL,
+                pepper=pepper,
+                opslimit=each["opslimit"],
+                memlimit_bytes=each["memlimit_bytes"],
+            )
+            for pepper in conf.mac_keys()
+            for each in told
+            if decoded(each["salt"]) == password.salt(EMAIL, pepper=pepper)
+        ]
+        assert len(secrets) == 2
+        for secret in (secrets[1], recovery.derive(code)):
+            (found,) = browser.ask("slots/open", {"lookups": [encoded(base.lookup(secret))]}).json()["slots"]
+            ((wrapped, slot_id),) = [(each["wrapped"][0], each["id"]) for each in found if each["wrapped"]]
+            slot = base.Slot(decoded(slot_id), b"", decoded(wrapped))
+            assert base.unlock_slot(slot, slot_secret=secret, peppers=conf.mac_keys()) == KEY
+        vouching.vouch()
+        assert serverkeys.former().older["slots"] == 2
+        made = [
+            browser.slot(KEY, secrets[0], kind="password"),
+            browser.slot(KEY, recovery.derive(code), kind="recovery"),
+        ]
+        assert browser.act("slots/replace", {"slots": made}, KEY).json() == {}
+        assert serverkeys.former().older["slots"] == serverkeys.former().wrong["slots"] == 0
+    with with_server_keys("a new key of the server's, long"):
+        edna.unlock(identifier=EMAIL, password=PASSWORD).close()
+        edna.unlock(recovery_code=code).close()
+
+
+def test_what_the_server_has_made_opens_in_a_browser(browser: Browser, user: User) -> None:
     made = edna.register_principal(user, password=PASSWORD)
     assert made.secret_key is not None
     lookup = base.lookup(from_password(browser))

@@ -25,7 +25,7 @@ from edna.devices.http import routes
 from edna.guardians import http
 from tests.custody.browser import Browser
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 PAGE = Path(django_settings.BASE_DIR) / "docs" / "openapi-1.json"
 EXAMPLES = int(os.environ.get("EDNA_HTTP_EXAMPLES", "2"))

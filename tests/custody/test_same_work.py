@@ -18,6 +18,7 @@ from django.urls import reverse
 
 import edna
 from apps.websubmit.models import User
+from edna.custody import stretching
 from edna.errors import WrongCredentials
 from tests.custody.browser import Browser, decoded
 from tests.support import statements
@@ -43,12 +44,14 @@ def primitives(done: Counter[str]) -> Iterator[None]:
         elif event == "call" and "/nacl/bindings/" in frame.f_code.co_filename:
             done[f"nacl.{frame.f_code.co_name}"] += 1
 
-    former = sys.getprofile()
+    former, stretching_thread = sys.getprofile(), stretching._pool.thread()
+    stretching_thread.submit(sys.setprofile, note).result()
     sys.setprofile(note)
     try:
         yield
     finally:
         sys.setprofile(former)
+        stretching_thread.submit(sys.setprofile, former).result()
 
 
 def work_of(act: Callable[[], Any]) -> tuple[Counter[str], int]:

@@ -43,7 +43,7 @@ from tests.support import (
 )
 from tests.waiting import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 _DELETE = "websubmit.delete-account"
 

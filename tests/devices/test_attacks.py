@@ -19,7 +19,7 @@ from tests.integration.test_rotation import assert_opens_nothing, keys_of
 from tests.support import Student, enrol_in_course
 from tests.waiting import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 _DELETE = "websubmit.delete-account"
 

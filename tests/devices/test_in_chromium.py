@@ -11,7 +11,7 @@ from django.urls import reverse
 import edna
 from apps.showcase.tests.walker import Walker
 from apps.websubmit.models import User
-from tests.pages.bare.barriers import PHONE, WIDE, barriers
+from tests.devices.scanning import scanned
 from tests.support import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
@@ -20,12 +20,7 @@ NAME = "bea@example.org"
 
 class Device(Walker):
     namespace = "devices"
-    views = (
-        ("", WIDE, "light"),
-        ("-dark", WIDE, "dark"),
-        ("-phone", PHONE, "light"),
-        ("-phone-dark", PHONE, "dark"),
-    )
+    for_everybody = ("", "-dark", "-phone-dark", "-phone")
 
     def at(self, name: str, *, namespace: str = "websubmit-privacy") -> None:
         self.page.goto(self.site + reverse(f"{namespace}:{name}"))
@@ -35,13 +30,9 @@ class Device(Walker):
         self.fill(username=NAME, password=PASSWORD)
         self.press("Log in")
 
-    def picture(self, name: str) -> None:
-        super().picture(name)
-        assert barriers(self.page) == [], name
-
 
 def test_two_devices_of_one_person_and_one_that_is_removed(new_page: Any, live_server: Any) -> None:
-    """Added by a code that is typed on the other; what one hides the other brings back; one that is removed opens nothing."""
+    """Added by a code that is scanned, and its end typed; what one hides the other brings back; one that is removed opens nothing."""
     user = User.objects.create_user(NAME, PASSWORD)
     edna.register_principal(user, password=PASSWORD, identifier=NAME)
     laptop, phone = Device(new_page(), live_server.url), Device(new_page(), live_server.url)
@@ -58,10 +49,21 @@ def test_two_devices_of_one_person_and_one_that_is_removed(new_page: Any, live_s
     phone.log_in()
     phone.at("devices")
     phone.press("Show a code")
+    code, address = phone.page.locator("#edna-device-code").inner_text(), scanned(phone.page)
     phone.picture("04-code")
-    code = phone.page.locator("#edna-device-code").inner_text()
-    laptop.follow("Add a device")
-    laptop.fill(code=code, name="Phone")
+    assert code[:10] in address
+    assert code[:-1] not in address  # what is followed adds nothing
+    laptop.page.context.clear_cookies(name="sessionid")
+    laptop.page.goto(address)  # it survives the log-in
+    laptop.fill(username=NAME, password=PASSWORD)
+    laptop.press("Log in")
+    laptop.sees("Scanned. Now type the last four characters")
+    laptop.page.goto("about:blank")
+    laptop.page.goto(address + code[-4:])  # somebody has sent all of it
+    laptop.sees("Scanned. Now type the last four characters")
+    assert laptop.page.locator("[name=code]").input_value() == code[:10]
+    laptop.page.keyboard.type(code[-4:])
+    laptop.fill(name="Phone")
     laptop.picture("05-add")
     laptop.press("Add it")
     laptop.sees("Phone", "This device.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from apps.showcase.tests.key_in_browser import KeyInBrowser
 from apps.websubmit.models import User
 from edna import devices
 from edna.testing.search import finds, places
+from tests.devices.scanning import scanned
 from tests.devices.test_in_chromium import NAME, Device
 from tests.support import PASSWORD
 
@@ -23,7 +25,6 @@ class KeepsKey(KeyInBrowser, Device):
     """A device of which a script has the key."""
 
     namespace = "devices-in-browser"
-    views, picture = Device.views, Device.picture  # looks for barriers itself
 
     def stored(self) -> list[str]:
         """The texts of the keys that it keeps."""
@@ -51,7 +52,8 @@ def test_two_browsers_keep_their_keys_and_one_that_is_removed_opens_nothing_new(
         laptop.types("The password of your key", KEY_PASSWORD)
         laptop.picture("02-first")
         laptop.tap("Make this my first device")
-        laptop.sees("A laptop of hers", "This device.", "This is your only device.")
+        laptop.sees("A laptop of hers", "This device.", "This is your only device.", "Opens everything.")
+        laptop.sees(f"Last here in {datetime.datetime.now(tz=datetime.UTC):%B %Y}.")
         laptop.picture("03-only-one")
 
         phone.log_in()
@@ -59,11 +61,12 @@ def test_two_browsers_keep_their_keys_and_one_that_is_removed_opens_nothing_new(
         phone.sees("This browser is none of your devices yet.")
         phone.tap("Show a code")
         phone.sees("Type this code on a device that you have already")
+        code, address = phone.page.locator("#edna-device-code").inner_text(), scanned(phone.page)
         phone.picture("04-code")
-        code = phone.page.locator("#edna-device-code").inner_text()
-        page.get_by_role("link", name="Add a device").click()
+        page.goto(address)
         laptop.ready()
-        laptop.types("The code that the new device shows", code)
+        laptop.sees("Scanned. Now type the last four characters")
+        page.keyboard.type(code[-4:])
         laptop.types("What you call the device", "Telephone")
         laptop.picture("05-add")
         laptop.tap("Add it")

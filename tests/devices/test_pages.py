@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +16,12 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import User
 from edna import devices, throttle
+from edna.devices import writing
 from edna.devices.models import DeviceRecord
 from edna.pages.keys.taking_along import LOCKED, READABLE
 from tests.support import PASSWORD, nothing_changes, statements
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 NAME = "bea@example.org"
 
 
@@ -52,7 +55,19 @@ class Browser:
 
 
 @pytest.fixture
-def bea() -> User:
+def custody(request: Any, settings: Any) -> str:
+    """Where keys are used."""
+    kind = str(getattr(request, "param", "server"))
+    settings.EDNA = {**settings.EDNA, "CUSTODY": kind}
+    return kind
+
+
+#: Where keys are used on either side, a browser without scripts has the pages of server custody.
+in_cookies = pytest.mark.parametrize("custody", ["server", "both"], indirect=True)
+
+
+@pytest.fixture
+def bea(custody: str) -> User:
     user = User.objects.create_user(NAME, PASSWORD)
     edna.register_principal(user, password=PASSWORD, identifier=NAME)
     return user
@@ -78,7 +93,8 @@ def added(laptop: Browser, name: str = "phone") -> Browser:
     return new
 
 
-def test_from_the_first_device_to_one_that_is_removed(laptop: Browser, bea: User) -> None:
+@in_cookies
+def test_from_the_first_device_to_one_that_is_removed(laptop: Browser, bea: User, custody: str) -> None:
     """Each opens her key with nothing typed; one that is removed opens nothing, and is told so; the password goes on opening it."""
     phone = added(laptop)
     assert "you do not have to type anything" in phone.open("hidden")
@@ -88,7 +104,7 @@ def test_from_the_first_device_to_one_that_is_removed(laptop: Browser, bea: User
     page = laptop.send("devices-remove", device=laptop.id_of("phone"))
     assert "What it has already, it keeps" in page
     page = laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1", password="a guess")
-    assert "This is not your password." in page
+    assert {"server": "This is not your password.", "both": "This does not open your key."}[custody] in page
     page = laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1", password=PASSWORD)
     assert "It is removed" in page
 
@@ -96,7 +112,7 @@ def test_from_the_first_device_to_one_that_is_removed(laptop: Browser, bea: User
     with pytest.raises(edna.errors.DeviceRemoved):
         devices.unlock(kept)
     assert "This device was removed" in phone.open("devices")
-    assert "you do not have to type anything" not in phone.open("hidden")
+    assert "data-edna-site-opens" not in phone.open("hidden")
     assert phone.client.post(at("hidden"), {"password": PASSWORD}).status_code == 200
     with edna.unlock(identifier=NAME, password=PASSWORD) as unlocked:
         assert edna.principal(unlocked) == bea
@@ -112,6 +128,7 @@ def test_without_the_password_only_devices_open_the_key(laptop: Browser) -> None
     devices.unlock(laptop.key()).close()
 
 
+@in_cookies
 def test_somebody_who_is_away_comes_back_by_a_device(laptop: Browser, bea: User) -> None:
     """Nothing is typed; and a key from a drawer is typed as a secret key."""
     page = laptop.send("devices-paper", name="drawer")
@@ -125,6 +142,7 @@ def test_somebody_who_is_away_comes_back_by_a_device(laptop: Browser, bea: User)
         browser.client.login(username=NAME, password=PASSWORD)
 
 
+@in_cookies
 def test_a_copied_device_gets_another_key(laptop: Browser) -> None:
     former = laptop.key()
     laptop.send("devices-update", device=laptop.id_of("laptop"))
@@ -136,11 +154,30 @@ def test_a_copied_device_gets_another_key(laptop: Browser) -> None:
     devices.unlock(laptop.key()).close()
 
 
+@in_cookies
 def test_renamed(laptop: Browser) -> None:
     page = laptop.send("devices-rename", device=laptop.id_of("laptop"))
     assert 'value="laptop"' in page
     page = laptop.send("devices-rename", device=laptop.id_of("laptop"), sure="1", name="<b>old laptop</b>")
     assert "&lt;b&gt;old laptop&lt;/b&gt;" in page
+
+
+@in_cookies
+def test_the_list_says_in_which_month_each_was_last_here_and_what_it_opens(
+    laptop: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noted when the device opens the list, once a month."""
+    phone = added(laptop)
+    earlier = datetime.datetime(2025, 3, 9, tzinfo=datetime.UTC)
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "timezone", SimpleNamespace(now=lambda: earlier))
+        devices.catch_up(phone.key())
+    page = laptop.open("devices")
+    assert "Last here in March 2025." in page
+    assert page.count("Opens everything.") == 2
+    assert "Last here in March 2025." not in phone.open("devices")
+    with nothing_changes():
+        assert "Last here in March 2025." not in phone.open("devices")
 
 
 def test_of_several_people_in_one_browser_each_has_their_own(laptop: Browser) -> None:
@@ -187,13 +224,18 @@ NAMES = (
 )
 
 
-def test_not_there_where_each_has_a_key_on_either_side(client: Client, bea: User, settings: Any) -> None:
-    """No page, and no link to one."""
+@pytest.mark.parametrize("custody", ["both"], indirect=True)
+def test_where_each_has_a_key_on_either_side_a_browser_that_is_no_device_has_the_pages_of_scripts(
+    client: Client, bea: User
+) -> None:
+    """What they send, where no script runs, is the site's: nothing, from who is no device."""
     client.login(username=NAME, password=PASSWORD)
     assert at("devices") in client.get(at("home")).content.decode()
-    with override_settings(EDNA={**settings.EDNA, "CUSTODY": "both"}):
-        assert {client.get(at(name)).status_code for name in (*NAMES, "devices-begin")} == {404}
-        assert at("devices") not in client.get(at("home")).content.decode()
+    for name in NAMES:
+        assert "data-edna-hands=" in client.get(at(name)).content.decode()
+    with nothing_changes():
+        for name in set(NAMES) - {"devices", "devices-first"}:
+            assert client.post(at(name), {"sure": "1", "name": "x", "code": "x"}).status_code in (200, 302)
 
 
 def test_where_keys_stay_in_browsers_the_pages_do_nothing_without_their_script(laptop: Browser, settings: Any) -> None:
@@ -209,6 +251,18 @@ def test_where_keys_stay_in_browsers_the_pages_do_nothing_without_their_script(l
                 assert "data-edna-hands=" in page
                 assert "This page needs JavaScript" in page
         assert laptop.client.post(at("devices-begin")).status_code == 302
+
+
+@pytest.mark.parametrize("custody", ["server", "browser", "both"], indirect=True)
+def test_whoever_has_no_key_is_led_to_where_it_is_made(custody: str, client: Client) -> None:
+    """By each page, and with the same words."""
+    User.objects.create_user("cy@example.org", PASSWORD)
+    client.login(username="cy@example.org", password=PASSWORD)
+    for name in (*NAMES, "devices-begin"):
+        for answer in (client.get(at(name)), client.post(at(name), {"sure": "1", "name": "x", "code": "x"})):
+            page = answer.content.decode()
+            assert "You have no key yet." in page, name
+            assert "edna_device_key" not in str(answer.cookies)
 
 
 def test_whoever_is_not_logged_in_sees_none(laptop: Browser) -> None:
@@ -265,6 +319,14 @@ def test_a_new_key_that_no_device_would_have_is_refused(laptop: Browser, typed: 
     assert "none of them has" in page
     assert User.objects.get(email=NAME).check_password(PASSWORD)
     devices.unlock(laptop.key()).close()
+
+
+@pytest.mark.parametrize("custody", ["both"], indirect=True)
+def test_pages_whose_script_keeps_what_is_typed_do_not_say_that_a_cookie_opens_the_key(laptop: Browser) -> None:
+    """There the site could not go on with what comes."""
+    assert "data-edna-site-opens" in laptop.open("take-along")
+    for name in ("key-password", "passkey", "replace-key"):
+        assert "data-edna-site-opens" not in laptop.open(name), name
 
 
 def test_the_other_pages_of_the_key_open_by_a_device(laptop: Browser) -> None:

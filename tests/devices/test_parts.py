@@ -27,7 +27,7 @@ from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, Student, enrol_in_co
 from tests.waiting import at_once
 
 # Inside of a transaction there are no parts.
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 _DELETE = "websubmit.delete-account"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -14,6 +15,8 @@ from edna.custody.devices.device import Device
 from edna.custody.devices.operations import Operation
 from edna.errors import DeviceCopied, DirectMessageRefused, SequenceTaken
 from tests.devices.log import Log, group
+
+pytestmark = pytest.mark.long
 
 WHICH = st.integers(0, 9)
 

@@ -5,12 +5,17 @@ Each principal is disguised no time or once, the list of who is still to do says
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
+from django.core.cache import cache
+from django.core.files.base import ContentFile
 from django.db import OperationalError, connection, connections
 from django.test.utils import override_settings
 
@@ -21,6 +26,7 @@ from edna.operations.jobs import JobReport, JobState, eager_runner
 from edna.operations.models import JobItem
 from edna.testing import Person
 from edna.testing.dumps import check_foreign_keys
+from edna.testing.search import finds, places
 from tests.faults.operations import DEEP
 from tests.faults.post.models import Citizen, Letter
 from tests.faults.states import Snapshot, State
@@ -36,6 +42,7 @@ PEOPLE = 3 if connection.vendor == "sqlite" or DEEP else 2
 #: For a server, a process that is killed is a connection that is lost, and so is an error of its own making: there the connection is
 #: lost at every step, and processes are killed at random.
 once = pytest.mark.slow if DEEP else pytest.mark.once  # slow they all are
+GOOSE = "seven geese over the marsh"
 #: What an operator's side leaves for good.
 KEPT = {"edna_job", "edna_auditentry"}
 
@@ -265,6 +272,88 @@ def test_an_eager_thread_works_by_itself() -> None:
     assert User.objects.count() == 0
     assert jobs.report(attack.job).state is JobState.FINISHED
     connections.close_all()
+
+
+# For good
+
+
+@once
+def test_for_good_whoever_is_killed_leaves_everything_or_nothing_of_a_person(
+    caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    """In the middle of a batch, and of deleting its files: once the job is over, no table, cache, file or line of a log has anything of
+    them; what others own, too, is there and comes back. In a deep run, killed at every step."""
+    settings.EDNA = {**settings.EDNA, "JOB_BATCH": 2, "LEDGER": True}
+    caplog.set_level(logging.DEBUG)
+    quitters = [Citizen.objects.create(name=f"{name} Quitter", pk=765431 + at) for at, name in enumerate(("Al", "Bo"))]
+    clem = Citizen.objects.create(name="Clementine")
+    keys = [
+        edna.register_principal(each, password=GOOSE, identifier=each.name).secret_key for each in [*quitters, clem]
+    ]
+    for at, (sender, recipient) in enumerate([*zip(quitters, reversed(quitters), strict=True), (clem, quitters[0])]):
+        content = ContentFile(f"enclosed by {sender.name}".encode(), name=f"{at}.txt")
+        text = f"A letter of {sender.name}"
+        Letter.objects.create(sender=sender, recipient=recipient, text=text, enclosure=content)
+    needles: dict[str, Any] = {"password": GOOSE}
+    for citizen, key in zip(quitters, keys, strict=False):
+        about = {"name": citizen.name, "pk": citizen.pk, "key": key.expose(), "public key": bytes(key.public_key)}
+        needles |= {f"{what} of {citizen.name}": value for what, value in about.items()}
+
+    def seen() -> list[str]:
+        logged = [str(record.__dict__).encode() for record in caplog.records]
+        return places(needles) + finds(
+            b"\n".join([*State.now().files.values(), repr(vars(cache)).encode(), *logged]), needles
+        )
+
+    assert len(seen()) >= len(needles) - 1, "the search finds what is there; of the password nothing is"
+    job = jobs.start("post.leave", principals=quitters, operator="olga", keep_no_way_back=True).id
+    prepared = Snapshot()
+    started: list[str] = []
+    with watched(lambda _, name: started.append(name)):
+        jobs.run(job)
+    middle = next(name for name in started if name.startswith("DELETE FROM") and "post_citizen" in name)
+    steps: Iterable[int | str] = range(MOST_STEPS) if DEEP else (middle, "file os.remove")
+    for step in steps:
+        prepared.restore()
+        connection.close()
+        if killed_at(step, lambda: jobs.run(job)) is None:
+            break
+        check_foreign_keys()
+        here = Citizen.objects.filter(pk__in=[each.pk for each in quitters]).count()
+        assert (jobs.report(job).done, JobItem.objects.filter(job=job).count()) == (2 - here, here)
+        report = jobs.run(job)
+        assert (report.state, report.done, report.failures) == (JobState.FINISHED, 2, {})
+        assert seen() == []
+    assert State.now().files == {"letters/2.txt": b"enclosed by Clementine"}
+    person = Person(clem, keys[-1])
+    before = set(Letter.objects.values_list("sender", "text"))
+    assert person.reveal(person.disguise("post.leave")).complete
+    assert set(Letter.objects.values_list("sender", "text")) == before == {(clem.pk, "A letter of Clementine")}
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_for_good_while_another_operator_anonymises_and_somebody_returns() -> None:
+    """Two jobs want the same people at once: each is done or passed over by each, and nobody is left. Who comes back meanwhile was on no
+    list, and has everything."""
+    attack = Attack(ANONYMISE_ALL, number=13)
+    returning, *others = attack.students
+    texts = returning.texts()
+    receipt = returning.disguise(DELETE)
+    for_good = jobs.start(DELETE, operator="olga", keep_no_way_back=True).id
+
+    def meanwhile() -> None:
+        assert not returning.reveal(receipt).held
+        jobs.run(for_good)
+
+    assert in_another_process(attack.work, meanwhile=meanwhile) == 0
+    gone, anonymised = jobs.run(for_good), attack.work()
+    assert (gone.state, gone.done, gone.failures) == (JobState.FINISHED, len(others), {})
+    assert (anonymised.state, anonymised.failures, anonymised.left) == (JobState.FINISHED, {}, 0)
+    assert [user.pk for user in User.objects.filter(is_anon=False)] == [returning.user.pk]
+    assert returning.texts() == texts
+    for student in others:  # what was anonymised before they were gone is theirs, and nobody's to come back
+        with suppress(edna.errors.PrincipalNotRegistered):
+            assert [entry.name for entry in student.history()] == [ANONYMISE_ALL]
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -23,7 +23,7 @@ from edna.guardians.site import configured
 from tests.guardians.parties import Parties
 from tests.support import PASSWORD
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 NAME, CONTACT = "bea@example.org", "bea@home.example"
 
 
@@ -182,7 +182,7 @@ def test_what_a_guardian_says_moves_no_cursor(five: Parties) -> None:
 @pytest.mark.parametrize("dripped", [b"HTTP/1.0 200 OK\r\n", b"{}"])
 def test_an_answer_that_drips_in_ends_with_the_time_out(five: Parties, dripped: bytes) -> None:
     """Each byte comes in time: the whole does not. Headers and body alike."""
-    answer = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    answer = b"HTTP/1.0 200 OK\r\nContent-Length: 1000\r\n\r\n{}"
     end = answer.index(dripped) + len(dripped) - 1
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client, override_settings
 from django.urls import reverse
 
 import edna
 from apps.websubmit.models import User
 from edna import guardians
+from edna.guardians import http
 from tests.guardians.parties import NAMES, Parties
 from tests.support import PASSWORD
 
@@ -105,6 +107,47 @@ def test_refused_and_withdrawn(client: Client, five: Parties, bea: User) -> None
     assert not guardians.is_enrolled(bea)
     page = client.post(at("guardians-ask"), {"identifier": NAME}).content.decode()
     assert ("Nobody of this name has guardians here" in page, "does not open your key" in page) == (True, False)
+
+
+ENDS = "does not lead to your new key"
+
+
+def test_a_new_key_ends_the_way_back_and_its_page_says_so_before(client: Client, five: Parties, bea: User) -> None:
+    """What guardians keep leads to the old key: whoever replaces it is told, and sent where it is set up anew."""
+    enrolled(client)
+    before = client.get(at("replace-key")).content.decode()
+    assert (ENDS in before, f'href="{at("guardians")}"' in before) == (True, True)
+    client.post(at("replace-key"), {"password": PASSWORD, "new_password": ANOTHER, "again": ANOTHER})
+    assert "The guardians do not know you yet." in client.get(at("guardians")).content.decode()
+
+
+def test_devices_say_so_too(client: Client, five: Parties, bea: User) -> None:
+    client.login(username=NAME, password=PASSWORD)
+    assert ENDS in client.get(at("devices-first")).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_begun_is_noted_for_good_before_guardians_hear_of_it(
+    client: Client, five: Parties, bea: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site that wraps each request in a transaction (`ATOMIC_REQUESTS`) would lose the note with a kill, and guardians kept a share
+    for nobody."""
+    ours, in_transaction = transaction.get_connection(), []
+    enrol = five.guardians[1].enrol
+    monkeypatch.setitem(ours.settings_dict, "ATOMIC_REQUESTS", True)
+
+    def enrols(*args: Any, **more: Any) -> None:
+        in_transaction.append(ours.in_atomic_block)
+        enrol(*args, **more)
+
+    monkeypatch.setattr(five.guardians[1], "enrol", enrols)
+    assert "5 of 5 guardians keep a piece" in enrolled(client)
+    assert in_transaction == [False]
+
+
+def test_what_browsers_send_to_guardians_goes_in_no_transaction_of_the_request_either() -> None:
+    for route in (http.enroll, http.withdraw):
+        assert "default" in vars(route)["_non_atomic_requests"]  # what Django's handler asks
 
 
 def test_not_there_where_there_are_no_guardians(client: Client, five: Parties, bea: User, settings: Any) -> None:

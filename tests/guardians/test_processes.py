@@ -35,6 +35,7 @@ from edna import conf
 from edna.custody.guardians.roster import Identity, Roster
 from edna.guardians import files
 from edna.guardians.management.commands import edna_guardian
+from tests import warm
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once, pytest.mark.slow]
@@ -121,7 +122,7 @@ class Guardians:
             "--certificate-key", self.key, "--mail-server", "-",
         ]  # fmt: skip
         self.processes[number] = subprocess.Popen(
-            [sys.executable, "manage.py", "edna_guardian", *map(str, arguments)],
+            [warm.python(), "manage.py", "edna_guardian", *map(str, arguments)],
             env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings_test"},
             stderr=(self.folder / f"{number}.log").open("ab"),
         )
@@ -212,7 +213,7 @@ def test_a_key_comes_back_from_processes_that_are_killed_and_refreshed(guardians
     )
     assert json.loads(run("refresh", *guardians.site, json=True))["repaired"] == {"1": 1}
     sweeping = subprocess.Popen(
-        [sys.executable, "manage.py", "edna_guardian", "refresh", *map(str, guardians.site)],
+        [warm.python(), "manage.py", "edna_guardian", "refresh", *map(str, guardians.site)],
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings_test"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -261,7 +262,7 @@ def test_each_action_can_be_called() -> None:
     for page in ("docs/guardians.md", "docs/commands.md"):
         named = re.findall(r"manage\.py edna_guardian ([a-z-]+)", (ROOT / page).read_text())
         assert set(named) <= set(actions.choices), page
-    assert len(actions.choices) == 13
+    assert len(actions.choices) == 14
 
 
 @pytest.mark.parametrize("guardians", ["standing"], indirect=True)

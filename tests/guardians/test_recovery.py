@@ -20,6 +20,8 @@ from edna.custody.guardians.schedule import GuardianSchedule
 from edna.errors import ConfigurationError, EnvelopeRefused, GuardianRefused, QuorumUnavailable, TicketRefused
 from tests.guardians.ring import NOW, SECRET, Ring, mailed
 
+pytestmark = pytest.mark.long
+
 HOUR = 3600
 DAY = 24 * HOUR
 

@@ -20,6 +20,8 @@ from edna.custody.guardians.sweep import Sweep
 from edna.errors import GuardianRefused, QuorumUnavailable
 from tests.guardians.ring import SECRET, Ring
 
+pytestmark = pytest.mark.long
+
 
 def shares(ring: Ring, number: int) -> list[Share]:
     store = ring.guardians[number]._store

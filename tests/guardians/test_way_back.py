@@ -7,7 +7,10 @@ import pytest
 import edna
 from apps.websubmit.models import User
 from edna import errors, guardians
+from edna.guardians import enrolments
 from edna.guardians.models import KeptEnvelope
+from edna.guardians.site import configured
+from edna.guardians.upkeep import leftovers
 from edna.models import KeySlot
 from edna.testing.search import places
 from tests.guardians.parties import Parties
@@ -105,13 +108,17 @@ def test_withdrawn_is_forgotten_everywhere(five: Parties) -> None:
 
 
 def test_too_few_guardians_change_nothing(five: Parties) -> None:
-    """Fewer than three could be given a share: nothing is stored, and the former way back stays."""
+    """Fewer than three could be given a share: the former way back stays, and a note that those who are down are to forget it."""
     _, made = bea()
     five.stop(1, 3, 5)
     before = list(KeptEnvelope.objects.values_list("sealed"))
     with edna.unlock(secret_key=made.secret_key) as unlocked, pytest.raises(errors.QuorumUnavailable):
         guardians.enroll(unlocked, identifier=NAME, contact=CONTACT)
-    assert list(KeptEnvelope.objects.values_list("sealed")) == before
+    (note,) = KeptEnvelope.objects.exclude(sealed=before[0][0])
+    assert KeptEnvelope.objects.count() == 2
+    assert enrolments.kept_for(made.secret_key.public_key)
+    assert leftovers.finish(configured(), using="default") == (0, 1)
+    assert KeptEnvelope.objects.filter(pk=note.pk).exists()
 
 
 def test_a_name_that_somebody_else_had_before_leads_to_both(five: Parties) -> None:

@@ -17,7 +17,7 @@ from apps.websubmit.models import User
 from edna.operations import audit, jobs
 from tests.support import ANONYMISE_ALL, DELETE, Student, enrol_in_course
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
 @pytest.fixture

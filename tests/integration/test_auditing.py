@@ -32,7 +32,7 @@ from tests.support import ANONYMISE_ALL, DELETE, PASSWORD, Student, edna_dump, e
 
 EMAIL, TEXT = "bea@example.org", "Because of the sea."
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
 @pytest.fixture
@@ -161,6 +161,9 @@ def test_the_names_of_files_are_searched(world: Any, tmp_path: Path, settings: A
     found = search(wanted)
     assert {place.name: place.rows for place in found.certain} == {"files of world.Document.scan": 1}
     assert found.files == 2
+    settings.MEDIA_ROOT = tmp_path / "made with the first file"
+    absent = search(wanted)
+    assert (absent.files, absent.notes) == (0, found.notes)
     settings.MEDIA_ROOT = ""
     assert any("MEDIA_ROOT" in note for note in search(wanted).notes)
 

@@ -23,7 +23,7 @@ from tests.integration.forum.models import Follower, Member, Post, Profile, Sett
 from tests.integration.forum.specs import Anonymise, Nobody
 from tests.support import edna_dump, execute, statements
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
 @pytest.fixture(autouse=True)

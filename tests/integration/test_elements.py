@@ -15,7 +15,7 @@ from tests.installed import installed, registered, registering
 from tests.integration.counter.models import Address, Board, Customer
 from tests.support import statements
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 COUNTER = "tests.integration.counter"
 

@@ -35,7 +35,7 @@ from tests.support import (
     whole_dump,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 FAR = datetime.date(2150, 1, 1)
 MONTHS = {month: datetime.datetime(2026, month, 10, tzinfo=datetime.UTC) for month in range(1, 13)}

@@ -17,7 +17,7 @@ from tests.integration.conftest import FORUM
 from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
 from tests.support import edna_dump, nothing_changes, statements
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 GHOST = placeholders.row(Member, name="[deleted]")
 

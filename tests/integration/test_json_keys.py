@@ -26,7 +26,7 @@ from tests.integration.papers.models import Paper, Writer
 from tests.integration.papers.specs import DELETED, Name
 from tests.support import cut_into_chunks, edna_dump, nothing_changes
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 #: Written by another program: spaces, escapes, numbers and an order that Python would not write.
 ODD = (

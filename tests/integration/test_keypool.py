@@ -25,6 +25,8 @@ from edna.testing import application_dump
 from tests.support import ANONYMISE_ALL, answer_everything, enrol, in_another_process, make_course, nothing_changes
 from tests.waiting import WAIT_SECONDS, eventually
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def sized(settings: Any) -> Any:

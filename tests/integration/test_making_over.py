@@ -26,7 +26,7 @@ from tests.lobsters.community import Community, Member, state
 from tests.lobsters.specs import ANON, CLEAR_MESSAGES, GDPR, HIDE_PROFILE
 from tests.support import edna_dump, nothing_changes
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "in common"])

@@ -40,7 +40,7 @@ from tests.support import (
     whole_dump,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 NAME = "test.by-hand"
 

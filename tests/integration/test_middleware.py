@@ -46,7 +46,7 @@ from tests.support import (
     statements,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 View = Callable[..., Any]
 MODEL, ANYBODY, REMOTE = (

@@ -20,7 +20,7 @@ from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
 from tests.support import execute, nothing_changes, statements
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 NOTHING = {"pseudoprincipals": 0, "detached": 0, "session_links": 0, "job_rows": 0, "forged": 0}
 

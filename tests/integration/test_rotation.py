@@ -44,7 +44,7 @@ from tests.support import (
 )
 from tests.waiting import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 NEW_PASSWORD = "five zebras on a tandem"
 POST = "tests.faults.post"
@@ -324,6 +324,27 @@ def test_a_damaged_bag_is_refused_and_nothing_changes(bea: Student) -> None:
     assert store.bags_by_index([index], using="default")[index] == flipped(sealed)
     assert bea.reveal(second).complete
     assert rotated(bea)
+
+
+def test_what_was_given_up_does_not_come_back_with_a_backup(bea: Student) -> None:
+    """It is under the old key, which is nobody's any more. `unlocked.damaged` says before what will be lost."""
+    first = bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
+    index = first.locator.index(BagKind.SPEAKS_FOR, 0)
+    whole = store.bags_by_index([index], using="default")[index]
+    store.replace_bags([(index, flipped(whole))], using="default")
+    with bea.unlock() as unlocked:
+        assert edna.history(unlocked) == []
+        assert [type(each) for each in unlocked.damaged] == [errors.BagCorrupt]
+    old = bea.secret_key
+    rotated(bea, leave_damaged=True)
+    store.replace_bags([(index, whole)], using="default")
+    with bea.unlock() as unlocked:
+        assert edna.history(unlocked) == []
+        assert list(unlocked.damaged) == []
+    with nothing_changes(), pytest.raises(errors.ReceiptForeign):
+        bea.reveal(first)
+    with pytest.raises(errors.PrincipalNotRegistered), edna.unlock(secret_key=old) as unlocked:
+        edna.reveal(first, unlocked)
 
 
 def test_a_missing_bag_is_refused(bea: Student) -> None:

@@ -19,7 +19,7 @@ from edna.testing import Person, application_dump
 from tests.zoo.models import court, lending, shop, studio, town
 from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 
 def made(model: type[Model], people: list[Any], number: int) -> Model:

@@ -29,7 +29,7 @@ from edna.models import SessionLink
 from edna.visitors import attendance
 from tests.support import DELETE, PASSWORD, Student, enrol, rows_of, statements
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 ENGINES = ("db", "cached_db", "cache", "file", "signed_cookies")
 IN_DATABASE = ("db", "cached_db")

@@ -27,7 +27,7 @@ from tests.faults.post.specs import Leave, Mask
 from tests.installed import forget_relations, installed, registered
 from tests.support import edna_dump, execute, flipped, loot, nothing_changes, rows_of, statements
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 POST = "tests.faults.post"
 

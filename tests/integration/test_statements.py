@@ -29,7 +29,7 @@ from tests.support import (
     users_at,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 MOST = 20
 

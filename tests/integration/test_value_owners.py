@@ -18,7 +18,7 @@ from tests.integration.counter.models import Address, Answer, Customer, Entry, R
 from tests.integration.counter.specs import BY_EMAIL
 from tests.support import statements
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 COUNTER = "tests.integration.counter"
 FOLDED = edna.by_value("submitter_email", "email", principal=Customer, ignore_case=True)

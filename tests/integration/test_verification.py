@@ -37,7 +37,7 @@ from tests.support import (
     vouch_for_what_is_there,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 MARK = "_binary %s" if connection.vendor == "mysql" else "%s"
 

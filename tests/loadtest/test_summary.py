@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ import pytest
 from benchmarks.kit.percentiles import enough, nearest_rank
 from loadtest import samples as sampling
 from loadtest.answers import answer
-from loadtest.estimates import Pair, Stretch, loss, ratio
+from loadtest.estimates import Pair, Stretch, loss, ranks_again, ratio
 from loadtest.recorded import Machine, Part, Run
 from loadtest.samples import DISGUISE, NORMAL, REFUSED, REVEAL, Phase, Sample
 from loadtest.scenarios import Site, Variant
@@ -235,6 +235,29 @@ def test_without_a_phase_alone_the_share_is_the_difference(summary_of: Callable[
     summary = summary_of(MadeUp(scenario(variants=(LOOPING,)), {"looping": effect}, alone=False))
     assert only(summary)["cpu_share"]["alone"] is None
     assert goal_about(summary, "CPU share")["limit"] == pytest.approx(10.0, rel=0.1)
+
+
+@pytest.mark.parametrize("percent", [0.1, 50, 95, 99, 100])
+def test_what_is_drawn_again_has_the_ranks_that_it_would_have_if_it_were_put_together(percent: float) -> None:
+    class Watched(Stretch):
+        drawn: ClassVar[list[Any]] = []
+
+        def again(self, source: np.random.Generator, times: int) -> Any:
+            self.drawn.append(super().again(source, times))
+            return self.drawn[-1]
+
+    source = np.random.default_rng(3)
+    Watched.drawn.clear()
+    bins = [[source.exponential(10, count).round(1) for count in source.integers(0, 9, 7)] for _ in range(3)]
+    stretches = [Watched(0.0, 7.0, each) for each in bins]
+    draws = [source.integers(0, 400, count) for count in (350, 500, 260)]
+    together: list[list[float]] = [[] for _ in range(400)]
+    found = ranks_again(list(zip(stretches, draws, strict=True)), percent, source)
+    for stretch, its_draws, rows in zip(stretches, draws, Watched.drawn, strict=True):
+        for draw, places in zip(its_draws, rows, strict=True):
+            together[draw] += [value for place in places for value in stretch.bins[place]]
+    assert any(not values for values in together)
+    assert np.array_equal(found, [nearest_rank(np.array(values), percent) for values in together], equal_nan=True)
 
 
 def test_a_few_pairs_do_not_make_a_share(summary_of: Callable[[MadeUp], dict[str, Any]]) -> None:

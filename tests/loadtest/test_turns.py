@@ -10,6 +10,8 @@ import pytest
 from loadtest.people import Account
 from loadtest.turns import Turns
 
+pytestmark = pytest.mark.long
+
 PEOPLE = [Account(f"person{number}", "", 1) for number in range(5)]
 SHORT = 0.02
 PATIENT_SECONDS = 10

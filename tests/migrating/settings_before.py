@@ -19,5 +19,6 @@ DATABASES = {"default": from_url(os.environ.get("EDNA_DATABASE_URL", "sqlite:///
 DATABASES["default"].setdefault("TEST", {})["NAME"] = (
     str(SCRATCH / "site.sqlite3") if DATABASES["default"]["ENGINE"].endswith("sqlite3") else "edna_migrating"
 )
-EDNA = {"MAC_KEYS": ["m" * 32], "PRINCIPAL_MODELS": ["lobsters.User"]}
+CUSTODY = os.environ.get("MIGRATING_CUSTODY", "server")
+EDNA = {"MAC_KEYS": ["m" * 32], "PRINCIPAL_MODELS": ["lobsters.User"], "CUSTODY": CUSTODY}
 VERSION = "before"

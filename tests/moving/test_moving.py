@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks.kit.servers import private_mariadb, private_postgres
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("sqlite", "mariadb", "postgres")
@@ -34,7 +34,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 
 def stage(name: str, database: str, place: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.moving.run", name, str(place)],
+        [warm.python(), "-m", "tests.moving.run", name, str(place)],
         cwd=ROOT,
         env=os.environ
         | {

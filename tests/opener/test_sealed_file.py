@@ -208,6 +208,7 @@ def test_somebody_opens_their_file_offline(scheme: str, offline: Any, bea: Stude
     )
     page.get_by_role("button", name="Open").click()
     page.get_by_text("Opened:").wait_for()
+    page.locator("#found:focus").wait_for()
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as JSON").click()
     account = json.loads(Path(download.value.path()).read_text())

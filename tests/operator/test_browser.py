@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 class Walker(walkers.Walker):
     namespace = "edna"
+    for_everybody = ()  # Django's admin has colours of its own
 
     def __init__(self, page: Any, site: str) -> None:
         super().__init__(page, site)

@@ -310,6 +310,35 @@ def test_for_good_is_said_typed_and_said_again_by_the_job(operator: Operator, be
     assert "for good" in operator.html("job_changelist")
 
 
+def test_two_operators_want_the_same_person_gone_for_good(operator: Operator, bea: Student, granted: set[str]) -> None:
+    """Each has looked at the preview and confirms it. One job does it, the other one passes over who is gone; nothing that is typed
+    wrongly counts as either."""
+    otto = Operator(User.objects.create_user("otto@example.org", is_admin=True), granted)
+    apply, phrase = ("disguisecatalogue_apply", DELETE), f"{DELETE} for good"
+    form = operator.form(DELETE, bea)
+    with nothing_changes():
+        for rubbish in (
+            {"for_good": "", "confirmation": phrase},
+            {"for_good": "false", "confirmation": phrase},
+            {"for_good": "off", "confirmation": DELETE},
+            {"for_good": "\0", "confirmation": f"{phrase}\0"},
+            {"for_good": "on", "confirmation": phrase.upper()},
+            {"for_good": "on", "confirmation": f"{DELETE}  for good"},
+            {"for_good": "on", "confirmation": phrase * 99},
+            {"for_good": "on", "confirmation": phrase, "chosen": "[]"},
+            {"for_good": "on", "confirmation": phrase, "submission": otto.form(DELETE, bea)["submission"]},
+        ):
+            assert operator.post(*apply, **form | rubbish).status_code == 200
+    sent = [
+        each.post(*apply, **each.form(DELETE, bea) | {"for_good": "on", "confirmation": phrase})
+        for each in (operator, otto)
+    ]
+    first, second = (operator.run(answer) for answer in sent)
+    assert [(each.done, each.skipped, each.failures) for each in (first, second)] == [(1, 0, {}), (0, 1, {})]
+    assert finds(loot(), {"email": bea.email, "key": bea.user.pk, "secret key": bea.secret_key.expose()}) == []
+    assert not User.objects.filter(pk=bea.user.pk).exists()
+
+
 def test_an_application_to_everybody(operator: Operator, bea: Student) -> None:
     report = operator.run(operator.apply(ANONYMISE_ALL))
     assert (report.everybody, report.total, report.done) == (True, 2, 2)

@@ -210,7 +210,7 @@ def test_migrate_makes_a_permission_for_each_disguise() -> None:
 def test_the_permissions_are_those_that_the_documentation_names() -> None:
     call_command("migrate", verbosity=0)
     made = Permission.objects.filter(content_type__app_label__startswith="edna").exclude(codename__startswith="apply:")
-    others = {"edna_audiences.view_audiences", "edna_policies.view_policies"}
+    others = {f"edna_audiences.{each}_audiences" for each in ("view", "delete")} | {"edna_policies.view_policies"}
     assert {f"{found.content_type.app_label}.{found.codename}" for found in made} == EVERYTHING | others
 
 

@@ -93,6 +93,11 @@ def test_translations_name_what_the_message_names(language: str) -> None:
             assert re.findall(r"</?\w+", text) == re.findall(r"</?\w+", message), message
 
 
+def test_no_line_ends_before_a_mark_that_french_sets_apart() -> None:
+    for text in written("fr").values():
+        assert re.findall(r" [:;?!»]|« ", text) == [], text
+
+
 def test_no_page_says_a_word_of_the_glossary(language: str) -> None:
     said = [*messages(), *written(language).values()]
     assert [text for text in said if re.search(OURS, text, re.IGNORECASE) and "Project-Id" not in text] == []

@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import nacl.signing
+import pytest
 
+from edna.custody.policies import seal
+from edna.custody.policies.attributes import library
+from edna.custody.policies.attributes import seal as by_attributes
+from edna.custody.policies.attributes.parameters import Parameters
 from edna.custody.policies.certificates import Certificate
 from edna.custody.policies.clauses import ClauseList
 from edna.custody.policies.credentials import Credential
 from edna.custody.policies.evidence import ManifestProver, manifest
+from edna.custody.policies.language import Formula, Policy
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.process.sessions import Session
 from edna.custody.policies.process.store import Store
@@ -21,6 +27,13 @@ from edna.custody.policies.signing import to_base64
 NOW = 1_800_000_000
 POLICIES = {"restore": "region = eu and role = restorer and build in (1.2, 1.3)"}
 EU_RESTORER = {"region": "eu", "role": "restorer", "build": "1.2"}
+
+
+with_library = pytest.mark.skipif(
+    not library.place().is_file(), reason="the library of policies by attributes is not built: make test-abe builds it"
+)
+#: For tests of what both carriers keep.
+CARRIERS = ["clauses", pytest.param("attributes", marks=with_library)]
 
 
 class Clock:
@@ -40,6 +53,7 @@ class Party:
     store: Store = field(default_factory=lambda: Store(":memory:"))
     certifier: nacl.signing.SigningKey = field(default_factory=nacl.signing.SigningKey.generate)
     deployer: nacl.signing.SigningKey = field(default_factory=nacl.signing.SigningKey.generate)
+    carrier: str = "clauses"
 
     def __post_init__(self) -> None:
         Monitor.create(self.store)
@@ -47,10 +61,23 @@ class Party:
         self.store.trust(bytes(self.certifier.verify_key), "certifier")
         self.store.trust(bytes(self.deployer.verify_key), "deployer")
         self.monitor = Monitor(self.store, clock=self.clock)
+        if self.carrier == "attributes":
+            self.monitor.create_attributes()
 
     @property
     def clauses(self) -> ClauseList:
         return ClauseList.parse(self.monitor.clauses(), monitor=self.monitor.public_key)
+
+    @property
+    def parameters(self) -> Parameters:
+        return Parameters.parse(self.monitor.parameters(), monitor=self.monitor.public_key)
+
+    def sealed(self, name: str = "restore", content: bytes = b"the bag", *, index: bytes) -> bytes:
+        """By the carrier of this party."""
+        text = self.policies[name]
+        if self.carrier == "attributes":
+            return by_attributes.seal(content, formula=Formula.parse(text), parameters=self.parameters, index=index)
+        return seal.seal(content, policy=Policy.parse(text), clauses=self.clauses, index=index)
 
     def worker(self, attributes: Mapping[str, str]) -> ManifestProver:
         """One that is certified for these."""

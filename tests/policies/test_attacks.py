@@ -19,7 +19,7 @@ from edna.custody.policies.language import Clause
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.process.sessions import checked_attestation
 from edna.custody.policies.process.store import Store
-from edna.custody.policies.signing import to_base64
+from edna.custody.policies.signing import signed_text, to_base64
 from edna.models import Bag
 from edna.policies import checks, serving, worker
 from edna.testing import application_dump
@@ -36,7 +36,12 @@ def test_a_manifest_cannot_say_that_a_worker_is_another_one() -> None:
     key = nacl.signing.SigningKey.generate()
     # Certified as nothing, but known.
     those.certify(("worker", to_base64(bytes(key.verify_key))), {})
-    file = manifest(bytes(key.verify_key), {"worker": to_base64(bytes(other.key.verify_key))}, key=those.deployer)
+    measured = {"worker": to_base64(bytes(other.key.verify_key))}
+    with pytest.raises(errors.ConfigurationError, match="does not say worker"):
+        manifest(bytes(key.verify_key), measured, key=those.deployer)
+    # By another program than ours.
+    said = {"version": 1, "worker": to_base64(bytes(key.verify_key)), "measurements": measured}
+    file = signed_text(said, purpose=b"edna policies manifest 1\n", key=those.deployer)
     with pytest.raises(errors.EvidenceForged, match="worker"):
         those.credential(ManifestProver(file, key))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import json
 import threading
@@ -13,6 +14,9 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
 
 import edna
 from apps.websubmit.disguises import AnonymizeAll, DeleteAccount
@@ -102,6 +106,53 @@ def test_only_a_worker_that_satisfies_the_policy_reveals(
         assert not edna.reveal(receipt, unlocked).held
     assert application_dump() == before
     assert not Bag.objects.exists()
+
+
+def test_the_history_says_how_much_needs_another_role(
+    bea: Student, become: Callable[[Mapping[str, str]], None]
+) -> None:
+    """And the page does: neither is it said to be damaged, nor that there is nothing."""
+    gone(bea)
+    become(US_RESTORER)
+    with bea.unlock() as unlocked:
+        assert edna.history(unlocked) == []
+        assert [type(error) for error in unlocked.barred] == [errors.PolicyNotSatisfied]
+        assert unlocked.barred == unlocked.damaged
+    asked = {"identifier": "bea@example.org", "password": PASSWORD}
+    page = Client().post(reverse("websubmit-privacy:hidden"), asked).content.decode()
+    assert "1 more is kept so that only another part of this site can open it." in page
+    assert "Nothing of yours is hidden" not in page
+    assert "does not pass its check" not in page
+    become(EU_RESTORER)
+    with bea.unlock() as unlocked:
+        assert [entry.name for entry in edna.history(unlocked)] == [DeleteAccount.name]
+        assert unlocked.barred == []
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_whoever_comes_back_is_told_what_has_happened_and_what_to_do(
+    bea: Student, become: Callable[[Mapping[str, str]], None], party: Served, language: str
+) -> None:
+    """In their language: that nothing is wrong with their key, and nothing lost. Not that it is damaged, and no bare name of an error."""
+    said = {
+        "en": ("may not open the second lock", "cannot be reached right now", "nothing is lost"),
+        "de": ("darf das zweite Schloss nicht öffnen", "ist gerade nicht zu erreichen", "nichts ist verloren"),
+        "fr": ("pas le droit d’ouvrir la seconde serrure", "est injoignable pour le moment", "rien n’est perdu"),
+    }[language]
+    receipt = gone(bea)
+    asked = {"identifier": "bea@example.org", "password": PASSWORD, "receipt": str(receipt)}
+
+    def told() -> list[bool]:
+        with translation.override(language):
+            answer = Client().post(reverse("websubmit-privacy:bring-back"), asked)
+        return [each in html.unescape(answer.content.decode()) for each in said]
+
+    become(US_RESTORER)
+    assert told() == [True, False, True]
+    become(EU_RESTORER)
+    party.server.shutdown()
+    party.server.server_close()
+    assert told() == [False, True, True]
 
 
 def test_sealing_asks_nobody_and_a_credential_outlives_the_monitor(
@@ -257,6 +308,23 @@ def test_the_file_of_sealed_bags_opens_without_the_site(
     assert not any(each["sealed"].startswith("gQ") for each in document["bags"])
 
 
+def test_the_command_says_when_clauses_that_bags_may_be_sealed_to_are_gone(settings: Any, tmp_path: Path) -> None:
+    """Whoever changes the text of a policy locks everybody out of what was sealed under the former one."""
+    folder, said = tmp_path / "monitor", io.StringIO()
+
+    def tell(**policies: str) -> str:
+        settings.EDNA = {**settings.EDNA, "POLICIES": policies}
+        said.truncate(0)
+        call_command("edna_monitor", "policies", "--folder", str(folder), stdout=io.StringIO(), stderr=said)
+        return said.getvalue()
+
+    call_command("edna_monitor", "init", "--folder", str(folder), stdout=io.StringIO())
+    assert "former clauses" not in tell(restore="role = restorer")
+    assert "former clauses" not in tell(restore="role = restorer or role = boss")
+    assert "1 of the former clauses are in no policy any more" in tell(restore="role = boss")
+    assert "former clauses" not in tell(restore="role = chief", former="role = boss")
+
+
 def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_path: Path, party: Served) -> None:
     folder = tmp_path / "monitor"
 
@@ -268,7 +336,7 @@ def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_p
         return dict(json.loads(out.getvalue()))
 
     public = told("init", "--folder", folder)["public_key"]
-    with pytest.raises(CommandError, match=f"{folder} has a monitor's keys already"):
+    with pytest.raises(CommandError, match=f"a monitor's keys in {folder} already"):
         told("init", "--folder", folder)
     with pytest.raises(CommandError, match="--certifier is no public key"):
         told("trust", "--folder", folder, "--certifier", "CERTIFIER_KEY")
@@ -312,4 +380,4 @@ def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_p
 
 @pytest.mark.parametrize("error", [errors.MonitorUnavailable, errors.PolicyNotSatisfied, errors.CredentialExpired])
 def test_a_page_tells_nobody_that_what_waits_for_a_worker_is_damaged(error: type[errors.EdnaError]) -> None:
-    assert "cannot be done right now" in str(words.explain(error("...")))
+    assert "nothing is lost" in str(words.explain(error("...")))

@@ -47,6 +47,7 @@ def test_the_page_shows_clauses_and_what_this_process_is_attested_as(
         "region = eu and role = restorer",
         "websubmit.delete-account",
         "lacks 1 of 2",
+        "a signed manifest, which is not hardware",
         "Its credential ends",
         party.address,
     ):

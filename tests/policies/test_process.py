@@ -16,6 +16,7 @@ from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.process.server import Server
 from edna.custody.policies.process.store import Store
 from edna.errors import (
+    CertifierUnknown,
     ConfigurationError,
     EvidenceForged,
     MeasurementUnknown,
@@ -66,6 +67,17 @@ def test_each_refusal_arrives_as_its_own_error(party: Served) -> None:
     party.store.remove_certificate(party.store.certificates()[0])
     party.monitor.reload()
     with pytest.raises(MeasurementUnknown):
+        client.credential(worker, clauses=party.clauses)
+
+
+@pytest.mark.parametrize("kind", ["deployer", "certifier"])
+def test_what_somebody_signed_who_is_trusted_no_more_counts_no_more(party: Served, kind: str) -> None:
+    client, worker = party.start(), party.worker(EU_RESTORER)
+    assert client.credential(worker, clauses=party.clauses).clauses
+    (key,) = party.store.trusted(kind)
+    party.store.distrust(key)
+    party.monitor.reload()
+    with pytest.raises(CertifierUnknown if kind == "deployer" else MeasurementUnknown):
         client.credential(worker, clauses=party.clauses)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def process(*arguments: Any) -> Iterator[int]:
     """The port at which it says that it listens; it ends as it is asked to."""
     with subprocess.Popen(
-        [sys.executable, "manage.py", *map(str, arguments)],
+        [warm.python(), "manage.py", *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings_test"},
         stderr=subprocess.PIPE,

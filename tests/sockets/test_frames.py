@@ -16,6 +16,8 @@ from edna.custody.sockets.profiles import Profile
 from edna.errors import ConfigurationError, SocketRefused
 from tests.sockets.middle import ANSWER, ONE, TWO, Pair, messages
 
+pytestmark = pytest.mark.long
+
 PROFILES = [Profile.AUTH, Profile.SECURE]
 by_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda each: each.name)
 

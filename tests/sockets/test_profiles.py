@@ -31,6 +31,8 @@ from tests.guardians.ring import SECRET, Ring
 from tests.policies.parties import EU_RESTORER, Party
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.long
+
 PROFILES = [Profile.AUTH, Profile.SECURE]
 by_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda each: each.name)
 

@@ -175,13 +175,38 @@ def run_on_sqlite(app: str, tmp_path: Path, *options: str) -> tuple[list[dict[st
     """The lines that a run wrote, and what it printed."""
     output = tmp_path / "bench.json"
     command = [sys.executable, "-m", "benchmarks", f"--apps={app}", "--databases=sqlite", f"--output={output}"]
-    done = subprocess.run(
-        [*command, *options], cwd=ROOT, env=_without_test_settings(), capture_output=True, text=True, check=False
-    )
+    environment = _without_test_settings() | {"BENCH_HASHES": "quick"}
+    done = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = json.loads(output.read_text())
     assert all(set(line) >= FIELDS for line in lines)
     return lines, done.stdout
+
+
+@pytest.mark.slow
+def test_a_tiny_run_of_devices_tells_the_processors_time(tmp_path: Path) -> None:
+    lines, said = run_on_sqlite("devices", tmp_path, "--groups=3", "--bags=5", "--slow-samples=1")
+    assert {"create, 3 devices: make", "add, 3 devices: read", "update, 5 bags: wrap"} <= {
+        line["operation"] for line in lines
+    }
+    assert all(line["processor_ms"] > 0 for line in lines)
+    assert "5 bags get other recipients" in said
+
+
+@pytest.mark.slow
+def test_a_tiny_run_puts_keys_of_both_kinds_beside_each_other(tmp_path: Path) -> None:
+    """The same bag, and the same disguise: what hybrid keys take in time and in bytes."""
+    lines, said = run_on_sqlite("recipients", tmp_path, "--recipient-rounds=2", "--recipient-sizes=2")
+    found = {line["operation"]: line for line in lines}
+    for kind in ("x25519", "x-wing"):
+        assert {f"{name}, {kind}" for name in ("key pair", "seal", "open", "reveal", "disguise, full pool")} <= set(
+            found
+        )
+    # A ciphertext of ML-KEM-768 in a bag's stanza, a public half of it in each pseudoprincipal's entry.
+    assert found["seal, x-wing"]["bytes"] - found["seal, x25519"]["bytes"] == 1_088
+    entries = [found[f"disguise, full pool, {kind}"]["entries_bytes"] for kind in ("x25519", "x-wing")]
+    assert entries[1] - entries[0] > 2 * 1_184
+    assert "Keys of X25519 and of the hybrid kind" in said
 
 
 @pytest.mark.slow

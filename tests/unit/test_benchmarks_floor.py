@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.floor import Floor, People, Person, Place, repointed
+from benchmarks.kit.dialects import SQLite
 from benchmarks.kit.driver import Driver
 
 pytestmark = pytest.mark.once
@@ -34,7 +35,7 @@ class Embedded(Driver):
     """The driver over an SQLite database in memory; it takes no settings."""
 
     def __init__(self) -> None:
-        self.statements, self.is_sqlite = 0, True
+        self.statements, self.dialect = 0, SQLite()
         self.connection: Any = sqlite3.connect(":memory:", isolation_level=None)
         self.connection.executescript(SCHEMA)
         self.cursor = self.connection.cursor()

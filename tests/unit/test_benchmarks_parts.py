@@ -139,6 +139,7 @@ def test_a_summary_adds_up_and_says_what_counting_took() -> None:
         ("INSERT INTO t VALUES (1)", "insert"),
         ("REPLACE INTO t VALUES (1)", "insert"),
         ("UPDATE t SET a = 1", "update"),
+        ("WITH made AS (INSERT INTO t VALUES (1) RETURNING a) UPDATE t SET a = 2 FROM made", "update"),
         ("DELETE FROM t", "delete"),
         ("SAVEPOINT s", "transaction"),
         ("RELEASE SAVEPOINT s", "transaction"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.kit.servers import private_mariadb
+from benchmarks.kit.servers import DATABASES, private_database
 from benchmarks.principals.measuring import sizes_up_to
 
 pytestmark = pytest.mark.thorough
@@ -81,12 +81,13 @@ def url_of(database: str, tmp_path: Path) -> Iterator[str]:
     if database == "sqlite":
         yield f"sqlite:///{tmp_path}/site.sqlite3"
     else:
-        with private_mariadb() as server:
-            yield server.url
+        with private_database(database) as url:
+            yield url
 
 
 def run(command: list[str], **more: str) -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("EDNA_", "DJANGO_"))}
+    environment["BENCH_HASHES"] = "quick"
     done = subprocess.run(
         [sys.executable, *command], cwd=ROOT, env=environment | more, capture_output=True, text=True, check=False
     )
@@ -95,13 +96,13 @@ def run(command: list[str], **more: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("database", ["sqlite", "mariadb"])
+@pytest.mark.parametrize("database", DATABASES)
 def test_synthetic_rows_are_as_long_as_real_ones_and_say_as_little(database: str, tmp_path: Path) -> None:
     with url_of(database, tmp_path) as url:
         settings = {
             "EDNA_DATABASE_URL": url,
             "EDNA_VAR": f"{tmp_path}/var",
-            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DJANGO_SETTINGS_MODULE": "benchmarks.site_settings",
         }
         found: dict[str, Any] = json.loads(run(["-c", PROGRAM], **settings))
     assert found["shapes"] == sorted(found["real"], key=repr)

@@ -82,6 +82,8 @@ from tests.unit.checks_app.models import (
     Wallet,
 )
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 PRINCIPALS = ["Person", "Guest", "UnsignedPerson", "SmallPerson", "MoneyPerson", "Member", "Officer"]
 
@@ -125,6 +127,19 @@ def run(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         return messages
 
     return run
+
+
+@pytest.mark.parametrize(("declared", "number"), [("policy", "E066"), ("audience", "E067")])
+def test_what_an_application_does_is_declared_and_the_application_is_missing(
+    run: Run, settings: Any, declared: str, number: str
+) -> None:
+    """It is refused when it is applied; whoever deploys hears of it before."""
+    missing = {"policy": "edna.policies", "audience": "edna.audiences"}[declared]
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != missing]
+    assert number not in ids(run(spec(Remove(Person))))
+    found = run(spec(Remove(Person), **{declared: "legal"}, together=2))
+    [said] = [each for each in found if each.id == f"edna.{number}" and missing in each.msg]
+    assert ("Sample" in str(said.obj), "'legal'" in said.msg, missing in str(said.hint)) == (True, True, True)
 
 
 def by_hand(revealed: edna.Revealed) -> None:
@@ -413,6 +428,21 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         "E119",
         spec(LETTERS, accepts={"checks_app.Comment": "changed"}),
         spec(LETTERS, accepts={"checks_app.Comment": ["changed"]}),
+    ),
+    "an audience does not read a column that there is not": (
+        "E128",
+        spec(LETTERS, audience_without={"checks_app.Comment": ["nowhere"]}),
+        spec(LETTERS, audience_without={"checks_app.comment": ["author"]}),
+    ),
+    "an audience does not read a word": (
+        "E128",
+        spec(LETTERS, audience_without={"checks_app.Comment": "author"}),
+        spec(LETTERS, audience_without={"checks_app.Comment": ["author"]}),
+    ),
+    "an audience does not read a model that there is not": (
+        "E128",
+        spec(LETTERS, audience_without={"checks_app.Nowhere": ["author"]}),
+        spec(LETTERS, audience_without={}),
     ),
     "reference policy": (
         "E116",

@@ -18,6 +18,8 @@ from tests.installed import forget_relations, registered, registering
 from tests.integration.counter.models import Board, Customer, Entry, EntryNote, Remark, Ticket, Visit
 from tests.integration.counter.specs import BY_EMAIL
 
+pytestmark = pytest.mark.long
+
 COUNTER = "tests.integration.counter"
 BY_NAME = edna.by_value("nickname", "nickname", principal=Customer)
 FOLDED = edna.by_value("submitter_email", "email", principal=Customer, ignore_case=True)

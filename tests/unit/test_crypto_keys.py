@@ -28,6 +28,8 @@ from edna.errors import KeyMalformed, SecretKeyLeak
 from edna.records.locator import Locator, Receipt
 from tests.unit.leaks import assert_error_leaks_nothing
 
+pytestmark = pytest.mark.long
+
 SECRETS = [SecretKey, SlotSecret, Locator, RecoveryCode]
 RAW = bytes(range(65, 97))
 

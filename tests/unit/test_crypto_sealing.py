@@ -17,6 +17,8 @@ from edna.errors import BagCorrupt, BagError, BagTooLarge, BagTruncated, WrongKe
 from tests.support import flipped
 from tests.unit.leaks import assert_error_leaks_nothing
 
+pytestmark = pytest.mark.long
+
 BEA, CARL, EVE = SecretKey(b"B" * 32), SecretKey(b"C" * 32), SecretKey(b"E" * 32)
 SEALED = seal(b"the content " * 10, recipients=[BEA.public_key])
 

@@ -12,6 +12,8 @@ from edna.custody.recovery import RecoveryCode, derive
 from edna.errors import RecoveryCodeMalformed
 from tests.unit.leaks import assert_error_leaks_nothing
 
+pytestmark = pytest.mark.long
+
 CODES = st.binary(min_size=16, max_size=16).map(RecoveryCode)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 

@@ -37,6 +37,8 @@ from tests.support import flipped
 from tests.unit.leaks import assert_error_leaks_nothing
 from tests.unit.test_records_values import SCALARS, exactly
 
+pytestmark = pytest.mark.long
+
 OWNER, OTHER = SecretKey(b"O" * 32), SecretKey(b"X" * 32)
 LOCATOR = Locator(b"L" * 32)
 MAC_KEY, OLDER_MAC_KEY = b"a server key, of any length from sixteen bytes", b"an older server key"

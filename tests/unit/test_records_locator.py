@@ -21,6 +21,8 @@ from edna.records.locator import (
 )
 from tests.unit.leaks import assert_error_leaks_nothing
 
+pytestmark = pytest.mark.long
+
 LOCATOR = Locator(bytes(range(65, 97)))
 RECEIPT = Receipt("websubmit.delete-account", LOCATOR)
 

@@ -20,6 +20,8 @@ from django.core.management import CommandError, call_command
 
 from edna import registry, schedules
 
+pytestmark = pytest.mark.long
+
 Write = Callable[..., str]
 
 

@@ -151,6 +151,15 @@ def test_a_disguise_says_what_it_does() -> None:
     assert [type(step) for step in Sample.kept()] == [Keep]
 
 
+def test_the_steps_of_several_owners_are_made_once() -> None:
+    class Authors(Disguise):
+        name = "sample.authors"
+        transformations = (Decorrelate(Answer, owner=["author", "question__lecture"]), Remove(User))
+
+    assert [step.owners for step in Authors.steps()] == [("author",), ("question__lecture",), ()]
+    assert [*map(id, Authors.steps())] == [*map(id, Authors.steps())]
+
+
 def test_defaults_of_a_disguise() -> None:
     assert (Disguise.applies_to, Disguise.locators, Disguise.pseudoprincipal) == ("self", None, None)
     assert (Disguise.params, Disguise.references, Disguise.transformations) == ({}, {}, ())

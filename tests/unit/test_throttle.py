@@ -19,6 +19,8 @@ from config import cache as cache_urls
 from edna import signals, throttle
 from edna.errors import ConfigurationError, TooBusy
 
+pytestmark = pytest.mark.long
+
 LOCAL = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "throttle"}
 BROKEN = f"{__name__}.Broken"
 RUBBISH = f"{__name__}.Rubbish"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nacl.bindings import crypto_scalarmult
 
 from edna import errors
 from edna.crypto.keys import HybridSecretKey, PublicKey, SecretKey
@@ -23,6 +24,8 @@ from edna.records import values
 from edna.records.bag import Bag, BagKind, open_bag
 from edna.records.locator import Locator, Receipt, open_locator, seal_locator
 from edna.records.speaksfor import SealedKey
+
+pytestmark = pytest.mark.long
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(VECTORS.glob("*.json"))}
@@ -233,6 +236,17 @@ def test_the_vectors_are_those_of_their_generator() -> None:
     assert not [
         line for line in (VECTORS / "generate.py").read_text().splitlines() if "edna." in line and "import" in line
     ]
+
+
+def test_another_library_makes_the_same_public_key_and_shared_secret() -> None:
+    """X-Wing of @noble/post-quantum, beside the combiner that is written out here. `bag-hybrid-of-noble` is opened by all readers."""
+    generated = runpy.run_path(str(VECTORS / "generate.py"))
+    bea, noble = generated["HYBRID_BEA"], {name: bytes.fromhex(each) for name, each in generated["OF_NOBLE"].items()}
+    encapsulated, ephemeral = noble["encapsulated"][:1088], noble["encapsulated"][1088:]
+    exchanged = crypto_scalarmult(bea.secret, ephemeral)
+
+    assert noble["public_key"] == bea.whole
+    assert noble["shared_secret"] == generated["shared_secret"](bea, encapsulated, ephemeral, exchanged)
 
 
 def test_the_worked_example_of_the_format_is_its_vector() -> None:

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests import warm
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FIXTURES = HERE / "fixtures"
@@ -59,7 +61,7 @@ def run(
         "UPGRADES_RECIPIENT": recipient,
     }
     return subprocess.run(
-        [sys.executable, "-m", "tests.upgrades.scene", stage, str(document)],
+        [warm.python() if root == ROOT else sys.executable, "-m", "tests.upgrades.scene", stage, str(document)],
         cwd=root,
         env=environment,
         capture_output=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from edna.crypto.keys import SecretKey
 from edna.custody import password
 from edna.custody.base import candidate_ids, slot_tags
+from tests import warm
 from tests.upgrades.generate import COMMITS, FIXTURES, ROOT, run
 
 STORED = sorted(FIXTURES.glob("*.json"))
@@ -75,7 +75,7 @@ def test_a_format_does_not_change_without_a_fixture() -> None:
         "UPGRADES_SCRATCH": "/nonexistent",
     }
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        [warm.python(), "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     today: dict[str, Any] = json.loads(done.stdout)
     assert today in [json.loads(path.read_text())["formats"] for path in STORED]

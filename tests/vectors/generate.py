@@ -81,6 +81,8 @@ class HybridPair(Pair):
 
 #: One ML-KEM ciphertext for each of these, made once: OpenSSL takes no randomness for one from its caller. Opening one is deterministic.
 ENCAPSULATED = dict(line.split() for line in (HERE / "encapsulated.txt").read_text().splitlines())
+#: What @noble/post-quantum 0.7.1 makes of Bea's seed: `ml_kem768_x25519.keygen`, then `encapsulate` with the bytes 0 to 63 as randomness.
+OF_NOBLE = dict(line.split() for line in (HERE / "of-noble.txt").read_text().splitlines())
 HYBRID_BEA, HYBRID_EVE = HybridPair("hybrid bea"), HybridPair("hybrid eve")
 
 
@@ -95,6 +97,10 @@ def hpke(message: bytes, pair: HybridPair, name: str, purpose: bytes) -> bytes:
     encapsulated, ephemeral = bytes.fromhex(ENCAPSULATED[name]), Pair(f"ephemeral {purpose!r}")
     exchanged = sodium.crypto_scalarmult(ephemeral.secret, pair.public)
     shared = shared_secret(pair, encapsulated, ephemeral.public, exchanged)
+    return encapsulated + ephemeral.public + hpke_box(message, shared, purpose)
+
+
+def hpke_box(message: bytes, shared: bytes, purpose: bytes) -> bytes:
     suite = b"HPKE" + struct.pack(">HHH", 0x647A, 1, 3)
 
     def extract(salt: bytes, label: bytes, given: bytes) -> bytes:
@@ -107,8 +113,7 @@ def hpke(message: bytes, pair: HybridPair, name: str, purpose: bytes) -> bytes:
     context = b"\0" + extract(b"", b"psk_id_hash", b"") + extract(b"", b"info_hash", purpose)
     secret = extract(shared, b"secret", b"")
     key, nonce = expand(secret, b"key", context, 32), expand(secret, b"base_nonce", context, 12)
-    box = sodium.crypto_aead_chacha20poly1305_ietf_encrypt(message, b"", nonce, key)
-    return encapsulated + ephemeral.public + box
+    return sodium.crypto_aead_chacha20poly1305_ietf_encrypt(message, b"", nonce, key)
 
 
 # --- values: a msgpack writer of its own ------------------------------------------------------------------------------
@@ -427,6 +432,12 @@ def hybrid_stanza(pair: HybridPair = HYBRID_BEA, name: str = "bea") -> bytes:
     return b"\x03" + struct.pack(">H", 1168) + hpke(fixed("file key"), pair, name, b"edna file key 1")
 
 
+def noble_stanza() -> bytes:
+    """Encapsulated by another library for the key that it made of the same seed."""
+    box = hpke_box(fixed("file key"), bytes.fromhex(OF_NOBLE["shared_secret"]), b"edna file key 1")
+    return b"\x03" + struct.pack(">H", 1168) + bytes.fromhex(OF_NOBLE["encapsulated"]) + box
+
+
 def hybrid_item(pair: HybridPair = HYBRID_BEA, name: str = "bea") -> bytes:
     tag = blake2b(pair.public, purpose=b"edna.item.tag.1", key=LOCATOR)
     return tag + hpke(LOCATOR, pair, name, b"edna locator item 1")
@@ -694,6 +705,9 @@ def bag_cases() -> dict[str, Case]:
             kind=2,
         ),
         "bag-hybrid": valid(hybrid_good, plain, "sealed to a key of the hybrid kind", **by_seed),
+        "bag-hybrid-of-noble": valid(
+            hybrid(noble_stanza()), plain, "its stanza was encapsulated by @noble/post-quantum", **by_seed
+        ),
         "bag-hybrid-second-stanza": valid(
             hybrid(hybrid_stanza(HYBRID_EVE, "eve"), hybrid_stanza(), recipients=(CARL.public,)),
             plain,

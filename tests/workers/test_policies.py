@@ -10,7 +10,7 @@ import json
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from apps.websubmit.models import User
 from benchmarks.kit.servers import Server
 from edna.policies import worker as policy_worker
 from edna.testing import Dump, application_dump
+from tests.policies.parties import with_library
 from tests.support import edna_dump
 from tests.waiting import eventually
 from tests.workers import members
@@ -35,6 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.only_on("postgresql")]
 
 PEOPLE = 8
 POLICIES = {"restore": "role = restorer"}
+BY_ATTRIBUTES = {"restore": {"policy": "role = restorer", "carrier": "attributes"}}
 ROLES = {"restorer": "restorer", "other": "web"}
 
 
@@ -55,7 +57,9 @@ def _is_open(port: int) -> bool:
 class Site:
     """A monitor, and workers of which each has a role and a queue."""
 
-    def __init__(self, folder: Path, *, database: str, broker: str, settings: Any) -> None:
+    def __init__(
+        self, folder: Path, *, database: str, broker: str, settings: Any, policies: Mapping[str, Any] = POLICIES
+    ) -> None:
         self.folder, self._database, self._broker = folder, database, broker
         self.people = members.settle(PEOPLE)
         with socket.socket() as free:
@@ -63,7 +67,8 @@ class Site:
             port = free.getsockname()[1]
         store = folder / "monitor"
         public_key = self._told("init", "--folder", store)
-        settings.EDNA = {**settings.EDNA, "POLICIES": POLICIES}
+        self._policies = policies
+        settings.EDNA = {**settings.EDNA, "POLICIES": policies}
         self._told("policies", "--folder", store)
         certifier, deployer = (self._told("key", "--output", folder / name) for name in ("certifier", "deployer"))
         self._told("trust", "--folder", store, "--certifier", certifier, "--deployer", deployer)
@@ -72,6 +77,9 @@ class Site:
         clauses = folder / "clauses.json"
         self._told("clauses", "--folder", store, "--output", clauses)
         self._said = {"ADDRESS": f"http://127.0.0.1:{port}", "PUBLIC_KEY": public_key, "CLAUSES": str(clauses)}
+        if policies is BY_ATTRIBUTES:
+            self._said["ATTRIBUTES"] = str(folder / "attributes.json")
+            self._told("attributes", "--folder", store, "--output", self._said["ATTRIBUTES"])
         settings.EDNA = {**settings.EDNA, "MONITOR": self._said, "JOB_RUNNER": "celery"}
         self.monitor = Monitor(store, site=self._environment("other"), port=port)
         self.workers: dict[str, Process] = {}
@@ -94,19 +102,19 @@ class Site:
 
     def _environment(self, name: str) -> dict[str, str]:
         files = {"MANIFEST": str(self.folder / f"{name}.manifest"), "WORKER_KEY": str(self.folder / f"{name}.key")}
-        told = {"POLICIES": POLICIES, "MONITOR": {**self._said, **files}}
+        told = {"POLICIES": self._policies, "MONITOR": {**self._said, **files}}
         return {
             **environment(database=self._database, broker=self._broker, batch=5),
             "EDNA_TEST_POLICIES": json.dumps(told),
             "EDNA_TEST_KEYS": str(self.folder),
         }
 
-    def worker(self, name: str, queue: str) -> Process:
+    def worker(self, name: str, queue: str, *, pool: Sequence[str] = ("solo",)) -> Process:
         """Not started."""
         arguments = (
             "worker",
             "--pool",
-            "solo",
+            *pool,
             "--without-gossip",
             "--without-mingle",
             "-Q",
@@ -185,3 +193,34 @@ def test_only_a_worker_with_the_role_brings_somebody_back_and_the_health_page_sh
     assert (application_dump(), edna_dump()) == hidden
     site.monitor.start()
     eventually(lambda: application_dump() == before)
+
+
+@with_library
+def test_by_attributes_the_processes_that_a_worker_forks_bring_people_back(
+    database: Server, redis: Server, sending: Celery, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What computes does not survive a fork: each process loads it for itself, and the one that forks them never does."""
+    monkeypatch.setattr(Decay, "policy", "restore")
+    policy_worker.worker.forget()
+    site = Site(tmp_path, database=database.url, broker=redis.url, settings=settings, policies=BY_ATTRIBUTES)
+    try:
+        # Each process ends after one task, and the next is forked then. The limit of the settings is for jobs that are to be cut off.
+        pool = ("prefork", "--concurrency", "1", "--max-tasks-per-child", "1", "--soft-time-limit", "600")
+        restorer = site.worker("restorer@site", "restorers", pool=pool)
+        other = site.worker("other@site", "others", pool=pool)
+        at_once([site.monitor.start, restorer.start, other.start])
+        before = application_dump()
+        for number in range(4):
+            site.decayed(number)
+        hidden = application_dump()
+        sending.send_task("tests.restore", (0,), queue="others")
+        eventually(lambda: "PolicyNotSatisfied" in other.log())
+        for number in range(1, 4):
+            sending.send_task("tests.restore", (number,), queue="restorers")
+        # The first one, too: who was refused has sent it there.
+        eventually(lambda: application_dump() == before)
+        assert hidden != before
+        assert "forked" not in restorer.log() + other.log()
+    finally:
+        site.close()
+        policy_worker.worker.forget()

@@ -278,7 +278,8 @@ def test_it_works_without_javascript(page_without_scripts: Any, live_server: Any
     walker.fill(first_name="Nia", last_name="New", new_password=PASSWORD, again=PASSWORD)
     walker.press("Create my account")
     assert re.fullmatch(r"(\w{4}-){6}\w{4}", walker.page.locator("#edna-code").inner_text())
-    walker.page.screenshot(path=walker.pictures / "50-recovery-code.png", full_page=True)
+    if walkers.TAKES_PICTURES:
+        walker.page.screenshot(path=walker.pictures / "50-recovery-code.png", full_page=True)
     walker.privacy("apply", "hotcrp.remove-account")
     walker.fill(password=PASSWORD)
     walker.press("Remove your account")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 
 import edna
 from apps.hotcrp_sim import models as m
@@ -65,6 +67,11 @@ def test_a_reviewer_whose_key_stays_in_the_browser(page: Any, live_server: Any, 
     reviewer.opens("Show what is disguised", "a guess")
     reviewer.sees("This does not open your key.")
     reviewer.opens("Show what is disguised")
+    today = date_format(timezone.localdate(), "DATE_FORMAT")
+    reviewer.sees(f"The chairs anonymised the conference on {today}.")
+    assert not page.get_by_text("You removed your account").is_visible()
+    reviewer.picture("00-disguised-since")
+    reviewer.press("Show what is disguised")
     reviewer.sees("Fair Locks")
     page.locator("summary", has_text="Fair Locks").click()
     reviewer.picture("01-disguised-list")
@@ -90,6 +97,8 @@ def test_a_reviewer_whose_key_stays_in_the_browser(page: Any, live_server: Any, 
     reviewer.sees("Good-bye")
     reviewer.go("disguised")
     reviewer.opens_by_code("Show what is disguised", code)
+    reviewer.sees(f"You removed your account on {today}.")
+    reviewer.press("Show what is disguised")
     reviewer.sees("If you have removed your account", "Fair Locks")
     page.locator("summary", has_text="Fair Locks").click()
     reviewer.types("Comments for authors", "A lock that is fair is a queue.")

@@ -33,9 +33,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 PUBLIC = ("home", "login", "register", "disguised", "reclaim")
 MEMBERS = ("papers", "account", "change-password")
 COMMITTEE = ("preferences", "conflicts", "pc")
-CHAIRS = ("dashboard", "people", "anonymise")
+CHAIRS = ("dashboard", "people", "anonymise", "cases", "case-open", "case-chairs")
 OF_A_PAPER = ("paper", "review", "comment", "assign", "unassign")
-ONLY_POSTED = ("logout", "comment", "assign", "unassign", "disguised-review")
+ONLY_POSTED = ("logout", "comment", "assign", "unassign", "disguised-review", "case-key", "case-hand-on")
 REVIEW = {
     "over_all_merit": "4",
     "reviewer_qualification": "3",
@@ -63,7 +63,7 @@ def rae(db: None) -> Visitor:
 
 
 def test_every_address_is_tested_here() -> None:
-    tested = {*PUBLIC, *MEMBERS, *COMMITTEE, *CHAIRS, *OF_A_PAPER, *ONLY_POSTED, "register-confirm"}
+    tested = {*PUBLIC, *MEMBERS, *COMMITTEE, *CHAIRS, *OF_A_PAPER, *ONLY_POSTED, "register-confirm", "case"}
     assert {pattern.name for pattern in urlpatterns} == tested
 
 
@@ -113,6 +113,7 @@ def test_forms_without_a_token_are_refused(site: Site) -> None:
     for pattern in urlpatterns:
         arguments = {"pk": site.fair.pk} if "pk" in str(pattern.pattern) else {}
         arguments |= {"token": "x"} if "token" in str(pattern.pattern) else {}
+        arguments |= {"number": 1} if "number" in str(pattern.pattern) else {}
         url = reverse(f"hotcrp:{pattern.name}", kwargs=arguments)
         assert strict.post(url, {"do": "declare", "paper": site.fair.pk}).status_code == 403, pattern.name
     assert dump() == before
@@ -410,7 +411,7 @@ def test_rubbish_in_forms_is_refused_politely(value: str, site: Site) -> None:
     fields = [
         "email identifier password recovery_code secret_key receipt mail_code new_password again",
         "first_name last_name affiliation confirmation",
-        "review reviewer paper do page text audience sure everything mail next q draft submit",
+        "cards chair_key reason review reviewer paper do page text audience sure everything mail next q draft submit",
         *REVIEW,
         *(f"{name}_{site.quiet.pk}" for name in ("preference", "expertise")),
     ]
@@ -420,6 +421,7 @@ def test_rubbish_in_forms_is_refused_politely(value: str, site: Site) -> None:
             continue
         arguments = {"pk": site.fair.pk} if "pk" in str(pattern.pattern) else {}
         arguments |= {"token": "x"} if "token" in str(pattern.pattern) else {}
+        arguments |= {"number": 1} if "number" in str(pattern.pattern) else {}
         url = reverse(f"hotcrp:{pattern.name}", kwargs=arguments)
         for client in (site.chair.client, site.rae.client, Client()):
             assert client.post(url, data).status_code in (200, 302, 403, 404, 405), pattern.name

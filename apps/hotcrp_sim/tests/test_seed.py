@@ -20,6 +20,8 @@ from apps.hotcrp_sim.management.commands.hotcrp_seed import DEMO_PASSWORD
 
 from .conftest import ANONYMIZE, REMOVE, dump, nobody_left, owned_by
 
+pytestmark = pytest.mark.long
+
 USERS, PC, PAPERS = 20, 12, 22
 
 

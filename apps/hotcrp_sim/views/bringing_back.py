@@ -15,7 +15,7 @@ from edna.pages import returning
 from edna.pages.keys.returning import Return as EdnasReturn
 from edna.pages.keys.returning import ReturnForm
 
-from .. import keys, mails
+from .. import cases, keys, mails
 
 EMAIL = "hotcrp_sim.contactinfo.email"
 
@@ -103,11 +103,13 @@ class Reclaim(EdnasReturn):
     button = "Reclaim, show my name again"
     form_class = ReclaimForm
     hands = "disguises"
-    disguises = (keys.ANONYMISE,)
+    disguises = keys.ANONYMISATIONS
 
     def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
-        receipts = [entry.receipt for entry in keys.history(unlocked, keys.ANONYMISE)]
+        receipts = [entry.receipt for entry in keys.history(unlocked, *keys.ANONYMISATIONS)]
         if receipts and edna.principal(unlocked) is not None:
+            # Before: afterwards the key does not lead there any more.
+            self.read = cases.uses(unlocked)
             outcome, self.receipt = keys.reveal_all(receipts, unlocked)
             form.cleaned_data["receipt"] = self.receipt
             return self.told(form, unlocked, outcome)
@@ -118,3 +120,6 @@ class Reclaim(EdnasReturn):
             else "There is nothing here that was made anonymous of you.",
         )
         return self.form_invalid(form)
+
+    def read_by(self, receipt: edna.Receipt) -> list[tuple[str, int, str, str]]:
+        return self.read

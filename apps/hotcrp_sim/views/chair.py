@@ -16,7 +16,7 @@ from django.views.decorators.debug import sensitive_variables
 import edna
 from apps.showcase.forms import ConfirmForm
 
-from .. import keys, mails, words
+from .. import cases, mails, words
 from ..models import AUTHOR, ContactInfo, Paper, PaperConflict, PaperReview
 from ..names import name_of
 from ..policy import NOWHERE, ON_COMMITTEE, Conference, Sight, Viewer, committee, papers_for, people
@@ -140,7 +140,7 @@ def anonymise(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         # Read before: afterwards nobody knows any more who was who.
         addresses = _addresses()
         try:
-            receipts = edna.disguise_all(keys.ANONYMISE, operator=request.user.get_username())
+            receipts = edna.disguise_all(cases.anonymising(), operator=request.user.get_username())
         except edna.errors.EdnaError as error:
             form.add_error(None, words.WORDS.explain(error))
         else:
@@ -148,9 +148,14 @@ def anonymise(request: HttpRequest, viewer: Viewer) -> HttpResponse:
             request.user.refresh_from_db()  # the chair's own account has lost its name as well
             context = {"people": len(receipts), "mailed": sent, "unmailed": failed, **_listed("left_out", keyless)}
             return show(request, "anonymised.html", context)
-    context = {"form": form, "closed": Conference.now().closed, **_listed("keyless", keyless)}
+    context = {
+        "form": form,
+        "closed": Conference.now().closed,
+        "held": cases.is_held(),
+        **_listed("keyless", keyless),
+    }
     try:
-        plan = edna.plan_all(keys.ANONYMISE)
+        plan = edna.plan_all(cases.anonymising())
         context["preview"], context["pseudoprincipals"] = words.preview(plan), plan.pseudoprincipals
     except edna.errors.EdnaError as error:
         context["problem"] = words.WORDS.explain(error)

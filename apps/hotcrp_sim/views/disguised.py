@@ -16,8 +16,9 @@ from django.shortcuts import redirect
 
 import edna
 from edna.pages.base import KeyPage
+from edna.pages.words import days
 
-from .. import keys, words
+from .. import cases, keys, words
 from .. import reviews as reviews_
 from ..forms import ChosenReviewForm, KeyForm, OpenForm, ReviewForm
 from ..models import REVIEW_TEXTS, ContactInfo, PaperConflict, PaperReview
@@ -55,9 +56,14 @@ class Disguised(OfTheKey):
     """What is disguised: which disguises, and the anonymous reviews that are one's own."""
 
     template_name = "hotcrp_sim/disguised.html"
+    is_asked_anew = True
     title = "What is disguised"
     button = "Show what is disguised"
     form_class = OpenForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        names = {"removals": " ".join(keys.REMOVALS), "anonymisations": " ".join(keys.ANONYMISATIONS)}
+        return super().get_context_data(**{**days(), **names, **kwargs})
 
     def opened(self, form: Any, unlocked: edna.Unlocked) -> HttpResponse:
         account = self.account_of(form, unlocked)
@@ -69,12 +75,13 @@ class Disguised(OfTheKey):
         found = list(theirs[: EDITABLE_AT_ONCE + 1])
         return self.show(
             "hotcrp_sim/disguised_list.html",
-            anonymised=words.describe(entries, keys.ANONYMISE),
-            removed=words.describe(entries, keys.REMOVE),
+            anonymised=words.describe(entries, keys.ANONYMISATIONS),
+            removed=words.describe(entries, keys.REMOVALS),
             is_told=not form.is_handed(),
             reviews=[_editable(review) for review in found[:EDITABLE_AT_ONCE]],
             more=len(found) > EDITABLE_AT_ONCE,
             open=Conference.now()["rev_open"],
+            finish=cases.removing(),
             nameless=account is not None and is_nameless(account),
         )
 

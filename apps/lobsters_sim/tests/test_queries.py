@@ -16,7 +16,7 @@ from apps.lobsters_sim.writing import post_comment
 
 from .conftest import PASSWORD, Person, Site
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
 #: How many the original issues, according to what was measured there.
 ORIGINAL = {

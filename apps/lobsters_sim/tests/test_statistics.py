@@ -10,6 +10,8 @@ import pytest
 from apps.lobsters_sim.seeding.histograms import Histogram, Sampler, histogram_of, read, settle
 from apps.lobsters_sim.seeding.population import NOBODY, Population, populate
 
+pytestmark = pytest.mark.long
+
 PUBLISHED = 2.75
 SMALL = 0.05
 NAMES = ("votes_per_user", "votes_per_story", "votes_per_comment", "comments_per_story")

@@ -50,6 +50,7 @@ class LeaveTopic(Apply):
     """Take one's name off the topic that was chosen."""
 
     pages = PAGES
+    is_asked_anew = False  # the topic came by the form of another page
     form_class = TopicForm
 
     @cached_property
@@ -104,6 +105,7 @@ class Disguised(KeyPage):
     pages = PAGES
     login_required = False
     template_name = "lobsters/disguised.html"
+    is_asked_anew = True
     title = "What stands here without your name"
     button = "Show it"
     hands = "voices"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from apps.showcase.tests.walker import WIDE, Walker
-from tests.pages.bare.barriers import PHONE, barriers
+from apps.showcase.tests.walker import Walker
 
 FIRST = "seven geese över the marsh"
 
 
 class KeyInBrowser(Walker):
-    """Notes what the browser sends. Pictures are taken wide and on a telephone, and shut nobody out."""
+    """Notes what the browser sends. Its pages shut nobody out."""
 
-    views: ClassVar[tuple[tuple[str, int, str], ...]] = (("", WIDE, "light"), ("-phone", PHONE, "light"))
+    for_everybody = ("", "-dark", "-phone-dark", "-phone")
 
     def __init__(self, page: Any, site: str) -> None:
         super().__init__(page, site)
@@ -23,13 +22,17 @@ class KeyInBrowser(Walker):
     def _note(self, request: Any) -> None:
         self.sent += [request.url.encode(), repr(request.headers).encode(), request.post_data_buffer or b""]
 
-    def picture(self, name: str) -> None:
-        super().picture(name)
-        found = barriers(self.page)
-        assert found == [], name
-
     def types(self, label: str, text: str) -> None:
         self.page.get_by_label(label, exact=True).fill(text)
+
+    def unfolds(self, text: str) -> None:
+        self.page.locator("summary", has_text=text).click()
+
+    def ticks(self, box: Any) -> None:
+        box.check()
+
+    def taps_twice(self, button: str) -> None:
+        self.page.get_by_role("button", name=button, exact=True).dblclick()
 
     def ready(self) -> None:
         """The script has taken the form."""
@@ -42,7 +45,7 @@ class KeyInBrowser(Walker):
 
     def opens_by_code(self, button: str, code: str) -> None:
         self.ready()
-        self.page.get_by_text("No password, or it does not work?").click()
+        self.unfolds("No password, or it does not work?")
         self.types("Recovery code", code)
         self.tap(button)
 

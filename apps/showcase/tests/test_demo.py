@@ -16,6 +16,8 @@ from django.db import connections
 
 import edna
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -19,6 +19,8 @@ import edna
 from apps.showcase import applications
 from apps.websubmit.models import User
 
+pytestmark = pytest.mark.long
+
 ALL = pytest.mark.parametrize("application", applications.ALL, ids=lambda application: application.key)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +13,12 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.urls import reverse
 
+from tests.pages.bare import barriers
+from tests.pages.bare.barriers import HIGH, PHONE, WIDE
 from tests.waiting import eventually
 
-WIDE, NARROW, HIGH = 1280, 375, 760
-
+#: Pictures are written for whoever asks for them: they take more than all else that a story does.
+TAKES_PICTURES = "EDNA_PICTURES" in os.environ
 #: Words that begin on one line and end on another. What is longer than any word, a receipt say, may be broken.
 BROKEN_WORDS = """() => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), broken = [], range = document.createRange();
@@ -44,18 +47,22 @@ HEADINGS = "() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(h
 
 
 class Walker:
-    """Takes a picture of every page, and minds that it fits a telephone and can be read aloud.
+    """Minds of every page that it fits a telephone, can be read aloud and shuts nobody out; and takes a picture of it, with
+    ``EDNA_PICTURES`` in the environment.
 
     Pictures go to ``build/screenshots/`` and the ``namespace`` of the application's addresses.
     """
 
     namespace: ClassVar[str]
-    #: What is added to the name of a picture, how wide it is, and in which colours.
+    #: What is added to the name of a picture, how wide it is, and in which colours. What belongs to a width stands together.
     views: ClassVar[tuple[tuple[str, int, str], ...]] = (
         ("", WIDE, "light"),
         ("-dark", WIDE, "dark"),
-        ("-phone", NARROW, "light"),
+        ("-phone-dark", PHONE, "dark"),
+        ("-phone", PHONE, "light"),
     )
+    #: Of those, where axe-core minds that nobody is shut out: in each colour, and in each width.
+    for_everybody: ClassVar[tuple[str, ...]] = ("-dark", "-phone")
 
     def __init__(self, page: Any, site: str) -> None:
         self.page = page
@@ -104,17 +111,20 @@ class Walker:
 
     def picture(self, name: str) -> None:
         self.page.wait_for_load_state()
+        if self.views and self.for_everybody:
+            barriers.prepare(self.page)
+        now = None
         for suffix, width, scheme in self.views:
-            self.page.set_viewport_size({"width": width, "height": HIGH})
             self.page.emulate_media(color_scheme=scheme)
-            assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
-                f"{name} is wider than {width} px"
-            )
-            broken = self.page.evaluate(BROKEN_WORDS)
-            assert broken == [], f"{name}: words are broken at {width} px"
-            assert self.page.evaluate(CUT_TABLES) == [], f"{name}: a table is cut at {width} px"
-            assert self.page.evaluate(OPEN_BOXES) == [], f"{name}: a box is open at {width} px"
-            self.page.screenshot(path=self.pictures / f"{name}{suffix}.png", full_page=True)
+            if width != now:
+                self.page.set_viewport_size({"width": width, "height": HIGH})
+                self._fits(name, width)
+                now = width
+            if TAKES_PICTURES:
+                self.page.screenshot(path=self.pictures / f"{name}{suffix}.png", full_page=True)
+            if suffix in self.for_everybody:
+                found = barriers.asked(self.page)
+                assert not found, "\n".join([f"{name}, {scheme}, {width} px", *found])
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size({"width": WIDE, "height": HIGH})
         levels = self.page.evaluate(HEADINGS)
@@ -128,3 +138,12 @@ class Walker:
         assert self.page.evaluate(named) == 0, f"{name}: a button or link without a name"
         twice = "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))"
         assert self.page.evaluate(twice) == 0, f"{name}: an id twice"
+
+    def _fits(self, name: str, width: int) -> None:
+        assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+            f"{name} is wider than {width} px"
+        )
+        broken = self.page.evaluate(BROKEN_WORDS)
+        assert broken == [], f"{name}: words are broken at {width} px"
+        assert self.page.evaluate(CUT_TABLES) == [], f"{name}: a table is cut at {width} px"
+        assert self.page.evaluate(OPEN_BOXES) == [], f"{name}: a box is open at {width} px"

@@ -9,6 +9,8 @@ from django.db import connection
 
 from apps.websubmit.models import Answer, User
 
+pytestmark = pytest.mark.long
+
 
 def test_every_check_holds_and_the_thief_finds_much_before_and_nothing_after(tour: Any) -> None:
     output = tour("websubmit")

@@ -20,7 +20,7 @@ from edna.pages import words
 
 from .conftest import PASSWORD, Person, dump
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
 def leave(person: Person) -> str:

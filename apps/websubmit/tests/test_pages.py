@@ -17,7 +17,7 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 
 from .conftest import PASSWORD, Person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql")]
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite3", "mysql"), pytest.mark.long]
 
 PUBLIC = ("home", "register", "login")
 MEMBERS = ("lectures", "anonymised", "account", "change-password")

@@ -66,6 +66,7 @@ class Anonymised(KeyPage):
 
     pages = PAGES
     template_name = "websubmit/anonymised.html"
+    is_asked_anew = True
     title = "Your anonymised answers"
     button = "Show my anonymised answers"
     form_class = OpenForm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import subprocess
 import tempfile
@@ -82,7 +83,9 @@ def private_mysql(*, parent: Path | None = None, to_be_killed: bool = False) -> 
 
 
 @contextlib.contextmanager
-def private_postgres(*, parent: Path | None = None, to_be_killed: bool = False) -> Iterator[Server]:
+def private_postgres(
+    *, parent: Path | None = None, to_be_killed: bool = False, to_be_measured: bool = False
+) -> Iterator[Server]:
     """A PostgreSQL with an empty database `edna`, below `parent` (default: the system's temporary directory)."""
     initdb, daemon, client = (program(name, package="postgresql") for name in ("initdb", "postgres", "psql"))
     with private_directory("postgres", parent) as (directory, user):
@@ -94,8 +97,9 @@ def private_postgres(*, parent: Path | None = None, to_be_killed: bool = False) 
         command = [daemon, "-D", f"{directory}/data", "-k", str(directory), "-c", "listen_addresses="]
         # Shared memory in files of its directory: a server that is killed leaves none of it in /dev/shm.
         settings = ["fsync=off", "shared_buffers=256MB", "dynamic_shared_memory_type=mmap"]
-        # Tests say where rows lie and what samples hold: nobody vacuums or analyzes between two of their lines.
-        settings += ["autovacuum=off"]
+        if not to_be_measured:
+            # Tests say where rows lie and what samples hold: nobody vacuums or analyzes between two of their lines.
+            settings += ["autovacuum=off"]
         if not to_be_killed:
             settings += ["full_page_writes=off", "synchronous_commit=off"]
         for setting in settings:
@@ -125,12 +129,16 @@ def database(name: str) -> Iterator[str | None]:
 
 
 @contextlib.contextmanager
-def private_database(name: str, *, parent: Path | None = None) -> Iterator[str]:
-    """The URL of an empty one of its own, gone afterwards: a server, or an SQLite file, in memory if there is room."""
+def private_database(name: str, *, parent: Path | None = None, to_be_measured: bool = False) -> Iterator[str]:
+    """The URL of an empty one of its own, gone afterwards: a server, or an SQLite file, in memory if there is room.
+
+    ``to_be_measured``: it keeps itself in order as in production.
+    """
     if name == "sqlite":
         with tempfile.TemporaryDirectory(dir=parent or in_memory()) as directory:
             yield f"sqlite:///{directory}/site.sqlite3"
     else:
-        made = {"mariadb": private_mariadb, "mysql": private_mysql, "postgres": private_postgres}[name]
+        postgres = functools.partial(private_postgres, to_be_measured=to_be_measured)
+        made = {"mariadb": private_mariadb, "mysql": private_mysql, "postgres": postgres}[name]
         with made(parent=parent) as server:
             yield server.url

@@ -105,8 +105,12 @@ class Audience:
         return [number for number, node in self.nodes.items() if node.set_by in members]
 
     def _check_gone(self, gone: Collection[bytes], sender: bytes) -> None:
-        if not gone or sender in gone or len(set(gone)) < len(gone) or not self.cards.keys() >= set(gone):
-            raise AudienceRefused("Nobody goes, or somebody who is not in the audience, or who takes themselves out.")
+        if not gone or len(set(gone)) < len(gone):
+            raise AudienceRefused("Nobody goes, or somebody is named twice. Nothing was changed.")
+        if sender in gone:
+            raise AudienceRefused("Nobody takes themselves out: let another member do it. Nothing was changed.")
+        if others := sorted(member.hex() for member in gone if member not in self.cards):
+            raise AudienceRefused(f"Member {others[0]} is not in the audience. Nothing was changed.")
 
     def require(self, member: bytes) -> None:
         """

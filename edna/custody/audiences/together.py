@@ -30,6 +30,8 @@ from edna.custody.guardians.evaluation import Blinded, Output, Partial, Place
 from edna.custody.guardians.group import POINT_BYTES, ZERO, Point, Scalar, multiply, multiply_base, point_of, scalar_of
 from edna.errors import GuardianRefused, NotInAudience, QuorumUnavailable, ShareRefused, TooFewTogether, WrongKey
 
+#: Among so many a secret is shared at most: the number of a share is one byte.
+MOST_MEMBERS: Final = shamir.MAX_GUARDIANS
 #: More than what is in it.
 OVERHEAD_BYTES: Final = POINT_BYTES + 16
 PART_BYTES: Final = 1 + POINT_BYTES + 64

@@ -68,9 +68,8 @@ class Membership:
         """To whom the messages of an operation are, in their order. This is the group before it."""
         if operation.head.kind is Kind.ADD:
             return [operation.cards[0].device]
-        members = self.members
-        if operation.head.kind is Kind.CREATE:
-            members = {card.device: card for card in operation.cards}
+        is_first = operation.head.kind is Kind.CREATE
+        members = [card.device for card in operation.cards] if is_first else self.members
         return [device for device in members if device not in (operation.head.sender, operation.removed)]
 
     def crosses(self, operation: Operation) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 import nacl.signing
@@ -47,11 +47,12 @@ class Card:
 
     verify_key: bytes
     prekey: PublicKey
+    #: The id of a device that comes with this card. It keeps it when its keys change.
+    device: bytes = field(init=False, repr=False, compare=False)
 
-    @property
-    def device(self) -> bytes:
-        """The id of a device that comes with this card. It keeps it when its keys change."""
-        return fingerprint(bytes(self), purpose=b"edna.group.dev.1", size=ID_BYTES)
+    def __post_init__(self) -> None:
+        # Once, and not by a cached property, which takes a lock: who reads how a large group was made asks each card twice.
+        object.__setattr__(self, "device", fingerprint(bytes(self), purpose=b"edna.group.dev.1", size=ID_BYTES))
 
     def __bytes__(self) -> bytes:
         return self.verify_key + bytes(self.prekey)
@@ -96,18 +97,21 @@ class Operation:
     removed: bytes = b""
     public_key: PublicKey | None = None
     signature: bytes = b""
+    #: All but the signature, which is of it.
+    unsigned: bytes = field(init=False, repr=False, compare=False)
 
-    def __bytes__(self) -> bytes:
-        return self._unsigned() + self.signature
-
-    def _unsigned(self) -> bytes:
+    def __post_init__(self) -> None:
         count = _COUNT.pack(len(self.cards)) if self.head.kind is Kind.CREATE else b""
         keys = [bytes(key) for key in (self.public_key, self.ephemeral) if key is not None]
-        return b"".join((bytes(self.head), count, *map(bytes, self.cards), self.removed, *keys, *self.messages))
+        unsigned = b"".join((bytes(self.head), count, *map(bytes, self.cards), self.removed, *keys, *self.messages))
+        object.__setattr__(self, "unsigned", unsigned)
+
+    def __bytes__(self) -> bytes:
+        return self.unsigned + self.signature
 
     def signed(self, key: nacl.signing.SigningKey) -> Operation:
         """This operation with its signature."""
-        signature = key.sign(_SIGNED_AS + self._unsigned()).signature
+        signature = key.sign(_SIGNED_AS + self.unsigned).signature
         return Operation(
             self.head, self.ephemeral, self.messages, self.cards, self.removed, self.public_key, bytes(signature)
         )
@@ -124,7 +128,7 @@ class Operation:
 
     def _is_signed_by(self, verify_key: bytes) -> bool:
         try:
-            nacl.signing.VerifyKey(verify_key).verify(_SIGNED_AS + self._unsigned(), self.signature)
+            nacl.signing.VerifyKey(verify_key).verify(_SIGNED_AS + self.unsigned, self.signature)
         except (BadSignatureError, ValueError):
             return False
         return True

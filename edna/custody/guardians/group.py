@@ -7,6 +7,8 @@ Does not know: shares, guardians.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Final
 
 import nacl.utils
@@ -29,7 +31,11 @@ from edna.errors import GuardianRefused
 
 ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 POINT_BYTES: Final = 32
+IDENTITY: Final = b"\x01" + bytes(31)
 _WIDE_BYTES: Final = 64
+#: About as long as libsodium takes to multiply, it adds so many times. Longer weights are never worth it: a third of their digits count.
+_ADDITIONS_OF_A_MULTIPLICATION: Final = 5
+_LONGEST_CHEAP_BITS: Final = 16
 
 Point = bytes
 
@@ -102,12 +108,15 @@ def hash_to_scalar(data: bytes, *, purpose: bytes) -> Scalar:
 
 def multiply(point: Point, scalar: Scalar) -> Point:
     """
-    Raises: GuardianRefused if the product is the identity.
+    Raises: GuardianRefused if the product is the identity, or these bytes are no point of prime order in its only spelling: libsodium
+        does not multiply such.
     """
     try:
         return crypto_scalarmult_ed25519_noclamp(scalar.expose(), point)
-    except RuntimeError as error:
-        raise GuardianRefused("The product of this point and this scalar is the identity.") from error
+    except (RuntimeError, TypeError) as error:
+        raise GuardianRefused(
+            "This is no point of prime order of edwards25519 in its only spelling; or its product with this scalar is the identity."
+        ) from error
 
 
 def multiply_base(scalar: Scalar) -> Point:
@@ -126,3 +135,37 @@ def add(point: Point, other: Point) -> Point:
 
 def subtract(point: Point, other: Point) -> Point:
     return crypto_core_ed25519_sub(point, other)
+
+
+def weighted_sum(terms: Sequence[tuple[Point, int]]) -> Point:
+    """The sum of these points of prime order, each so many times, by libsodium's additions alone (Straus 1964, of digits 1, 0 and -1). For
+    small weights it takes a third of the time of multiplications; that time depends on the weights, which are public. No secret is one.
+    """
+    signed = [(point, _digits(weight)) for point, weight in terms]
+    total = IDENTITY
+    for place in reversed(range(max(len(digits) for _, digits in signed))):
+        if total != IDENTITY:
+            total = add(total, total)
+        for point, digits in signed:
+            if place < len(digits) and digits[place]:
+                total = add(total, point) if digits[place] > 0 else subtract(total, point)
+    return total
+
+
+def is_cheap(weights: Collection[int]) -> bool:
+    """Whether `weighted_sum` is quicker than to multiply by each of these."""
+    if any(weight.bit_length() > _LONGEST_CHEAP_BITS for weight in weights):
+        return False
+    digits = [_digits(weight) for weight in weights]
+    additions = max(map(len, digits)) + sum(map(bool, chain(*digits)))
+    return additions < _ADDITIONS_OF_A_MULTIPLICATION * len(digits)
+
+
+def _digits(weight: int) -> list[int]:
+    """The lowest first; no two neighbours are other than 0 (the non-adjacent form)."""
+    digits = []
+    while weight:
+        digit = 2 - weight % 4 if weight % 2 else 0
+        digits.append(digit)
+        weight = (weight - digit) // 2
+    return digits

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -18,12 +18,13 @@ import nacl.utils
 
 from edna.crypto.sealing import seal_small
 from edna.custody.guardians.envelope import ENROLMENT_BYTES, Envelope, Head, seal
-from edna.custody.guardians.evaluation import Partial, Place, blind, combine, output_of
-from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base, point_of
-from edna.custody.guardians.refresh import epoch_of, points_of
+from edna.custody.guardians.evaluation import Partial, Place, Verified, blind, combine, output_of, verify
+from edna.custody.guardians.group import POINT_BYTES, Point, Scalar, hash_to_point, multiply, multiply_base
+from edna.custody.guardians.refresh import epoch_of, unchecked_points_of
 from edna.custody.guardians.roster import Roster, from_base64, to_base64
 from edna.custody.guardians.sharing import deal
 from edna.custody.guardians.tickets import TOKEN_BYTES, name_of, ticket_of, token_for, veto_hashes, veto_of
+from edna.custody.sockets.asked import Asked
 from edna.errors import CustodyError, GuardianRefused, QuorumUnavailable
 
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0
@@ -52,9 +53,17 @@ class Enrolled:
 
 
 def enrol(
-    secret: bytes, *, roster: Roster, transport: Transport, contact: str, account: str = "", pin: str = ""
+    secret: bytes,
+    *,
+    roster: Roster,
+    transport: Transport,
+    contact: str,
+    account: str = "",
+    pin: str = "",
+    before: Callable[[Envelope], object] = lambda envelope: None,
 ) -> Enrolled:
     """Seal a secret so that `roster.threshold` guardians help to it, and give each their share. `account` is what the person calls it.
+    `before` is called before any guardian hears of it: whoever is killed afterwards knows by the envelope what guardians may have.
 
     Raises: QuorumUnavailable if fewer than that could be given one; EnvelopeRefused if the secret is empty or too long.
     """
@@ -62,6 +71,7 @@ def enrol(
     dealt = deal(shared, count=roster.count, threshold=roster.threshold)
     head = Head(id_, roster.count, roster.threshold, multiply_base(shared))
     envelope = seal(head, secret, pin=pin, hash_of=lambda data: output_of(data, multiply(hash_to_point(data), shared)))
+    before(envelope)
     said = {
         "enrolment": to_base64(id_),
         "contact": contact,
@@ -140,6 +150,10 @@ class Recovery:
     def roster(self) -> Roster:
         return self._roster
 
+    @property
+    def envelope(self) -> Envelope:
+        return self._envelope
+
     def finish(
         self, *, pin: str = "", at_seconds: float | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     ) -> bytes:
@@ -152,12 +166,13 @@ class Recovery:
         blinded = blind(self._envelope.asked(pin=pin), secret=self.secret)
         at = time.time() if at_seconds is None else at_seconds
 
-        def ask(number: int) -> list[Partial]:
+        def ask(number: int) -> list[Partial | Verified]:
             said = {"token": self._shown(number), "point": to_base64(blinded.point)}
-            return partials_of(self._transport.ask(number, "/evaluate", said), enrolment=head.enrolment, number=number)
+            answer = self._transport.ask(number, "/evaluate", said)
+            return verified_of(answer, enrolment=head.enrolment, number=number, point=blinded.point)
 
         wrong: dict[int, str] = {}
-        partials: list[Partial] = []
+        partials: list[Partial | Verified] = []
         for answer in answers(
             ask, first_to_ask(self._roster, at), need=head.threshold, timeout_seconds=timeout_seconds
         ):
@@ -199,6 +214,13 @@ def veto(secret: bytes, envelope: Envelope, *, roster: Roster, transport: Transp
     return {number: str(answer) for number, answer in told.items() if isinstance(answer, CustodyError)}
 
 
+def forget(envelope: Envelope, *, roster: Roster, transport: Transport) -> Mapping[int, str]:
+    """Have guardians destroy their shares, as the site orders. Returns what those said who did not hear it."""
+    said = {"enrolment": to_base64(envelope.head.enrolment)}
+    told = ask_each(transport, {each.number: said for each in roster.members}, "/forget", ordered=True)
+    return {number: str(answer) for number, answer in told.items() if isinstance(answer, CustodyError)}
+
+
 def first_to_ask(roster: Roster, at_seconds: float) -> Sequence[int]:
     """All guardians: those first who are to be up longest."""
     plan = roster.schedule
@@ -229,52 +251,69 @@ def answers(ask: Callable[[int], T], order: Sequence[int], *, need: int, timeout
     """
     waiting = iter(order)
     deadline = time.monotonic() + timeout_seconds
-    threads = ThreadPoolExecutor(max_workers=max(len(order), 1))
-    running: dict[Future[T], int] = {}
+    running: set[int] = set()
+    asked = Asked(ask)
 
     def more(count: int) -> None:
         for _, number in zip(range(count), waiting, strict=False):
-            running[threads.submit(ask, number)] = number
+            running.add(number)
+            asked.begin(number)
 
     more(need)
-    try:
-        while running:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                for number in running.values():
-                    yield Wrong(number, f"Guardian {number} did not answer in time.")
-                return
-            done, _ = wait(running, timeout=min(left, HEDGE_SECONDS), return_when=FIRST_COMPLETED)
-            if not done:
-                more(1)  # one that is slow is not waited for as long as there are others
-            for future in done:
-                number = running.pop(future)
-                try:
-                    answer: T | Wrong = future.result()
-                except CustodyError as error:
-                    answer = Wrong(number, str(error))
-                    more(1)
-                yield answer
-            if not running:
-                more(1)
-    finally:
-        # One that drips its answer is not waited for.
-        threads.shutdown(wait=False, cancel_futures=True)
+    while running:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            for number in running:
+                yield Wrong(number, f"Guardian {number} did not answer in time.")
+            return
+        try:
+            number, answer = asked.next(within_seconds=min(left, HEDGE_SECONDS))
+        except TimeoutError:
+            more(1)  # one that is slow is not waited for as long as there are others
+            continue
+        running.remove(number)
+        if isinstance(answer, CustodyError):
+            more(1)
+            yield Wrong(number, str(answer))
+        else:
+            yield answer
+        if not running:
+            more(1)
+
+
+def verified_of(answer: Mapping[str, Any], *, enrolment: bytes, number: int, point: Point) -> list[Partial | Verified]:
+    """What an answer says, verified: one part, or two while shares are refreshed. A wrong one beside a right one stays as it came, so that
+    `evaluation.combine` names its guardian.
+
+    Raises: GuardianRefused if no part is right, or the answer has another shape.
+    """
+    found: list[Partial | Verified] = []
+    refused = GuardianRefused(f"Guardian {number} answers without a part.")
+    for each in partials_of(answer, enrolment=enrolment, number=number):
+        try:
+            found.append(verify(each, point=point))
+        except GuardianRefused as error:
+            refused = error
+            found.append(each)
+    if not any(isinstance(each, Verified) for each in found):
+        raise refused
+    return found
 
 
 def partials_of(answer: Mapping[str, Any], *, enrolment: bytes, number: int) -> list[Partial]:
-    """
+    """What an answer says, by its shape alone: `evaluation.check` refuses what is no point, where it multiplies it.
+
     Raises: GuardianRefused if a guardian's answer has another shape.
     """
     try:
         return [
             Partial(
                 Place(enrolment, epoch_of(each["epoch"]), number),
-                point_of(from_base64(each["point"])),
-                point_of(from_base64(each["public_share"])),
+                from_base64(each["point"], size=POINT_BYTES),
+                from_base64(each["public_share"], size=POINT_BYTES),
                 from_base64(each["challenge"], size=32),
                 from_base64(each["response"], size=32),
-                points_of(from_base64(each["commitments"])),
+                unchecked_points_of(from_base64(each["commitments"])),
             )
             for each in answer["partials"][:2]
         ]
@@ -289,18 +328,15 @@ def ask_each(
 ) -> Mapping[int, Mapping[str, Any] | CustodyError]:
     """Ask several guardians at once; what each answers, or why it does not."""
 
-    def ask(number: int) -> Mapping[str, Any] | CustodyError:
-        try:
-            return transport.ask(number, path, asked[number], ordered=ordered)
-        except CustodyError as error:
-            return error
-
-    threads = ThreadPoolExecutor(max_workers=max(len(asked), 1))
-    running = {number: threads.submit(ask, number) for number in asked}
-    wait(running.values(), timeout=DEFAULT_TIMEOUT_SECONDS)
-    threads.shutdown(wait=False, cancel_futures=True)
-    late = {number: GuardianRefused(f"Guardian {number} did not answer in time.") for number in asked}
-    return {
-        number: each.result() if each.done() and not each.cancelled() else late[number]
-        for number, each in running.items()
+    running = Asked(lambda number: transport.ask(number, path, asked[number], ordered=ordered))
+    answered: dict[int, Mapping[str, Any] | CustodyError] = {
+        number: GuardianRefused(f"Guardian {number} did not answer in time.") for number in asked
     }
+    for number in asked:
+        running.begin(number)
+    deadline = time.monotonic() + DEFAULT_TIMEOUT_SECONDS
+    with suppress(TimeoutError):
+        for _ in asked:
+            number, answer = running.next(within_seconds=max(deadline - time.monotonic(), 0))
+            answered[number] = answer
+    return answered

@@ -239,9 +239,17 @@ def points_of(raw: bytes) -> tuple[Point, ...]:
     """
     Raises: GuardianRefused if these are not points to compute with, one behind the other.
     """
+    return tuple(map(point_of, unchecked_points_of(raw)))
+
+
+def unchecked_points_of(raw: bytes) -> tuple[bytes, ...]:
+    """The same for whoever checks them only where they matter: a check costs half as much as a multiplication.
+
+    Raises: GuardianRefused if these are not pieces of a point's length.
+    """
     if len(raw) % POINT_BYTES:
         raise GuardianRefused("These are not points, one behind the other.")
-    return tuple(point_of(raw[start : start + POINT_BYTES]) for start in range(0, len(raw), POINT_BYTES))
+    return tuple(raw[start : start + POINT_BYTES] for start in range(0, len(raw), POINT_BYTES))
 
 
 def _taken(enrolment: bytes, epoch: int, deals: bytes, number: int) -> bytes:

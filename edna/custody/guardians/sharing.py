@@ -10,8 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from math import gcd, lcm, prod
 
-from edna.custody.guardians.group import ORDER, ZERO, Point, Scalar, add, multiply, multiply_base
+from edna.custody.guardians.group import (
+    ORDER,
+    ZERO,
+    Point,
+    Scalar,
+    add,
+    is_cheap,
+    multiply,
+    multiply_base,
+    weighted_sum,
+)
 from edna.errors import ConfigurationError, GuardianRefused
 
 #: The number of a guardian is one byte, and zero is where the secret lies.
@@ -119,19 +130,49 @@ def at_zero(numbers: Sequence[int]) -> dict[int, Scalar]:
 
     Raises: GuardianRefused if one stands there twice, or is none.
     """
+    weights, divisor = _weights(numbers)
+    inverse = pow(divisor, -1, ORDER)
+    return {number: Scalar.of_number(weight * inverse) for number, weight in weights.items()}
+
+
+def _weights(numbers: Sequence[int]) -> tuple[dict[int, int], int]:
+    """The same factors as whole numbers, as small as they get, and what all are divided by. They are public.
+
+    Raises: as `at_zero`.
+    """
     if len(set(numbers)) != len(numbers) or not all(1 <= number <= MAX_GUARDIANS for number in numbers):
         raise GuardianRefused("Each guardian counts once, by a number from 1.")
-    factors = {}
-    for number in numbers:
-        above, below = 1, 1
-        for other in numbers:
-            if other != number:
-                above, below = above * other % ORDER, below * (other - number) % ORDER
-        factors[number] = Scalar.of_number(above * pow(below, -1, ORDER))
-    return factors
+    above = {number: prod(other for other in numbers if other != number) for number in numbers}
+    below = {number: prod(other - number for other in numbers if other != number) for number in numbers}
+    divisor = lcm(*below.values())
+    weights = {number: above[number] * divisor // below[number] for number in numbers}
+    common = gcd(divisor, *weights.values())
+    return {number: weight // common for number, weight in weights.items()}, divisor // common
 
 
-def combine(points: Mapping[int, Point]) -> Point:
-    """What lies at zero of a polynomial, of whose points these are."""
+def combine(points: Mapping[int, Point], *, times: Scalar | None = None) -> Point:
+    """What lies at zero of a polynomial, of whose points these are; so many times."""
     factors = at_zero(list(points))
+    if times is not None:
+        factors = {number: factor * times for number, factor in factors.items()}
     return reduce(add, (multiply(point, factors[number]) for number, point in points.items()))
+
+
+def combine_checked(points: Mapping[int, Point], *, times: Scalar) -> Point:
+    """The same, of points that were checked. The secret number is multiplied by once."""
+    weights, divisor = _weights(list(points))
+    if not is_cheap(weights.values()):
+        return combine(points, times=times)
+    return multiply(_weighted(points, weights), Scalar.of_number(pow(divisor, -1, ORDER)) * times)
+
+
+def lies_at_zero(points: Mapping[int, Point], point: Point) -> bool:
+    """Whether `point` is what lies there. All were checked."""
+    weights, divisor = _weights(list(points))
+    if not is_cheap(weights.values()):
+        return combine(points) == point
+    return _weighted(points, weights) == (point if divisor == 1 else multiply(point, Scalar.of_number(divisor)))
+
+
+def _weighted(points: Mapping[int, Point], weights: Mapping[int, int]) -> Point:
+    return weighted_sum([(point, weights[number]) for number, point in points.items()])

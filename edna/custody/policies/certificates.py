@@ -47,6 +47,10 @@ class Certifiers:
 
     trusted: Mapping[bytes, frozenset[str] | None]
 
+    def may_certify(self, name: str) -> bool:
+        """Whether anybody is trusted for attributes of that name."""
+        return any(allowed is None or name in allowed for allowed in self.trusted.values())
+
     def read(self, file: str) -> Certificate:
         """
         Raises:
@@ -92,6 +96,11 @@ class Certified:
                 continue
             found.setdefault(read.measurement, []).append(read)
         return cls(found)
+
+    def given(self, *, now: float) -> frozenset[Attribute]:
+        """All that valid ones say of anything."""
+        valid = (each for known in self.by_measurement.values() for each in known if each.expires_at > now)
+        return frozenset(attribute for each in valid for attribute in each.attributes)
 
     def attributes(
         self, measurements: Iterable[Measurement], *, now: float, brought: Sequence[Certificate] = ()

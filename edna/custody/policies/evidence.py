@@ -17,7 +17,7 @@ import nacl.signing
 from edna.crypto.keys import fingerprint
 from edna.custody.policies.certificates import Measurement
 from edna.custody.policies.signing import from_base64, is_signed, signed_text, signer_of, to_base64, verified
-from edna.errors import CertifierUnknown, EvidenceForged, NonceRefused
+from edna.errors import CertifierUnknown, ConfigurationError, EvidenceForged, NonceRefused
 
 NONCE_BYTES: Final = 32
 SESSION_KEY_BYTES: Final = 32
@@ -36,7 +36,9 @@ def binding(nonce: bytes, session_key: bytes) -> bytes:
 
 
 class Prover(Protocol):
-    """A worker's side."""
+    """A worker's side. ``described`` says to operators what is shown, and whether it is hardware."""
+
+    described: str
 
     def show(self, nonce: bytes, session_key: bytes) -> Said: ...
 
@@ -59,9 +61,23 @@ class Verifier(Protocol):
 
 
 def manifest(worker: bytes, measurements: Mapping[str, str], *, key: nacl.signing.SigningKey) -> str:
-    """Return the file in which whoever deploys says what the worker with this key is: ``{"build": "91c0..."}``."""
+    """Return the file in which whoever deploys says what the worker with this key is: ``{"build": "91c0..."}``.
+
+    Raises: ConfigurationError if it says which worker shows it.
+    """
+    if WORKER in measurements:
+        raise ConfigurationError(
+            f"A manifest does not say {WORKER}: that is measured by the key that it names. Leave it out; certify --measurement "
+            f"{WORKER}=KEY says what that key stands for."
+        )
     said = {"version": _VERSION, "worker": to_base64(worker), "measurements": dict(measurements)}
     return signed_text(said, purpose=_MANIFEST, key=key)
+
+
+def is_manifest(file: str) -> bool:
+    """Whether it is one, whoever has signed it."""
+    signer = signer_of(file)
+    return signer is not None and verified(file, purpose=_MANIFEST, signer=signer) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +86,7 @@ class ManifestProver:
 
     file: str
     key: nacl.signing.SigningKey = field(repr=False)
+    described = "a signed manifest, which is not hardware"
 
     def show(self, nonce: bytes, session_key: bytes) -> Said:
         signature = bytes(self.key.sign(_SHOWN + binding(nonce, session_key)).signature)

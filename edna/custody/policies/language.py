@@ -1,19 +1,22 @@
-"""Policies as people write them, and as clauses: ``region = eu and role = restorer and build in (1.2, 1.3)``.
+"""Policies as people write them, as formulas, and as clauses: ``region = eu and role = restorer and build in (1.2, 1.3)``.
 
-Keeps: docs/format.md, "Policy seals", the spelling of a clause. A policy becomes clauses (its disjunctive normal form) of which none
-says more than another of them; never more than `MOST_CLAUSES`, also on the way there. Does not know: keys, who has which attributes.
+Keeps: docs/format.md, "Policy seals", the spellings. A policy becomes clauses (its disjunctive normal form) of which none says more than
+another of them; never more than `MOST_CLAUSES`, also on the way there. A formula is not written out. Does not know: keys, who has which
+attributes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from edna.errors import PolicyMalformed
 
 MOST_CLAUSES: Final = 64
+#: That a formula names: each takes milliseconds to seal to.
+MOST_CONDITIONS: Final = 64
 _MOST_LETTERS: Final = 4096
 _MOST_DEPTH: Final = 32
 _WORD: Final = re.compile(r"\s*(?:(?P<sign>[=(),])|(?P<word>[A-Za-z0-9_.:/+-]+))")
@@ -79,9 +82,9 @@ class Policy:
         """
         Raises: PolicyMalformed, with the place, if it is no policy, or would need too many clauses.
         """
-        if len(text) > _MOST_LETTERS:
-            raise PolicyMalformed(f"A policy has at most {_MOST_LETTERS} letters.")
-        return cls(tuple(Clause(each) for each in sorted(tuple(sorted(one)) for one in _Reader(text).policy())))
+        return cls(
+            tuple(Clause(each) for each in sorted(tuple(sorted(one)) for one in _normal(_Reader(text).policy())))
+        )
 
     def is_satisfied(self, attributes: Iterable[Attribute]) -> bool:
         had = set(attributes)
@@ -102,14 +105,97 @@ class Policy:
         return made
 
 
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What a text says, not written out: one attribute (``sign`` is "="), or parts of which all (``and``) or one (``or``) must hold."""
+
+    sign: Literal["=", "and", "or"]
+    parts: tuple[Formula, ...] = ()
+    attribute: Attribute = ("", "")
+
+    @classmethod
+    def parse(cls, text: str) -> Formula:
+        """What says the same in another order gives the same.
+
+        Raises: PolicyMalformed, with the place, if it is no policy, or names too much.
+        """
+        made = _Reader(text).policy().ordered()
+        if sum(1 for _ in made.conditions()) > MOST_CONDITIONS or len(str(made)) > _MOST_LETTERS:
+            raise PolicyMalformed(
+                f"A policy by attributes names at most {MOST_CONDITIONS} of them, in at most {_MOST_LETTERS} letters. Give those that "
+                "belong together an attribute of their own."
+            )
+        return made
+
+    @classmethod
+    def of_spelling(cls, text: str) -> Formula:
+        """
+        Raises: PolicyMalformed if it is not what `str` gives.
+        """
+        made = cls.parse(text)
+        if str(made) != text:
+            raise PolicyMalformed("This is not the spelling of a formula.")
+        return made
+
+    def ordered(self) -> Formula:
+        """In the order of spellings, nothing twice, and no part with the sign of the whole."""
+        if self.sign == "=":
+            return self
+        flat: list[Formula] = []
+        for part in (each.ordered() for each in self.parts):
+            flat += part.parts if part.sign == self.sign else (part,)
+        kept = sorted({*flat}, key=str)
+        return kept[0] if len(kept) == 1 else Formula(self.sign, tuple(kept))
+
+    def is_satisfied(self, attributes: Iterable[Attribute]) -> bool:
+        had = set(attributes)
+        if self.sign == "=":
+            return self.attribute in had
+        return (all if self.sign == "and" else any)(part.is_satisfied(had) for part in self.parts)
+
+    def conditions(self) -> Iterator[Attribute]:
+        """The attributes that it names, each as often as it does."""
+        if self.sign == "=":
+            yield self.attribute
+        for part in self.parts:
+            yield from part.conditions()
+
+    def __str__(self) -> str:
+        """In the language itself, with the brackets that it takes."""
+        if self.sign == "=":
+            return " = ".join(self.attribute)
+        spelled = (f"({part})" if self.sign == "and" and part.sign == "or" else str(part) for part in self.parts)
+        return f" {self.sign} ".join(spelled)
+
+
 #: Clauses on the way: sets of attributes.
 _Normal = list[frozenset[Attribute]]
 
 
+def _normal(formula: Formula) -> _Normal:
+    """
+    Raises: PolicyMalformed if it is too many.
+    """
+    if formula.sign == "=":
+        return [frozenset({formula.attribute})]
+    read, *others = (_normal(part) for part in formula.parts)
+    for other in others:
+        # Both have at most MOST_CLAUSES.
+        read = _fewest(
+            [*read, *other] if formula.sign == "or" else [one | another for one in read for another in other]
+        )
+    return read
+
+
 class _Reader:
-    """Reads one text, from left to right. ``or`` binds less than ``and``."""
+    """Reads one text, from left to right, as it is written. ``or`` binds less than ``and``.
+
+    Raises: PolicyMalformed, with the place, if it is no policy.
+    """
 
     def __init__(self, text: str) -> None:
+        if len(text) > _MOST_LETTERS:
+            raise PolicyMalformed(f"A policy has at most {_MOST_LETTERS} letters.")
         self._words: list[tuple[int, str]] = []
         position = 0
         while text[position:].strip():
@@ -121,29 +207,27 @@ class _Reader:
             position = found.end()
         self._next, self._depth = 0, 0
 
-    def policy(self) -> _Normal:
+    def policy(self) -> Formula:
         read = self._alternatives()
         if self._peek():
             raise self._unexpected("and, or, or the end")
         return read
 
-    def _alternatives(self) -> _Normal:
-        read = self._conjunction()
+    def _alternatives(self) -> Formula:
+        parts = [self._conjunction()]
         while self._peek() == "or":
             self._take()
-            read = _fewest([*read, *self._conjunction()])
-        return read
+            parts.append(self._conjunction())
+        return _joined("or", parts)
 
-    def _conjunction(self) -> _Normal:
-        read = self._condition()
+    def _conjunction(self) -> Formula:
+        parts = [self._condition()]
         while self._peek() == "and":
             self._take()
-            other = self._condition()
-            # Both have at most MOST_CLAUSES.
-            read = _fewest([one | another for one in read for another in other])
-        return read
+            parts.append(self._condition())
+        return _joined("and", parts)
 
-    def _condition(self) -> _Normal:
+    def _condition(self) -> Formula:
         if self._peek() == "not":
             raise PolicyMalformed(
                 f"A policy says what a worker has, and cannot say not (letter {self._place()}): name the values that are allowed."
@@ -169,7 +253,7 @@ class _Reader:
         else:
             self._expect("=")
             values = [self._word("a value")]
-        return _fewest([frozenset({check_attribute(name, value)}) for value in values])
+        return _joined("or", [Formula("=", attribute=check_attribute(name, value)) for value in values])
 
     def _peek(self) -> str:
         return self._words[self._next][1] if self._next < len(self._words) else ""
@@ -197,6 +281,10 @@ class _Reader:
         return PolicyMalformed(
             f"The policy has {self._peek()!r} at letter {self._place()}, where {wanted} is expected."
         )
+
+
+def _joined(sign: Literal["and", "or"], parts: Sequence[Formula]) -> Formula:
+    return parts[0] if len(parts) == 1 else Formula(sign, tuple(parts))
 
 
 def _fewest(clauses: Sequence[frozenset[Attribute]]) -> _Normal:

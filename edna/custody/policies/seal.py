@@ -1,8 +1,9 @@
 """The outer seal: a sealed container, sealed once more to the keys of a policy's clauses.
 
 Keeps: docs/format.md, "Policy seals". What is around the body is bound to it, and so is the index under which the bag lies. It does not
-tell which policy it is, only the next power of two of how many clauses that has. One key pair is made for each seal; who opens computes
-once for each key that they hold, however many clauses there are. Does not know: whose the bag is, where keys come from.
+tell which policy it is, only the next powers of two of how many clauses that has and of how long it is. One key pair is made for each
+seal; who opens computes once for each key that they hold, however many clauses there are. Does not know: whose the bag is, where keys
+come from.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ _LENGTH: Final = struct.Struct(">H")
 _BOX_BYTES: Final = KEY_BYTES + 16
 _NONCE_BYTES, _TAG_BYTES = 24, 16
 _FEWEST_STANZAS: Final = 4
+_LEAST_SPELLING_BYTES: Final = 256
 _STANZAS: Final = frozenset({4, 8, 16, 32, 64})
-_MOST_BODY_BYTES: Final = 64 * 1024 * 1024 + 8192
+MOST_BODY_BYTES: Final = 64 * 1024 * 1024 + 8192
 INDEX_BYTES: Final = 32
-_FORGED: Final = (
+FORGED: Final = (
     "The policy seal of this bag was changed, or it lies in another place than it was made for. Nothing was changed."
 )
 
@@ -58,9 +60,9 @@ def seal(sealed: bytes, *, policy: Policy, clauses: ClauseList, index: bytes) ->
         BagTooLarge: it is too long.
     """
     recipients = clauses.of_policy(policy)
-    name = str(policy).encode()
+    name = padded(str(policy))
     body_bytes = _NONCE_BYTES + _LENGTH.size + len(name) + len(sealed) + _TAG_BYTES
-    if body_bytes > _MOST_BODY_BYTES:
+    if body_bytes > MOST_BODY_BYTES:
         raise BagTooLarge("A bag does not fit into a policy seal. Disguise in smaller chunks.")
     count = _stanzas_of(len(recipients))
     public, ephemeral = crypto_box_keypair()
@@ -72,6 +74,20 @@ def seal(sealed: bytes, *, policy: Policy, clauses: ClauseList, index: bytes) ->
     nonce = nacl.utils.random(_NONCE_BYTES)
     plain = _LENGTH.pack(len(name)) + name + sealed
     return head + nonce + crypto_aead_xchacha20poly1305_ietf_encrypt(plain, head + index, nonce, key)
+
+
+def padded(spelling: str) -> bytes:
+    """Filled up with zero bytes: the length of a bag would tell which policy it is."""
+    raw = spelling.encode()
+    return raw.ljust(min(max(_LEAST_SPELLING_BYTES, 1 << (len(raw) - 1).bit_length()), 0xFFFF), b"\0")
+
+
+def spelling_of(raw: bytes) -> str:
+    """What was filled up by `padded`; or not, by a former release.
+
+    Raises: UnicodeDecodeError
+    """
+    return raw.rstrip(b"\0").decode()
 
 
 def _stanzas_of(clauses: int) -> int:
@@ -97,13 +113,13 @@ def check(stored: bytes, length: int) -> int:
 def _layout(stored: bytes, length: int) -> tuple[int, int, int]:
     """Epoch, number of stanzas, where the body begins."""
     if len(stored) < _HEAD.size + KEY_BYTES:
-        raise PolicySealForged(_FORGED)
+        raise PolicySealForged(FORGED)
     version, suite, epoch, count, body_bytes = _HEAD.unpack_from(stored)
     if version != VERSION or suite != _SUITE:
         raise PolicySealForged("This release does not read policy seals of this kind. Nothing was changed.")
     start = _HEAD.size + KEY_BYTES + count * _BOX_BYTES
     if count not in _STANZAS or body_bytes < _NONCE_BYTES + _LENGTH.size + _TAG_BYTES or length != start + body_bytes:
-        raise PolicySealForged(_FORGED)
+        raise PolicySealForged(FORGED)
     return epoch, count, start
 
 
@@ -119,13 +135,13 @@ def open_seal(stored: bytes, *, keys: Iterable[SecretKey], index: bytes) -> tupl
         return None
     plain = _decrypted(stored, start, index, key)
     if plain is None or len(plain) < _LENGTH.size:
-        raise PolicySealForged(_FORGED)
+        raise PolicySealForged(FORGED)
     (size,) = _LENGTH.unpack_from(plain)
     end = _LENGTH.size + size
     try:
-        return Policy.of_spelling(plain[_LENGTH.size : end].decode()), plain[end:]
+        return Policy.of_spelling(spelling_of(plain[_LENGTH.size : end])), plain[end:]
     except (UnicodeDecodeError, PolicyMalformed):
-        raise PolicySealForged(_FORGED) from None
+        raise PolicySealForged(FORGED) from None
 
 
 def _file_key(stored: bytes, keys: Iterable[SecretKey], count: int) -> bytes | None:

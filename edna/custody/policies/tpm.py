@@ -48,6 +48,7 @@ class TpmProver:
     tpm: str
     registers: str = PCRS
     certificate: str = ""
+    described = "a TPM"
 
     def show(self, nonce: bytes, session_key: bytes) -> Said:
         """

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import CharField, Field, TextField
 
 from edna import conf
+from edna.db.cursors import connection_of
 from edna.db.packed_values import packed
 from edna.db.rows.tables import Row, Table
 
@@ -118,12 +118,17 @@ def _leaves_texts(kind: type[Field[Any, Any]]) -> bool:
 
 def packets(
     rows: Sequence[Row], connection: BaseDatabaseWrapper, *, other_parameters: int = 0
-) -> Iterator[Sequence[Row]]:
+) -> Iterable[Sequence[Row]]:
     """Runs of rows that fit one statement: one run unless the rows are large, or more than the database can bind."""
-    most = (most_parameters(connection) - other_parameters) // max(1, len(rows[0])) if rows else 0
+    if not rows:
+        return ()
+    most = (most_parameters(connection) - other_parameters) // max(1, len(rows[0]))
     if len(rows) <= most and total_bytes(rows) <= MAX_STATEMENT_BYTES:
-        yield from [rows] if rows else []
-        return
+        return (rows,)
+    return _divided(rows, most)
+
+
+def _divided(rows: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
     start, size = 0, 0
     for position, row in enumerate(rows):
         length = row_bytes(row)
@@ -178,7 +183,7 @@ def python_value(column: Field[Any, Any], value: Any, *, using: str) -> Any:
 
 def python_values(column: Field[Any, Any], values: Iterable[Any], *, using: str) -> list[Any]:
     """Raw values of one column as `python_value` makes them."""
-    connection = connections[using]
+    connection = connection_of(using)
     expression = column.get_col(column.model._meta.db_table)
     converted = list(values)
     for convert in (*connection.ops.get_db_converters(expression), *expression.get_db_converters(connection)):

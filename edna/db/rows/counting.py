@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from django.db import connections
-
+from edna.db.cursors import connection_of, cursor_of
 from edna.db.rows.tables import Table
 
 _COUNTER: Final = re.compile(r"\bAUTO_INCREMENT=(\d+)")
@@ -18,8 +17,8 @@ _COUNTER: Final = re.compile(r"\bAUTO_INCREMENT=(\d+)")
 
 def counts_beyond(table: Table, number: int, *, using: str) -> bool:
     """Whether MySQL or MariaDB would call the next row something beyond ``number``."""
-    name = connections[using].ops.quote_name(table.model._meta.db_table)
-    with connections[using].cursor() as cursor:
+    name = connection_of(using).ops.quote_name(table.model._meta.db_table)
+    with cursor_of(connection_of(using)) as cursor:
         # As it is now: MySQL answers from the information schema what it was a day ago.
         cursor.execute(f"SHOW CREATE TABLE {name}")
         found = _COUNTER.search(cursor.fetchone()[1])
@@ -28,7 +27,7 @@ def counts_beyond(table: Table, number: int, *, using: str) -> bool:
 
 def count_beyond(table: Table, number: int, *, using: str) -> None:
     """Let SQLite call the next row something beyond ``number``; for a table that has had a row."""
-    with connections[using].cursor() as cursor:
+    with cursor_of(connection_of(using)) as cursor:
         cursor.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'")
         if cursor.fetchone():  # none, if no table counts
             statement = "UPDATE sqlite_sequence SET seq = %s WHERE name = %s AND seq < %s"

@@ -5,15 +5,16 @@ Invariant: each function takes a number of statements that does not depend on th
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field
 
 from edna import json_keys
+from edna.db.cursors import connection_of, cursor_of
 from edna.db.rows.binding import GIVEN, along_index, among, listed, most_parameters, packets, plain
 from edna.db.rows.tables import Row, Table
 
@@ -55,31 +56,41 @@ def _read(
     using: str,
     also: tuple[str, Any] | None = None,
 ) -> list[Row]:
-    connection = connections[using]
-    quote = connection.ops.quote_name
-    columns = ", ".join(table.quoted(names, quote))
-    order = ", ".join([quote(field.column) for field in table.key])
-    suffix = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
-    source = along_index(table, match, connection)
+    connection = connection_of(using)
+    lock = lock and connection.features.has_select_for_update
+    begin, end = _around_condition(table, tuple(names), tuple(match), connection.vendor, using, lock=lock)
     rows: list[Row] = []
     for packet in packets(wanted, connection, other_parameters=1 if also else 0):
         condition, params = among(match, packet, connection)
         if also is not None:
             name, value = also
-            condition, params = f"{condition} AND {quote(table.field(name).column)} = %s", [*params, value]
-        sql = f"SELECT {columns} FROM {source} WHERE {condition} ORDER BY {order}{suffix}"
-        with connection.cursor() as cursor:
-            cursor.execute(sql, params)
+            condition += f" AND {connection.ops.quote_name(table.field(name).column)} = %s"
+            params = [*params, value]
+        with cursor_of(connection) as cursor:
+            cursor.execute(begin + condition + end, params)
             rows += plain(cursor.fetchall(), connection)
     return json_keys.taken(rows, names) if json_keys.any_of(names) else rows
 
 
+@functools.lru_cache(maxsize=1024)
+def _around_condition(
+    table: Table, names: Sequence[str], match: Sequence[Field[Any, Any]], vendor: str, using: str, *, lock: bool
+) -> tuple[str, str]:
+    """What stands before and after the condition in a statement of `_read`; for each ``vendor``, of which a test may have several."""
+    connection = connection_of(using)
+    quote = connection.ops.quote_name
+    columns = ", ".join(table.quoted(names, quote))
+    order = ", ".join([quote(field.column) for field in table.key])
+    begin = f"SELECT {columns} FROM {along_index(table, match, connection)} WHERE "
+    return begin, f" ORDER BY {order}" + (" FOR UPDATE" if lock else "")
+
+
 def read_from(table: Table, names: Sequence[str], column: str, least: Any, *, using: str) -> list[Row]:
     """The named columns of the rows whose ``column`` has this raw value or a greater one. Locks nothing."""
-    connection = connections[using]
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     columns, source = ", ".join(table.quoted(names, quote)), quote(table.model._meta.db_table)
-    with connection.cursor() as cursor:
+    with cursor_of(connection) as cursor:
         cursor.execute(f"SELECT {columns} FROM {source} WHERE {quote(table.field(column).column)} >= %s", [least])
         return plain(cursor.fetchall(), connection)
 
@@ -90,7 +101,7 @@ def take(
     """The first ``most`` rows with these values and a key beyond ``after``, locked, but for those that others have locked (if the
     database can do that; otherwise it waits). In the order of ``index``, which is over the columns of ``match`` and the key.
     """
-    connection = connections[using]
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     columns = ", ".join(table.quoted(names, quote))
     order = table.quoted((*match, *table.key_names), quote)
@@ -102,7 +113,7 @@ def take(
     skip = " SKIP LOCKED" if connection.features.has_select_for_update_skip_locked else ""
     suffix = f" FOR UPDATE{skip}" if connection.features.has_select_for_update else ""
     sql = f"SELECT {columns} FROM {source} WHERE {conditions} AND {order[-1]} > %s ORDER BY {', '.join(order)} LIMIT %s{suffix}"
-    with connection.cursor() as cursor:
+    with cursor_of(connection) as cursor:
         cursor.execute(sql, [*match.values(), after, most])
         return plain(cursor.fetchall(), connection)
 
@@ -116,8 +127,8 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock:
     In one statement for all places, unless there are very many values. With ``lock``, rows that somebody is writing are waited for,
     where the database can.
     """
-    lock = lock and connections[using].features.has_select_for_update
-    connection = connections[using]
+    lock = lock and connection_of(using).features.has_select_for_update
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     positions: set[int] = set()
     most = min(max(1, _MOST_MENTIONS // max(1, len(places))), most_parameters(connection))
@@ -127,7 +138,7 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock:
             question.format(table=quote(table.model._meta.db_table), column=quote(table.field(name).column))
             for table, name in places
         ]
-        with connection.cursor() as cursor:
+        with cursor_of(connection) as cursor:
             cursor.execute(f"SELECT {', '.join(asked)}", named)
             positions |= {position for position, answer in enumerate(cursor.fetchone()) if answer}
     return positions
@@ -155,7 +166,7 @@ def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool,
 
     With ``lock``, rows that somebody is writing are waited for, where the database can.
     """
-    connection = connections[using]
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     field = table.field(column)
     held: set[Any] = set()
@@ -166,10 +177,25 @@ def held_values(table: Table, column: str, values: Sequence[Any], *, lock: bool,
         if lock and connection.features.has_select_for_update:
             distinct, suffix = "", " FOR UPDATE"
         sql = f"SELECT {distinct}{name} FROM {quote(table.model._meta.db_table)} WHERE {condition}{suffix}"
-        with connection.cursor() as cursor:
+        with cursor_of(connection) as cursor:
             cursor.execute(sql, params)
             held |= {value for (value,) in plain(cursor.fetchall(), connection)}
     return held
+
+
+def keep(table: Table, match: Mapping[str, Any], *, using: str) -> bool:
+    """Whether a row has these values. Until the transaction ends nobody changes or deletes it, where the database can lock; others may ask
+    for the same, and do not wait for each other."""
+    connection = connection_of(using)
+    quote = connection.ops.quote_name
+    condition = " AND ".join([f"{column} = %s" for column in table.quoted(tuple(match), quote)])
+    # As both MariaDB and MySQL spell it.
+    share = {"postgresql": " FOR SHARE", "mysql": " LOCK IN SHARE MODE"}.get(connection.vendor, "")
+    with cursor_of(connection) as cursor:
+        cursor.execute(
+            f"SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {condition}{share}", list(match.values())
+        )
+        return bool(cursor.fetchall())
 
 
 def asking_for_any(queries: Sequence[str]) -> str:
@@ -184,7 +210,7 @@ def counting(query: str, *, most: int) -> str:
 
 def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) -> list[bool]:
     """For each (table, column, values), whether a row has one of the values in that column; one statement for all. Locks nothing."""
-    connection = connections[using]
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     asked: list[str] = []
     params: list[Any] = []
@@ -197,6 +223,6 @@ def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) 
             else "NULL"
         )
         params += bound
-    with connection.cursor() as cursor:
+    with cursor_of(connection) as cursor:
         cursor.execute(f"SELECT {', '.join(asked)}", params)
         return list(map(bool, cursor.fetchone()))

@@ -14,9 +14,9 @@ from edna import json_keys
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
-    """A model's own table: its stored columns, generated ones left out because the database computes them."""
+    """A model's own table, of which there is one: its stored columns, generated ones left out because the database computes them."""
 
     model: type[Model]
     fields: tuple[Field[Any, Any], ...]

@@ -6,15 +6,16 @@ Rows are joined to values that the statement brings along; a column that gets on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from edna import json_keys
+from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import is_one_value, packed
 from edna.db.rows.binding import GIVEN, along_index, among, bindable, cast, listed, marks_for, one_key, packets
 from edna.db.rows.reading import read
@@ -26,8 +27,8 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
     as it is. Of keys of JSON columns the documents are read first, and written as a whole."""
     if json_keys.any_of(names):
         names, rows = _with_documents(table, names, rows, using=using)
-    connection = connections[using]
-    with connection.cursor() as cursor:
+    connection = connection_of(using)
+    with cursor_of(connection) as cursor:
         if connection.vendor == "sqlite":
             statement = _of_one_row(table, names, kept, connection)
             width = len(table.key)
@@ -77,11 +78,11 @@ class _Update:
     kept: Collection[str]
     connection: BaseDatabaseWrapper
 
-    @property
+    @functools.cached_property
     def _width(self) -> int:
         return len(self.table.key)
 
-    @property
+    @functools.cached_property
     def _quoted(self) -> str:
         return self.connection.ops.quote_name(self.table.model._meta.db_table)
 

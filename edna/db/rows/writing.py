@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import connections
 from django.db.models import Field
 
+from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import packed
 from edna.db.rows.binding import among, bindable, marks_for, one_key, packets, plain
 from edna.db.rows.tables import Row, Table
@@ -21,15 +21,16 @@ def in_one_statement(rows: Sequence[Row], *, using: str) -> bool:
 
     PostgreSQL would not go on in the transaction; SQLite takes a statement for each row.
     """
-    connection = connections[using]
+    connection = connection_of(using)
     return connection.vendor == "mysql" and len(list(packets(rows, connection))) == 1
 
 
 def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> None:
-    connection = connections[using]
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     columns = ", ".join(table.quoted(names, quote))
     head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
+    # One of its own: a cursor keeps what was sent through it last, and a piece of a file is large.
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.executemany(f"{head}({marks_for(len(names))})", bindable(table, names, rows))
@@ -49,13 +50,13 @@ def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, usin
 
     For PostgreSQL, which writes a statement that fails into its log, with the values in it: this one does not fail.
     """
-    connection = connections[using]
+    connection = connection_of(using)
     quote = connection.ops.quote_name
     columns = ", ".join(table.quoted(names, quote))
     keys = ", ".join(quote(field.column) for field in table.key)
     head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
     inserted: set[Row] = set()
-    with connection.cursor() as cursor:
+    with cursor_of(connection) as cursor:
         for packet in packets(rows, connection):
             values = ", ".join([f"({marks_for(len(row))})" for row in packet])
             tail = f" ON CONFLICT DO NOTHING RETURNING {keys}"
@@ -66,10 +67,10 @@ def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, usin
 
 def delete(table: Table, keys: Sequence[Row], *, using: str) -> None:
     """Delete the rows with these primary keys."""
-    connection = connections[using]
+    connection = connection_of(using)
     if keys and connection.vendor == "sqlite":
         name = connection.ops.quote_name(table.model._meta.db_table)
-        with connection.cursor() as cursor:
+        with cursor_of(connection) as cursor:
             cursor.executemany(f"DELETE FROM {name} WHERE {one_key(table, connection)}", keys)
     else:
         _delete(table, table.key, keys, using=using)
@@ -81,10 +82,10 @@ def delete_where(table: Table, column: str, values: Sequence[Any], *, using: str
 
 
 def _delete(table: Table, match: Sequence[Field[Any, Any]], wanted: Sequence[Row], *, using: str) -> None:
-    connection = connections[using]
+    connection = connection_of(using)
     for packet in packets(wanted, connection):
         condition, params = among(match, packet, connection)
-        with connection.cursor() as cursor:
+        with cursor_of(connection) as cursor:
             name = connection.ops.quote_name(table.model._meta.db_table)
             cursor.execute(f"DELETE FROM {name} WHERE {condition}", params)
 
@@ -95,8 +96,8 @@ def check_deferred(constraints: Sequence[str], *, using: str) -> None:
     Raises:
         IntegrityError
     """
-    connection = connections[using]
+    connection = connection_of(using)
     names = ", ".join(map(connection.ops.quote_name, constraints))
-    with connection.cursor() as cursor:
+    with cursor_of(connection) as cursor:
         cursor.execute(f"SET CONSTRAINTS {names} IMMEDIATE")
         cursor.execute(f"SET CONSTRAINTS {names} DEFERRED")

@@ -17,7 +17,15 @@ from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
 from edna.engine.bags.openers import HandedOpener, Handover, KeyOpener, Opener, items_of, refused
 from edna.engine.graph.placeholder_rows import PlaceholderRows
-from edna.errors import BagError, CapabilityClosed, EntryForged, HandoverRefused, PrincipalError, PrincipalNotRegistered
+from edna.errors import (
+    BagError,
+    CapabilityClosed,
+    EntryForged,
+    HandoverRefused,
+    PolicyError,
+    PrincipalError,
+    PrincipalNotRegistered,
+)
 from edna.records.bag import Bag, BagKind
 from edna.records.locator import Locator
 from edna.store import Entry
@@ -283,6 +291,11 @@ class Unlocked:
     def damaged(self) -> list[BagError | EntryForged]:
         """Why bags could not be opened on the way, and why somebody is no voice: one damaged bag does not keep the others shut."""
         return [*self._graph.refused.values(), *self._graph.forged.values()] if self._graph else []
+
+    @property
+    def barred(self) -> list[PolicyError]:
+        """Of ``damaged`` what is not: bags that a process with another role opens, one error for each disguise or part of one."""
+        return [error for error in self.damaged if isinstance(error, PolicyError)]
 
 
 def require_unlocked(unlocked: object, what: str) -> None:

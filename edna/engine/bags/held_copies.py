@@ -18,6 +18,7 @@ from edna.errors import ConfigurationError
 from edna.records.bag import Bag
 from edna.records.diff import Decorrelated
 from edna.records.locator import Locator, Receipt
+from edna.spec import Disguise
 from edna.store import serverkeys
 
 COPY: Final = struct.Struct(">32s32s32sI")
@@ -39,9 +40,16 @@ class Keeper(Protocol):
         subjects: Sequence[Subject],
         audience: str,
         together: int,
+        first: bytes | None,
         using: str,
     ) -> None:
-        """One for each of these, in place of those that were kept of this bag."""
+        """One for each of these, in place of those that were kept of this bag. ``first`` is None for a new bag. One that is only sealed
+        again is held as its first segment, which is there by now, was before: for nobody, if it was not."""
+
+    def require(self, audience: str, together: int, *, using: str) -> None:
+        """
+        Raises: AudienceUnknown, AudienceTooSmall: what a new bag is refused with.
+        """
 
     def forget(self, indexes: Collection[bytes], *, using: str) -> None:
         """These bags are gone."""
@@ -61,30 +69,51 @@ def connect(keeper: Keeper) -> None:
     _keepers[:] = [keeper]
 
 
+def require(disguise: type[Disguise], *, using: str) -> None:
+    """That what a disguise takes away now can be held as it declares; of one that declares nothing, nothing is asked.
+
+    Raises: ConfigurationError if nobody is there to keep it; AudienceUnknown, AudienceTooSmall.
+    """
+    if disguise.audience is not None:
+        _keeper(disguise).require(disguise.audience, disguise.together, using=using)
+
+
 def keep(
-    bag: Bag, sequence: int, *, locator: Locator, content_key: ContentKey, recipient: PublicKey, using: str
+    bag: Bag,
+    sequence: int,
+    *,
+    locator: Locator,
+    content_key: ContentKey,
+    recipient: PublicKey,
+    is_new: bool,
+    using: str,
 ) -> None:
     """Have a copy kept for whom the bag is about: its principal, and the pseudoprincipals that its rows were given to.
 
-    Raises: ConfigurationError if nobody is there to keep them; ServerKeyUnknown.
+    Raises: ConfigurationError if nobody is there to keep them; ServerKeyUnknown; for a new one AudienceUnknown, AudienceTooSmall.
     """
     serverkeys.require(using=using)
     disguise = registry.find(bag.disguise)
     assert disguise is not None
     assert disguise.audience is not None
-    if not _keepers:
-        raise ConfigurationError(
-            f'{bag.disguise} declares the audience "{disguise.audience}", and edna.audiences is not installed. Nothing was changed. Add '
-            '"edna.audiences" to INSTALLED_APPS, or take the declaration away.'
-        )
-    _keepers[0].keep(
+    _keeper(disguise).keep(
         locator.index(bag.kind, sequence),
         COPY.pack(locator.expose(), content_key.expose(), bytes(recipient), sequence),
         subjects=subjects_of(bag),
         audience=disguise.audience,
         together=disguise.together,
+        first=None if is_new else locator.index(bag.kind, 0),
         using=using,
     )
+
+
+def _keeper(disguise: type[Disguise]) -> Keeper:
+    if not _keepers:
+        raise ConfigurationError(
+            f'{disguise.name} declares the audience "{disguise.audience}", and edna.audiences is not installed. Nothing was changed. Add '
+            '"edna.audiences" to INSTALLED_APPS, or take the declaration away.'
+        )
+    return _keepers[0]
 
 
 def forget(indexes: Collection[bytes], *, using: str) -> None:

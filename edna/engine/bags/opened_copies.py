@@ -6,10 +6,14 @@ and bags; not who keeps them.
 
 from __future__ import annotations
 
-from edna import conf, policy_seals
+import json
+from collections.abc import Collection, Sequence
+
+from edna import conf, policy_seals, registry
 from edna.crypto.keys import ContentKey, PublicKey
 from edna.engine.bags.held_copies import COPY, Subject, subjects_of
 from edna.errors import BagMissing, HeldCopyRefused
+from edna.personal_columns import is_credential
 from edna.records.bag import Bag, BagKind, open_handed_bag
 from edna.records.diff import RowBatch
 from edna.records.locator import Locator
@@ -55,13 +59,42 @@ def _read(copy: bytes) -> tuple[Locator, ContentKey, PublicKey, int] | None:
 
 
 def told(bag: Bag) -> list[tuple[str, str, dict[str, object]]]:
-    """What the bag holds of rows: model, what was done, and the values that were there before."""
+    """What the bag holds of rows: model, what was done, and the values that were there before; without what nobody reads in a case: what
+    opens an account, and what the disguise leaves out."""
+    found = registry.find(bag.disguise)
+    without = {label.lower(): frozenset(names) for label, names in (found.audience_without if found else {}).items()}
     rows = []
     for batch in bag.batches:
         if isinstance(batch, RowBatch) and batch.word in ("remove", "modify", "decorrelate"):
             start = batch.old_from  # type: ignore[attr-defined]  # those three have it
+            left_out = without.get(batch.model.lower(), frozenset())
+            told_of = {name for name in batch.layout if name not in left_out and not is_credential(name)}
             for row in batch.rows:
-                old = dict(zip(batch.columns, row[start : start + len(batch.columns)], strict=True))
-                keys = dict(zip(batch.key, row[: len(batch.key)], strict=True)) if start else {}
+                keys = _shown(batch.key, row[:start], told_of)
+                old = _shown(batch.columns, row[start : start + len(batch.columns)], told_of)
                 rows.append((batch.model, batch.word, keys | old))
     return rows
+
+
+def _shown(names: Sequence[str], values: Sequence[object], told_of: Collection[str]) -> dict[str, object]:
+    """Of a row that was removed there are no ``values`` of its key beside those of its columns."""
+    pairs = zip(names, values, strict=True) if values else ()
+    return {name: _without_credentials(value) for name, value in pairs if name in told_of}
+
+
+def _without_credentials(value: object) -> object:
+    """Libraries keep them in documents as well: an access token in what another site said of somebody, the seed of a second factor."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        document = json.loads(value)
+        cleared = _cleared(document)
+        return value if cleared == document else json.dumps(cleared)
+    except (ValueError, RecursionError):  # a text that begins like one
+        return value
+
+
+def _cleared(document: object) -> object:
+    if isinstance(document, dict):
+        return {name: _cleared(value) for name, value in document.items() if not is_credential(name)}
+    return [_cleared(each) for each in document] if isinstance(document, list) else document

@@ -11,8 +11,7 @@ import functools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db import connections
-
+from edna.db.cursors import connection_of
 from edna.engine.bags import unlisted_bags
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk, chunks_of
@@ -138,7 +137,7 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     if not graph.seen[locator].segments or graph.seen[locator].expired:
         raise nothing_kept(receipt.disguise)
     current = _current(receipt, locator, everything)
-    vendor = connections[using].vendor
+    vendor = connection_of(using).vendor
     elsewhere = [opened for opened in everything.opened if opened.head.database != vendor]
     for opened in elsewhere:
         _bring_here(opened, needed=opened is current or opened.locator in current.pointers, using=using)

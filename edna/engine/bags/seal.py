@@ -35,10 +35,12 @@ def seal_records(
     using: str,
     unlisted: Collection[bytes] = (),
     handover: Handover | None = None,
+    is_new: bool = False,
 ) -> list[Sealed]:
     """Both bags of one (principal, disguise), in segments. No diff bag where only voices are left: nothing can be revealed
     by it any more. An empty one where there is nothing at all: it says that the disguise happened. What is ``unlisted`` stands beside
-    the first voices, and nowhere if there are none. A ``handover`` gets the keys of what is sealed."""
+    the first voices, and nowhere if there are none. A ``handover`` gets the keys of what is sealed. What ``is_new`` is held for an audience
+    that the disguise declares; what is sealed again, if it was held before."""
     batches = list(_segments(merged(diffs)))
     size = conf.chunk_rows()
     voices = [speaks_for[start : start + size] for start in range(0, len(speaks_for), size)]
@@ -52,7 +54,7 @@ def seal_records(
         for noted in [() if number else tuple(sorted(unlisted))]
     ]
     return [
-        seal_segment(bag, sequence, locator=locator, recipient=recipient, using=using, handover=handover)
+        seal_segment(bag, sequence, locator=locator, recipient=recipient, using=using, handover=handover, is_new=is_new)
         for part in (bags, spoken)
         for sequence, bag in enumerate(part)
     ]
@@ -74,7 +76,14 @@ def seal_shared(head: Bag, diffs: Sequence[RowBatch], *, locator: Locator, using
 
 
 def seal_segment(
-    bag: Bag, sequence: int, *, locator: Locator, recipient: PublicKey, using: str, handover: Handover | None = None
+    bag: Bag,
+    sequence: int,
+    *,
+    locator: Locator,
+    recipient: PublicKey,
+    using: str,
+    handover: Handover | None = None,
+    is_new: bool = False,
 ) -> Sealed:
     """One bag. In browser custody the secret keys in it are sealed once more, to the same recipient, as far as they are not yet."""
     if bag.kind is BagKind.SPEAKS_FOR and conf.custody() != "server":
@@ -83,7 +92,15 @@ def seal_segment(
     content_key = handover.new_content_key(index) if handover else None
     if bag.kind is BagKind.DIFF and _audience_of(bag.disguise) is not None:
         content_key = content_key or ContentKey.new()
-        held_copies.keep(bag, sequence, locator=locator, content_key=content_key, recipient=recipient, using=using)
+        held_copies.keep(
+            bag,
+            sequence,
+            locator=locator,
+            content_key=content_key,
+            recipient=recipient,
+            is_new=is_new,
+            using=using,
+        )
     made = seal_bag(
         bag,
         locator=locator,

@@ -17,7 +17,7 @@ from edna.crypto.keys import PublicKey, SecretKey
 from edna.db.rows import Table
 from edna.engine.planning.steps import Plan
 from edna.store import Entry
-from edna.store.vouching import Tagged
+from edna.store.vouching import Found, Tagged
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,62 @@ class Beside:
 Noted = Callable[[str], Iterable[Mapping[str, Any]]]
 
 
+@dataclass(frozen=True)
+class KeyStatistic:
+    """What is kept under keys of the server: one and several of it in ``words``, and under which of them. ``by_owner``: only whose it is
+    can have it made under another one."""
+
+    kind: str
+    words: tuple[str, str]
+    found: Found
+    by_owner: bool = False
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many ``words`` were looked at, and the keys of rows with which something is wrong, by what `edna_verify` calls it."""
+
+    words: str
+    count: int
+    wrong: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class HealthLine:
+    """What `edna_health` tells of something: what was found, and what to do ("" if it is well)."""
+
+    kind: str
+    finding: str
+    advice: str
+    numbers: Mapping[str, int]
+
+
 class FurtherTables:
     """Those of another application: what is to be verified in them, and tagged anew under a new key of the server."""
 
     def tagged(self) -> Sequence[Tagged]:
         """Tables whose rows have tags."""
         return ()
+
+    def kept(self, *, using: str) -> Iterator[KeyStatistic]:
+        """What is kept under keys of the server beside rows with tags. Reads all of it."""
+        yield from ()
+
+    def renew(self, *, using: str) -> Iterator[KeyStatistic]:
+        """As `kept`, and puts under the first key whatever can be put there without its owner."""
+        yield from ()
+
+    def slot_keys(self, *, using: str) -> Iterator[list[PublicKey]]:
+        """In pages, public keys that are nobody's and may have slots."""
+        yield from ()
+
+    def checked(self, *, using: str) -> Iterator[Checked]:
+        """What shows that rows without tags are as they were written."""
+        yield from ()
+
+    def lines(self, *, using: str) -> Iterator[HealthLine]:
+        """How what is in them stands."""
+        yield from ()
 
     def set_back(self, noted: Noted, *, using: str) -> Iterator[str]:
         """What is older in them than the audit trail says, or has gaps: names that tell nothing of a person."""

@@ -50,13 +50,13 @@ class Measurement:
 _current: ContextVar[Measurement | None] = ContextVar("edna_measurement", default=None)
 
 
-def count(*, principals: int, rows: int, held: Iterable[str] = (), using: str) -> None:
+def count(*, principals: int, rows: Callable[[], int], held: Iterable[str] = (), using: str) -> None:
     """Add to what is being measured, if anything is, once the transaction is committed."""
     measurement = _current.get()
     if measurement is not None:
         measurement.using = using
-        found = Counter(held)
-        transaction.on_commit(lambda: measurement._add(principals, rows, found), using=using, robust=True)
+        number, found = rows(), Counter(held)
+        transaction.on_commit(lambda: measurement._add(principals, number, found), using=using, robust=True)
 
 
 @contextmanager

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db import connections, router
+from django.db import router
 from django.db.models import Field, ForeignKey, JSONField, Model, QuerySet
 
 from edna import json_keys
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
 from edna.errors import SpecError
 from edna.placeholders import Placeholder
@@ -53,7 +54,7 @@ def _add(rows: Given, model: type[Model], keys: Iterable[Any], *, using: str) ->
 def _raw_key(model: type[Model], key: Any, *, using: str) -> Row:
     columns = table_of(model).key
     parts = key if len(columns) > 1 else (key,)
-    connection = connections[using]
+    connection = connection_of(using)
     prepared = [column.get_db_prep_value(part, connection) for column, part in zip(columns, parts, strict=True)]
     return tuple(prepared)
 

@@ -11,11 +11,11 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from django.db import connections
 from django.db.models import Model
 
 from edna import conf, registry, store
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row
 from edna.engine.bags import unlisted_bags
 from edna.engine.bags.openers import recipient_of
@@ -105,7 +105,7 @@ def finish(
     departure.forget(gone, using=using)
     beside.kept().note_disguise(plan, now=now, for_good=for_good, using=using)
     announcements.disguised(plan, moved, whole=not more_to_come, using=using)
-    measurements.count(principals=0 if more_to_come else len(plan.targets), rows=plan.rows, using=using)
+    measurements.count(principals=0 if more_to_come else len(plan.targets), rows=lambda: plan.rows, using=using)
     return receipts
 
 
@@ -134,7 +134,7 @@ def unlink(
     Between tables those that refer to an earlier one; within a table all: a database that checks each row at once may take a
     parent first. ``before`` has the keys under which rows still are that have others on paper.
     """
-    if connections[using].features.can_defer_constraint_checks:
+    if connection_of(using).features.can_defer_constraint_checks:
         return
     back = against_order([step.table.model for step in removals])
     for step in removals:
@@ -174,7 +174,9 @@ def _write_bags(
         # A pseudoprincipal has nobody to keep a receipt for it, and must not be let go of while a bag waits for its key.
         listing = mode == "server" or not target.entry.natural
         head = _head(plan, target, listed=listing, now=now, using=using)
-        sealed += seal_records(head, own.diffs, own.speaks_for, locator=locator, recipient=recipient, using=using)
+        sealed += seal_records(
+            head, own.diffs, own.speaks_for, locator=locator, recipient=recipient, using=using, is_new=True
+        )
         receipts.append(Receipt(plan.disguise.name, locator))
         if listing:
             item = seal_locator(locator, recipient=recipient)
@@ -205,7 +207,7 @@ def _head(plan: Plan, target: Target | None, *, listed: bool = True, now: dateti
         principal_model=plan.principal_model._meta.label_lower,
         principal=target.entry.reference if target else None,
         params=dict(plan.params),
-        database=connections[using].vendor,
+        database=connection_of(using).vendor,
         listed=listed,
         segments=(0, 0),
         batches=(),

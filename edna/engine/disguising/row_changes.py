@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db import connections
 from django.db.models import Field, JSONField, Model, QuerySet
 
 from edna import json_keys, registry
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row
 from edna.engine.disguising.batched_writes import Writes
 from edna.engine.disguising.record import Records, SharedRows, mention, record, share, tell_owners
@@ -198,7 +198,7 @@ def _change_in_removal(
 
 def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People, *, using: str) -> list[Row]:
     """The placeholders' values, drawn per row; for references to removed rows what their model says, NULL for most."""
-    connection = connections[using]
+    connection = connection_of(using)
     if not isinstance(step.transformation, Modify):
         value = step.relation.value_on_delete() if step.relation and step.rows else None
         if isinstance(value, Model):

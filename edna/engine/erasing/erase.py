@@ -60,7 +60,7 @@ def erase(receipt: Receipt, unlocked: Unlocked, *, receipts_complete: bool = Fal
         if forgets:
             _forget(unlocked)
         erasure = counting.result(forgets=forgets)
-        measurements.count(principals=1, rows=sum(erasure.rows.values()), using=using)
+        measurements.count(principals=1, rows=lambda: sum(erasure.rows.values()), using=using)
         return erasure
 
     erasure = transactions.run(work, using=using)

@@ -18,10 +18,10 @@ from typing import Any
 
 from django.core.files import File
 from django.core.files.storage import Storage
-from django.db import connections
 
 from edna import conf, store
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.engine.files import stored_files
 from edna.engine.files.stored_files import Missing, new_digest, stored_pieces
 from edna.errors import BagCorrupt, BagMissing
@@ -79,7 +79,7 @@ class Sink:
             principal_model="",
             principal=None,
             params={},
-            database=connections[self._using].vendor,
+            database=connection_of(self._using).vendor,
             listed=False,
             segments=(0, 0),
             batches=(Files.pieces(rows),),

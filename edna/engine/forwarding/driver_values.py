@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
 from django.db.models import (
     NOT_PROVIDED,
     AutoField,
@@ -31,6 +30,8 @@ from django.db.models.sql import Query
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime, parse_time
 
+from edna.db.cursors import connection_of
+
 #: Makes a value for one row; constant defaults are computed once.
 Maker = Callable[[], Any]
 
@@ -40,7 +41,7 @@ def raw_value(field: Field[Any, Any], value: Any, *, using: str) -> Any:
 
     Raises: what the field raises for a value that is none of its own.
     """
-    connection = connections[using]
+    connection = connection_of(using)
     if isinstance(value, Model):
         value = getattr(value, field.target_field.attname) if isinstance(field, ForeignKey) else value.pk
     if isinstance(value, datetime.datetime) and settings.USE_TZ and timezone.is_naive(value):
@@ -111,7 +112,7 @@ def _database_default(field: Field[Any, Any], default: Any, *, using: str) -> An
         default = default.value
     if not isinstance(default, Expression):
         return raw_value(field, default, using=using)
-    connection = connections[using]
+    connection = connection_of(using)
     query: Any = Query(None)  # an expression of a default refers to no column
     sql, params = query.get_compiler(connection=connection).compile(default.resolve_expression(query))
     with connection.cursor() as cursor:

@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Any
 
 from django.apps import apps
-from django.db import connections
 from django.db.models import Field, Model
 
 from edna import json_keys
+from edna.db.cursors import connection_of
 from edna.db.rows import Table, table_of
 from edna.engine.forwarding import table_history
 from edna.errors import ConfigurationError
@@ -47,7 +47,7 @@ def converter(field: Field[Any, Any], *, using: str) -> Converter | None:
 
     A converter raises ConfigurationError for a value of a type that it does not know.
     """
-    connection = connections[using]
+    connection = connection_of(using)
     kind, vendor = field.get_internal_type(), connection.vendor
     if kind in _ALIKE:
         return None
@@ -93,12 +93,12 @@ def brought_here(
             voice._replace(principal=key(voice.principal), owner=key(voice.owner)) if key else voice
             for voice in speaks_for
         ]
-        return replace(head, database=connections[using].vendor), moved, voices
+        return replace(head, database=connection_of(using).vendor), moved, voices
     except (LookupError, ValueError, decimal.InvalidOperation):
         pass
     # Outside of the handler, whose frames hold values.
     raise ConfigurationError(
-        f"A bag holds values of a {head.database} database that cannot be read as those of a {connections[using].vendor} one, because "
+        f"A bag holds values of a {head.database} database that cannot be read as those of a {connection_of(using).vendor} one, because "
         "their columns are of a kind that edna does not know: reveal it where it was made. Nothing was changed."
     )
 

@@ -6,7 +6,7 @@ Reads model definitions only.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.db.models import Model
 
@@ -19,6 +19,11 @@ def deletion_order(models: Sequence[type[Model]]) -> list[type[Model]]:
     A circle is opened at a table whose references can be emptied first. Where there is none, the database checks at the end of
     the transaction, or would never have taken the rows.
     """
+    return list(_deletion_order(tuple(models)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _deletion_order(models: Sequence[type[Model]]) -> list[type[Model]]:
     remaining = list(models)
     ordered: list[type[Model]] = []
     while remaining:
@@ -41,11 +46,16 @@ def _between(models: Sequence[type[Model]], target: type[Model]) -> Iterator[cov
     return (each for each in coverage.relations_to(target) if each.model in models and each.model is not target)
 
 
-def against_order(models: Sequence[type[Model]]) -> dict[type[Model], tuple[coverage.Relation, ...]]:
+def against_order(models: Sequence[type[Model]]) -> Mapping[type[Model], tuple[coverage.Relation, ...]]:
     """Of tables in `deletion_order`: the relations by which one refers to an earlier one, so that its rows would be in the way.
 
     Relations within one table are not among them (`Table.links_within`).
     """
+    return _against_order(tuple(models))
+
+
+@functools.lru_cache(maxsize=1024)
+def _against_order(models: Sequence[type[Model]]) -> Mapping[type[Model], tuple[coverage.Relation, ...]]:
     against: dict[type[Model], tuple[coverage.Relation, ...]] = {}
     for position, target in enumerate(models):
         for relation in coverage.relations_to(target):

@@ -16,7 +16,6 @@ from typing import Any, Final
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
-from django.db import connections
 from django.db.models import Case, CharField, F, Field, IntegerField, Lookup, Model, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Concat, Lower, Trim
 from django.db.models.lookups import Exact, GreaterThan, IsNull
@@ -25,6 +24,7 @@ from django.db.models.sql.datastructures import Join
 from django.db.models.sql.where import AND, WhereNode
 
 from edna import value_owners
+from edna.db.cursors import connection_of
 from edna.engine.graph.element_joins import contains, elements
 from edna.engine.graph.references import key_of, reference_of
 from edna.value_owners import About, ByElement, columns_of, compared, is_by_value, is_text, parsed, their_column
@@ -228,7 +228,7 @@ def _into(model: type[Model], owner: str) -> Translation:
     def translate(key: Any, using: str) -> Any:
         try:
             value = number.get_prep_value(number.to_python(reference_of(principal, key)))
-            return number.get_db_prep_value(value, connections[using], prepared=True)
+            return number.get_db_prep_value(value, connection_of(using), prepared=True)
         except (ValidationError, ValueError, TypeError, OverflowError):
             return None  # no number that this column could hold
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
-from django.db import connections
 from django.db.models import ForeignKey, IntegerField, Model
 
 from edna import conf
 from edna.coverage import generic_keys
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import table_of
 
 
@@ -32,7 +32,7 @@ def key_of(model: type[Model], reference: str, *, using: str) -> Any:
     """The raw primary key that `reference_of` wrote as text."""
     pk = model._meta.pk
     # Prepared here: on MariaDB, Django refuses to prepare an automatic key of 0, and columns are full of references to it.
-    return pk.get_db_prep_value(pk.get_prep_value(pk.to_python(reference)), connections[using], prepared=True)
+    return pk.get_db_prep_value(pk.get_prep_value(pk.to_python(reference)), connection_of(using), prepared=True)
 
 
 def columns_that_refer(label: str) -> dict[str, tuple[str, str]]:

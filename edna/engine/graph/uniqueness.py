@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import FieldError, ValidationError
-from django.db import DatabaseError, connections, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Deferrable, F, Model, Q, QuerySet, UniqueConstraint, Value
 from django.db.models.lookups import Exact
 
 from edna.coverage import unique_groups
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table
 
 
@@ -54,7 +55,7 @@ def require_unique_now(table: Table, *, using: str) -> None:
     Raises:
         IntegrityError
     """
-    deferrable = connections[using].features.supports_deferrable_unique_constraints
+    deferrable = connection_of(using).features.supports_deferrable_unique_constraints
     names = [each.name for each in deferrable_constraints(table.model) if each.deferrable is Deferrable.DEFERRED]
     if names and deferrable:
         raw.check_deferred(names, using=using)

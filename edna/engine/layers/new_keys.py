@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from django.apps import apps
-from django.db import connections
 from django.db.models import Max, Model
 
+from edna.db.cursors import connection_of
 from edna.engine.bags.opened_bag import Opened
 from edna.records.diff import Removed, RowBatch
 
@@ -70,7 +70,7 @@ def _lacks_keys(batch: RowBatch) -> bool:
 
 
 def _next_keys(model: type[Model], count: int, taken: set[Any], *, using: str) -> list[int]:
-    connection = connections[using]
+    connection = connection_of(using)
     table, column = model._meta.db_table, model._meta.pk.column
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

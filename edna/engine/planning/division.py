@@ -30,10 +30,11 @@ from edna.value_owners import ByElement, element_of, their_column
 
 def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[PlannedStep]:
     """The step with its rows; of rows that others own too, also the steps that re-point the owners who leave."""
-    if element_of(compiled.transformation.owners) is not None and not scope.everyone:
+    owners = compiled.transformation.owners
+    if element_of(owners) is not None and not scope.everyone:
         return _own_elements(compiled, rows, scope)
     step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
-    several_owners = len(compiled.transformation.owners) > 1 and not scope.everyone
+    several_owners = len(owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
         return [step, *_shared(step, rows, compiled.inherited, scope)]
     if several_owners and isinstance(compiled.transformation, Modify) and compiled.transformation.waits_for_all:
@@ -60,7 +61,9 @@ def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
     if not several and not (scope.first_owner_only and len(paths) > 1):
         step.targets = [0] * len(rows)
     elif len(paths) == 1:
-        step.targets = [scope.owners[reference_of(scope.model, row[width])] for row in rows]
+        holders = {row[width] for row in rows}  # many rows, few people
+        owners = {holder: scope.owners[reference_of(scope.model, holder)] for holder in holders}
+        step.targets = [owners[row[width]] for row in rows]
     else:
         end = width + len(paths)
         owned = [(row, _first_owner(row[width:end], scope)) for row in rows]

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from django.db import connections
 from django.db.models import CharField, Model
 
 from edna import registry
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import table_of
 from edna.engine.graph.order import deletion_order
 from edna.engine.graph.references import key_of, reference_of
@@ -53,7 +53,7 @@ def owners_with_rows(disguise: type[Disguise], params: Mapping[str, Any], *, usi
 
 def lock_principals(model: type[Model], targets: Sequence[Target], *, using: str) -> None:
     """Lock the principals' rows: whoever wants to add a row that refers to one has to wait until we are done."""
-    if connections[using].features.has_select_for_update:
+    if connection_of(using).features.has_select_for_update:
         table = table_of(model)
         references = [entry.reference for target in targets for entry in target.owners if entry.attached]
         keys = [(key_of(model, str(reference), using=using),) for reference in references]
@@ -162,7 +162,7 @@ def _found(
         count += len(rows)
         if most is not None and count > most:
             return None
-        steps += divide(compiled, finding.lock(compiled, rows), scope)
+        steps += divide(compiled, finding.lock(compiled, rows) if compiled.keys_only else rows, scope)
     return steps
 
 

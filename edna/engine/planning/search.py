@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db import connections
 from django.db.models import Model
 
 from edna import json_keys
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.selection import Selection
@@ -55,7 +55,7 @@ class Finding:
         A row that comes after this would have come after its selection, too, as far as each statement sees what is committed by then;
         one that is being written is waited for, here or before, by the lock on its owners.
         """
-        connection = connections[self.using]
+        connection = connection_of(self.using)
         # MariaDB's and MySQL's only, where a statement costs more than to look into all tables.
         fresh = connection.vendor == "mysql" and getattr(connection, "isolation_level", None) == "read committed"
         fresh = fresh and connection.features.supports_foreign_keys
@@ -76,9 +76,7 @@ class Finding:
         return [row for row in rows if not meant.isdisjoint(row[start:end])]
 
     def lock(self, step: CompiledStep, rows: list[Row]) -> list[Row]:
-        """Lock by primary key what a joining statement found; rows that changed hands meanwhile are left out."""
-        if not step.keys_only:
-            return rows
+        """Lock by primary key what a statement with joins found, keys alone; rows that changed hands meanwhile are left out."""
         width = len(step.table.key)
         extras = {row[:width]: row[width:] for row in reversed(rows)}
         names = (*step.table.key_names, *step.columns, *(name for name, _ in step.watched))
@@ -86,7 +84,7 @@ class Finding:
         locked = []
         for row in raw.read(step.table, names, list(extras), lock=True, using=self.using):
             extra = extras[row[:width]]
-            if row[first:] != tuple(extra[position] for _, position in step.watched):
+            if row[first:] != tuple([extra[position] for _, position in step.watched]):
                 continue
             locked.append((*row[width:first], *extra[: step.extras]))
         return locked

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
+from edna.db.cursors import connection_of, cursor_of
 from edna.db.rows import Row, asking_for_any, counting, listed, packets, plain
 from edna.engine.graph.owner_expressions import Owners, Translation, named, owned_by, translations
 from edna.spec import Param
@@ -100,12 +100,19 @@ class Selection:
 
     def run(self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str) -> list[Row]:
         """The rows of these owners; ``owners`` is None for a selection compiled without."""
-        connection = connections[using]
+        connection = connection_of(using)
         if owners is None:
             return self._run((), params, connection)
-        places = sum(isinstance(param, Owners) for param in self.params)
-        parts = packets([(owner,) * places for owner in owners], connection, other_parameters=len(self.params))
-        return [row for part in parts for row in self._run([owner for owner, *_ in part], params, connection)]
+        found: list[Row] = []
+        owned = [(owner,) * self._places for owner in owners]
+        for part in packets(owned, connection, other_parameters=len(self.params)):
+            found += self._run(owners if part is owned else [owner for owner, *_ in part], params, connection)
+        return found
+
+    @functools.cached_property
+    def _places(self) -> int:
+        """How often the owners stand in the statement."""
+        return sum(isinstance(param, Owners) for param in self.params)
 
     def _run(self, owners: Sequence[Any], params: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Row]:
         places: dict[str, tuple[str, list[Any]]] = {}
@@ -122,7 +129,7 @@ class Selection:
         sql = self.sql
         for place, (marks, _) in places.items():
             sql = sql.replace(place, marks)
-        with connection.cursor() as cursor:
+        with cursor_of(connection) as cursor:
             cursor.execute(sql, bound)
             rows = plain(cursor.fetchall(), connection)
         return self._translated(rows, connection.alias) if self.translations else rows

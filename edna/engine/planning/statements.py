@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import connections
 from django.db.models import ForeignKey, Model, Q
 
 from edna import coverage, json_keys, registry, value_owners
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Table, table_of
 from edna.element_steps import require_own_elements
 from edna.engine.graph.owner_expressions import names_anybody
@@ -144,7 +144,7 @@ def _read_together(
                 names,
                 owners=owners,
                 where=None,
-                lock=lock and connections[using].features.has_select_for_update,
+                lock=lock and connection_of(using).features.has_select_for_update,
                 using=using,
             )
             selections[table] = names, frozenset(owners), selection
@@ -200,7 +200,7 @@ def _compile(
     extra = [*owners, *(step.group_paths if isinstance(step, Decorrelate) else ())]
     extra += [name for owner, other in inherited for name in (*other.key_names, owner)]
     joins = _joins(step, table, [*_documents(columns), *extra], owners=owners, using=using)
-    lock = lock and connections[using].features.has_select_for_update
+    lock = lock and connection_of(using).features.has_select_for_update
     keys_only = lock and joins
     says_whose = [*step.owners, *value_owners.own_columns(step.model, step.owners)]
     watched = [name for name in says_whose if name in table.names] if keys_only else []

@@ -104,6 +104,8 @@ class PlannedStep:
     relation: coverage.Relation | None = None
 
     def primary_keys(self) -> list[Row]:
+        if not self.rows:
+            return []
         if self.operation is not Removed:
             return [row[: len(self.table.key)] for row in self.rows]
         positions = [self.columns.index(name) for name in self.table.key_names]

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db import IntegrityError, connections
+from django.db import IntegrityError
 from django.db.models import AutoField, BigIntegerField, Field, IntegerField, Model
 
 from edna import conf, coverage
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table, table_of
 from edna.engine.pseudoprincipals.random_keys import free_keys, random_keys
 from edna.errors import SpecError
@@ -68,7 +69,7 @@ def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
     Raises:
         SpecError: nothing says how to fill a column, or the primary key cannot be random.
     """
-    key, connection = kind.key, connections[using]
+    key, connection = kind.key, connection_of(using)
     fillers = kind.fillers
     if key.name in kind.given:
         keys = kind.given[key.name]
@@ -120,7 +121,7 @@ def _inserted_whole(kind: Kind, keys: Sequence[Any], *, using: str) -> bool:
 
 
 def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], list[Row]]:
-    connection, count, fillers = connections[using], len(keys), kind.fillers
+    connection, count, fillers = connection_of(using), len(keys), kind.fillers
     prepared = [list(keys)]
     for column, placeholder in fillers.items():
         one = placeholder.fixed or placeholder.once
@@ -135,13 +136,13 @@ def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], 
 
 
 def _counted_from(kind: Kind, *, using: str) -> int | None:
-    return key_range(kind.key, connections[using]).counted_from if isinstance(kind.key, AutoField) else None
+    return key_range(kind.key, connection_of(using)).counted_from if isinstance(kind.key, AutoField) else None
 
 
 def _count_on(kind: Kind, *, using: str) -> None:
     """Before rows come in between: let InnoDB count on from beyond the keys that are drawn. It does so after a row that stood there."""
     number = _counted_from(kind, using=using)
-    if number is None or connections[using].vendor != "mysql":
+    if number is None or connection_of(using).vendor != "mysql":
         return
     if not raw.counts_beyond(kind.table, number, using=using):
         one = replace(kind, given={name: values[:1] for name, values in kind.given.items()})
@@ -152,7 +153,7 @@ def _count_on(kind: Kind, *, using: str) -> None:
 def _have_counted_on(kind: Kind, *, using: str) -> None:
     """The same for SQLite, which takes it once the table has had a row."""
     number = _counted_from(kind, using=using)
-    if number is not None and connections[using].vendor == "sqlite":
+    if number is not None and connection_of(using).vendor == "sqlite":
         raw.count_beyond(kind.table, number, using=using)
 
 
@@ -166,7 +167,7 @@ def _insert_in_sequence(
     }
     columns |= {kind.table.field(name).attname: list(values) for name, values in kind.given.items()}
     rows = [kind.model(**{name: values[row] for name, values in columns.items()}) for row in range(count)]
-    if not connections[using].features.can_return_rows_from_bulk_insert:  # MySQL says the number of one row only
+    if not connection_of(using).features.can_return_rows_from_bulk_insert:  # MySQL says the number of one row only
         for row in rows:
             row.save(force_insert=True, using=using)
         return [row.pk for row in rows]

@@ -10,12 +10,12 @@ import secrets
 import uuid
 from typing import Any, Final
 
-from django.db import connections
 from django.db.models import Field, IntegerField, UUIDField
 from django.db.models.fields import CharField
 
 from edna import placeholders
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Table
 from edna.errors import SpecError
 from edna.key_ranges import key_range
@@ -26,14 +26,14 @@ _DRAWS: Final = 20
 
 def free_keys(key: Field[Any, Any], count: int, table: Table, *, using: str) -> list[Any]:
     """``count`` random keys that no row has."""
-    keys = dict.fromkeys(random_keys(key, count, connections[using]))
+    keys = dict.fromkeys(random_keys(key, count, connection_of(using)))
     for _ in range(_DRAWS):
         for (taken,) in raw.read(table, table.key_names, [(each,) for each in keys], lock=False, using=using):
             del keys[taken]
         if len(keys) == count:
             return list(keys)
         # Only those that are missing: among many rows, some of a large draw are always taken.
-        keys |= dict.fromkeys(random_keys(key, count - len(keys), connections[using]))
+        keys |= dict.fromkeys(random_keys(key, count - len(keys), connection_of(using)))
     raise SpecError(
         f"{table.model._meta.label} has too few possible primary keys for {count} more pseudoprincipals; give it a wider key."
     )

@@ -12,12 +12,12 @@ from typing import Any
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import connections
 from django.db.models import FileField, ForeignKey
 
 from edna import coverage
 from edna.coverage import unique_groups
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table, table_of
 from edna.engine.graph.outcome import Reason, write_what_fits
 from edna.engine.graph.uniqueness import (
@@ -90,7 +90,7 @@ def with_references(
 
 def refuses_at_once(table: Table, *, using: str) -> bool:
     """Whether the database refuses a statement that would leave a row of this table pointing at nothing."""
-    features = connections[using].features
+    features = connection_of(using).features
     # A table that others have made may lack a constraint that its model promises.
     return features.supports_foreign_keys and not features.can_defer_constraint_checks and table.model._meta.managed
 
@@ -123,7 +123,7 @@ def _with_generic_references(
 
 def write_back(table: Table, names: Sequence[str], rows: list[Row], *, using: str) -> list[Row]:
     """Update and return the rows that the database refuses; asked first where it would write their values into its log."""
-    refused = taken(table, names, rows, using=using) if connections[using].vendor == "postgresql" else []
+    refused = taken(table, names, rows, using=using) if connection_of(using).vendor == "postgresql" else []
     free = [row for row in rows if row not in refused] if refused else rows
 
     def write(part: Sequence[Row]) -> None:
@@ -267,7 +267,7 @@ def _own_value(table: Table, name: str, given: Any, *, using: str) -> Any:
     """
     column = table.field(name)
     try:
-        value = column.get_db_prep_save(column.clean(given, None), connections[using])
+        value = column.get_db_prep_save(column.clean(given, None), connection_of(using))
     except (ValidationError, ValueError, TypeError):
         value = None
     if value is None:

@@ -309,8 +309,8 @@ def tell(reveal: Reveal) -> None:
         reveal.progress.news, head.disguise, head.principal_model, reveal.unlocked.entry, whole=whole, using=using
     )
     reasons = (held.reason.value for held in reveal.outcome.held)
-    rows = sum(reveal.outcome.restored.values())
-    measurements.count(principals=int(whole), rows=rows, held=reasons, using=using)
+    restored = reveal.outcome.restored
+    measurements.count(principals=int(whole), rows=lambda: sum(restored.values()), held=reasons, using=using)
 
 
 def strike_off_ledger(reveal: Reveal) -> None:

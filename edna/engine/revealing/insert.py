@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from django.db import connections
 from django.db.models import Model
 
 from edna import signals
 from edna.coverage import relations_to
 from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.order import against_order, deletion_order
@@ -79,7 +79,7 @@ class _RowsToInsert:
         self.columns = batch.columns
         self.keys = [batch.columns.index(name) for name in table.key_names]
         #: References within the table that the database checks at once: what a row refers to may come after it.
-        self.links = () if connections[using].features.can_defer_constraint_checks else table.links_within
+        self.links = () if connection_of(using).features.can_defer_constraint_checks else table.links_within
         empty = (*self.links, *(name for name in later if table.field(name).null))
         self.empty = {batch.columns.index(name) for name in empty}
         #: Keys of rows that were not inserted although the statement went through.
@@ -136,7 +136,7 @@ class _RowsToInsert:
         if self.empty:
             # Each row is checked at once, and what it refers to may come after it: such references follow below.
             part = [tuple(None if i in self.empty else value for i, value in enumerate(row)) for row in part]
-        if connections[self.using].vendor == "postgresql" and not deferrable_constraints(self.table.model):
+        if connection_of(self.using).vendor == "postgresql" and not deferrable_constraints(self.table.model):
             there = raw.insert_free(self.table, self.columns, part, using=self.using)
             self.taken.update({self._key(row) for row in part} - there)
         else:

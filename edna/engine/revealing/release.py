@@ -8,6 +8,7 @@ A little long: who goes, who stays and who stays without a voice is decided of t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.layers.journal_forwarding import mentioned_by_stuck
 from edna.engine.pseudoprincipals import companions
-from edna.engine.revealing.incoming_references import UNSAID, reference_policy, settle
+from edna.engine.revealing.incoming_references import UNSAID, policies_of, reference_policy, settle
 from edna.engine.revealing.progress import Adopted, LetGo, Progress
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
@@ -51,7 +52,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     hung_on = companions.held_on_to(model, list(free), lock=True, using=using) if links else {}
     left: set[Any] = set()
     # Companions last: none goes while anything else may yet keep its pseudoprincipal.
-    for relation in sorted(relations_to(model), key=lambda each: each.field in links):
+    for relation in sorted(relations_to(model), key=lambda each: each.field in links) if not went else ():
         if not free:
             break
         whom = {q: owners[q] for q in free}
@@ -107,16 +108,22 @@ def _silenced(
 def _have_gone(model: type[Model], free: Mapping[Any, SpeaksFor], disguise: str, *, using: str) -> bool:
     """Delete them right away where the database refuses that if a row refers to one of them: nearly always none does, and nobody
     has to ask. Only if nothing else can speak for one to stay."""
-    relations = relations_to(model)
     rows = [(key,) for key in free]
-    if not rows or links_to(model) or not raw.in_one_statement(rows, using=using):
+    if not rows or links_to(model) or not raw.in_one_statement(rows, using=using) or not _refuses_all(model):
         return False
-    # Of a table that Django did not make, the database may follow the deletion, or not know of the reference.
-    if not all(each.is_enforced and each.model._meta.managed and not each.changed_by_database for each in relations):
-        return False
-    if any(each.is_parent_link or reference_policy(disguise, each) == "retain" for each in relations):
+    if "retain" in policies_of(disguise).values():
         return False
     return fits(lambda those: raw.delete(table_of(model), those, using=using), rows, using=using)
+
+
+@functools.cache
+def _refuses_all(model: type[Model]) -> bool:
+    """Whether the database refuses to delete a row of the model to which any row refers. Of a table that Django did not make, it may follow
+    the deletion, or not know of the reference."""
+    return all(
+        each.is_enforced and each.model._meta.managed and not each.changed_by_database and not each.is_parent_link
+        for each in relations_to(model)
+    )
 
 
 def _referring(
@@ -255,6 +262,8 @@ def _rewrite(
 ) -> None:
     """In every other bag, what names one of them names its owner from now on, and the row of one itself is forgotten; so is what
     changed in rows that are ``deleted`` along."""
+    if not journal.others:
+        return
     names: dict[str, dict[str, Mapping[Any, Any]]] = {}
     doomed: dict[str, dict[str, Mapping[Any, Any]]] = {}
     links = links_to(model)

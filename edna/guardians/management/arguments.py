@@ -76,7 +76,9 @@ def add_actions(parser: CommandParser) -> None:
     schedule.add_argument(
         "--site", required=True, metavar="NAME", help="What people call the site: guardians name it to them."
     )
-    schedule.add_argument("--threshold", type=int, required=True, help="How many guardians are needed.")
+    schedule.add_argument(
+        "--threshold", type=int, default=3, help="How many guardians are needed (default: %(default)s)."
+    )
     schedule.add_argument("--attack-seconds", type=int, help="How long somebody needs to steal into a guardian.")
     schedule.add_argument("--restart-seconds", type=int, help="How long a restart takes.")
     schedule.add_argument("--output", metavar="FILE", required=True)
@@ -146,6 +148,13 @@ def add_actions(parser: CommandParser) -> None:
     )
     open_keys.add_argument("--folder", type=Path, required=True, help="What 'seal-keys' has made.")
     _codes(open_keys)
+
+    forget = action(
+        "forget", "Have guardians forget what an envelope is about, of somebody who has another one, or wants none."
+    )
+    _roster(forget)
+    _site_key(forget)
+    forget.add_argument("envelope")
 
     for name, text in (
         (

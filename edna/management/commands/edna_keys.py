@@ -6,12 +6,16 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna import serverkeys, vouching
+from edna import serverkeys
 from edna.management.base import EdnaCommand, table, usage
 
 _BEFORE = (
-    "need a former key. Run manage.py edna_vouch before you take it out of MAC_KEYS, and edna_files for files; bags, passwords and "
-    "recovery codes may need it longer (docs/backups.md)."
+    "need a former key. Run manage.py edna_vouch before you take it out of MAC_KEYS, and edna_files for files; bags may need it longer "
+    "(docs/backups.md)."
+)
+_BY_OWNERS = (
+    "need a former key until those whose they are have used them, or made them anew: passwords, codes, passkeys and guardians' help open "
+    "nothing once it is out of MAC_KEYS."
 )
 _AFTER = (
     "have no tag under a key of MAC_KEYS. Put a missing key back, behind the present one, and run manage.py edna_vouch; manage.py "
@@ -60,10 +64,10 @@ class Command(EdnaCommand):
             self.say(f"Forgotten: {serverkeys.forget(key, operator=operator, lost=options['lost'])}.")
         lines = serverkeys.listing()
         # With one key, and no other known, there is nothing to tell apart; and every row is read for it.
-        older, wrong = serverkeys.former() if len(lines) > 1 else ({}, {})
+        former = serverkeys.former() if len(lines) > 1 else serverkeys.Former({}, {}, {})
         if options["json"]:
             keys = [{"check_value": x.digits, "place": x.place, "added_on": x.added_on} for x in lines]
-            self.print_json({"keys": keys, "former": older, "untagged": wrong})
+            self.print_json({"keys": keys, "former": former.older, "untagged": former.wrong})
         else:
             head = ("check value", "in MAC_KEYS", "known since")
             self.stdout.write(
@@ -75,6 +79,7 @@ class Command(EdnaCommand):
                     ],
                 )
             )
-            for numbers, advice in ((older, _BEFORE), (wrong, _AFTER)):
-                if told := vouching.in_words(numbers):
+            older, of_owners = former.split()
+            for numbers, advice in ((older, _BEFORE), (of_owners, _BY_OWNERS), (former.wrong, _AFTER)):
+                if told := former.in_words(numbers):
                     self.stdout.write(f"{told} {advice}")

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from edna import api, inner_door, registry
+from edna.errors import EdnaError
 from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table, usage
 from edna.words import count
 
@@ -25,6 +26,10 @@ class Command(EdnaCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         plan, principal = make_plan(options)
+        try:
+            inner_door.require_audience(options["name"])
+        except EdnaError as error:
+            self.say(f"It would be refused now ({type(error).__name__}): {error}")
         if options["json"]:
             self.print_json({"principal": principal, **plan.as_dict()})
             return

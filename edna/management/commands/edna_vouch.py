@@ -65,7 +65,7 @@ class Command(EdnaCommand):
         if self.stderr.isatty():
             self.stderr.write("\r\033[K", str, ending="")
         heads = ("what", "looked at", "of an older key", "without a right tag")
-        words = vouching.known_words()
+        words = vouching.known_words() | done.words
         rows = [(words[kind][1], each.looked_at, each.older, each.wrong) for kind, each in done.found.items()]
         self.stdout.write(table(heads, rows))
         self.stdout.write(f"edna vouches for {done.tagged} more of them, as they are now.")

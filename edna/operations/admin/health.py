@@ -35,6 +35,7 @@ _NAMES: Final = {
     "ledger": "Erasure ledger",
     "policies": "Policies: this process",
     "worker_policies": "Policies: workers",
+    "audiences": "Audiences",
 }
 #: Entries of the audit trail that this page verifies at most; `edna.operations.audit.verify` takes them all.
 _MOST_VERIFIED: Final = 20_000

@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from edna import conf, logs
 from edna.db import transactions
+from edna.engine.files import file_tasks
 from edna.errors import ConstraintRefused, DatabaseBusy
 from edna.operations.jobs import batches
 from edna.operations.jobs.batches import Work
@@ -202,6 +203,8 @@ class Runner:
                 return True
             if store_jobs.any_pending(self.work.job, using=self.work.using):
                 return self._sleep(_LOOK_SECONDS)  # others are at work on them, and may fail
+            # Before it is over, so that the next runner comes for what one that was killed has left to delete.
+            file_tasks.finish_left(using=self.work.using)
             self._finish()
             return False
         except DatabaseBusy:

@@ -144,6 +144,26 @@ KINDS: Final[dict[str, Kind]] = {
         "restore the table from a backup that has them, or take those members out again and have shares handed on; find out who "
         "wrote to it",
     ),
+    "device_record": Kind(
+        _DAMAGE,
+        "a record of devices is not as it was sealed, or lies where another one did: whoever needs it is refused",
+        _BACKUP,
+    ),
+    "device_forged": Kind(
+        _DAMAGE, "no device of the group has signed an operation of its log: all of its devices refuse the log", _BACKUP
+    ),
+    "device_order": Kind(
+        _DAMAGE,
+        "an operation does not follow the one before it: one is missing, was swapped, comes again, or is of another log; all devices of "
+        "the group refuse the log",
+        _BACKUP,
+    ),
+    "device_end": Kind(
+        _DAMAGE,
+        "the log of a group does not end with the key that its person has: its end is missing, or a key was put into the entry past edna; "
+        "the record that names the group is given",
+        _BACKUP,
+    ),
     "job_waiting": Kind(_ATTENTION, "a job has no runner", "manage.py edna_run, or start the workers"),
     "residue": Kind(_ATTENTION, "rows of jobs that are not there", "manage.py edna_sweep"),
     "orphan": Kind(_ATTENTION, "nothing refers to a pseudoprincipal any more", "manage.py edna_sweep"),

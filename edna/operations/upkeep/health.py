@@ -17,6 +17,7 @@ from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
 from edna import conf, policy_seals, registry, schedules, serverkeys
+from edna.engine.books import beside
 from edna.operations import jobs
 from edna.operations.retention import holds
 from edna.operations.upkeep import figures
@@ -119,6 +120,7 @@ def health() -> Health:
         _ledger(),
         *_policies(),
         *_worker_policies(workers_standing()),
+        *_further(),
     )
     return Health(lines, queue, pool, storage, runs, files, workers, broker)
 
@@ -314,6 +316,13 @@ def _worker_policies(workers: Mapping[str, Standing]) -> Iterator[Line]:
         advice = "What was refused there waits: send it to a worker with the right attributes, or certify these."
     numbers: dict[str, int | float | str] = {"workers": len(workers), "failing": len(failing)}
     yield Line("worker_policies", finding, advice, numbers)
+
+
+def _further() -> Iterator[Line]:
+    """What other applications say of their own tables."""
+    for tables in beside.further():
+        for line in tables.lines(using=registry.database()):
+            yield Line(line.kind, line.finding, line.advice, dict(line.numbers))
 
 
 def _ledger() -> Line:

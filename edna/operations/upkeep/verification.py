@@ -127,6 +127,10 @@ class _Walker:
             for tagged in tables.tagged():
                 for page in self._pages(tagged.words[1], vouching.checked(tagged, using=self._using)):
                     self._found.find(tagged.kind, [pk for pk, sound in page if not sound])
+            for checked in tables.checked(using=self._using):
+                self._found.count(checked.words, checked.count)
+                for kind, ids in checked.wrong.items():
+                    self._found.find(kind, list(ids))
             self._found.find("set_back", list(tables.set_back(audit.details_of, using=self._using)))
 
     def principals(self) -> None:

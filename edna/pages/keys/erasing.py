@@ -44,6 +44,7 @@ class DeleteForGood(KeyPage):
     """What is hidden of somebody, to be deleted for good; the account as well, if they want."""
 
     template_name = "edna/delete.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("Delete for good")
     button = gettext_lazy("Show what there is")
     form_class = ReceiptsForm
@@ -106,7 +107,8 @@ class DeleteForGood(KeyPage):
         )
         form = context["form"]
         if isinstance(form, ChooseForm):
-            context.update(button=gettext("Delete for good"), is_grave=True, hands="erase")
+            # What was chosen came by a form, which a page that is asked for anew does not have.
+            context.update(button=gettext("Delete for good"), is_grave=True, hands="erase", reload_address="")
             if "what" in form.fields:
                 what = str(form["what"].value() or "")
                 context.update(chosen=self.chosen(what), is_everything=what == EVERYTHING)

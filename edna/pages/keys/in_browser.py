@@ -25,6 +25,9 @@ class BrowserKeyPage(KeyPage):
             raise Http404
         return super().dispatch(request, *args, **kwargs)
 
+    def takes_brought(self) -> bool:
+        return False
+
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         # What a form without names sends is nothing.
         return self.render_to_response(self.get_context_data())

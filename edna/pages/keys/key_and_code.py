@@ -27,6 +27,7 @@ class MakeKey(ShowsCode, FormPage):
     """A key for an account that has none yet."""
 
     template_name = "edna/make_key.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("Make your key")
     button = gettext_lazy("Make my key")
     form_class = PasswordForm
@@ -69,6 +70,7 @@ class RecoveryCode(ShowsCode, KeyPage):
     """A new recovery code; and what is done with one that was just made, which each form of its page brings along."""
 
     template_name = "edna/new_code.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("A new recovery code")
     button = gettext_lazy("Make a new code")
     hands = "code"
@@ -142,6 +144,7 @@ class ReplaceKey(ShowsCode, KeyPage):
     """
 
     template_name = "edna/replace_key.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("A new key")
     button = gettext_lazy("Replace my key")
     form_class = ReplaceKeyForm
@@ -151,6 +154,10 @@ class ReplaceKey(ShowsCode, KeyPage):
         # The site makes one for an account alone, and answers a form; where a browser makes it, nothing is sent to this address.
         self.login_required = conf.custody() == "server" or request.method == "POST"  # type: ignore[misc]
         return super().dispatch(request, *args, **kwargs)
+
+    def takes_brought(self) -> bool:
+        # A script keeps the new password to itself, so that the site has none to make a key with.
+        return conf.custody() == "server"
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
         account: Any = self.request.user

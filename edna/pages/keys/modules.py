@@ -17,7 +17,7 @@ _FIRST: Final = "edna/js/pages/start.js"
 #: What `start.js` names, and what that names.
 _ALWAYS: Final = (
     *("base/bytes.js", "base/errors.js", "base/sodium.js", "custody.js", "keys.js"),
-    *("pages/question.js", "pages/said.js", "passkey.js", "server.js", "slots.js", "stretch.js"),
+    *("pages/focus.js", "pages/question.js", "pages/said.js", "passkey.js", "server.js", "slots.js", "stretch.js"),
 )
 _GRAPH: Final = (
     *("bag.js", "base/hpke.js", "base/inflate.js", "container.js", "graph.js", "locator.js", "succession.js"),
@@ -34,7 +34,7 @@ _GUARDIANS: Final = (
 _OF_GUARDIANS: Final = ("guardians", *(f"guardians-{act}" for act in ("withdraw", "veto", "ask", "request")))
 _DEVICES: Final = (
     *_GRAPH,
-    *("pages/devices.js", "rotation.js", "values/encode.js"),
+    *("pages/devices.js", "pages/scanned.js", "rotation.js", "values/encode.js"),
     *(
         f"devices/{name}.js"
         for name in ("acts", "device", "keeping", "membership", "messages", "operations", "states", "stored")

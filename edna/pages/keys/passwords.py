@@ -95,6 +95,7 @@ class Forgotten(FormPage):
     """A password for the login and for the key, by recovery code: for whoever has forgotten theirs, or has set a new one by mail."""
 
     template_name = "edna/forgotten.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("Forgotten your password?")
     button = gettext_lazy("Set the password")
     form_class = ForgottenForm

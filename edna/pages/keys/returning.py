@@ -54,6 +54,7 @@ class Return(BringBack):
     """An account that was hidden comes back, with all that went with it. The receipt is found by the key."""
 
     template_name = "edna/return.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("Come back")
     button: ClassVar[str | Promise] = gettext_lazy("Bring my account back")
     form_class: type[forms.Form] = ReturnForm

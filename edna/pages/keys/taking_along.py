@@ -48,6 +48,7 @@ class TakeAlong(KeyPage):
     """What is somebody's, as a file."""
 
     template_name = "edna/take_along.html"
+    is_asked_anew = True
     title: ClassVar[str | Promise] = gettext_lazy("Take your data along")
     button = gettext_lazy("Download")
     form_class = TakeAlongForm

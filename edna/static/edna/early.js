@@ -3,6 +3,7 @@
 {
   const form = document.currentScript.closest("form");
   const is = (name) => form.hasAttribute(`data-edna-${name}`);
+  form.classList.add("edna-waits");
   let waits = false;
   const early = (event) => {
     if (is("ready") || is("failed")) return;

@@ -3,6 +3,8 @@
 // [data-edna-once]: a form that is not sent twice by a second click. [data-edna-reload]: the address that a reload of this answer asks for, so
 // that the form which it answers is not sent again. [data-edna-download]: a form that a file answers, so that its page stays: what opens the
 // key goes out of it, and so does what was wrong before. [data-edna-tools]: hidden buttons for the secret in [data-edna-secret].
+// [data-edna-picture]: where the code of a new device is drawn, if it is here already. [data-edna-scanned]: a note beside the field that takes
+// a code that was scanned.
 
 function sendOnce(form) {
   const buttons = () => form.querySelectorAll("button");
@@ -46,3 +48,7 @@ if (answer) history.replaceState(null, "", answer.dataset.ednaReload);
 document.querySelectorAll("form[data-edna-once]").forEach(sendOnce);
 document.querySelectorAll("form[data-edna-download]").forEach(forgetWhatWasTyped);
 document.querySelectorAll("[data-edna-tools]").forEach(offer);
+const [place, code] = ["[data-edna-picture]", "#edna-device-code"].map((which) => document.querySelector(which));
+if (place && code.textContent) import("./js/pages/scanned.js").then(({ draw }) => draw(place, code.textContent));
+const note = document.querySelector("[data-edna-scanned]");
+if (note && location.hash) import("./js/pages/scanned.js").then(({ takeScanned }) => takeScanned(note));

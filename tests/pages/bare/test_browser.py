@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.showcase.tests.walker import Walker
-from tests.pages.bare.barriers import PHONE, WIDE, barriers
+from tests.pages.bare.barriers import barriers
 from tests.pages.bare.club.models import Comment, Note
 from tests.pages.bare.conftest import PASSWORD, join
 
@@ -19,16 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 class Member(Walker):
     namespace = "pages"
-    views = (
-        ("", WIDE, "light"),
-        ("-dark", WIDE, "dark"),
-        ("-phone", PHONE, "light"),
-        ("-phone-dark", PHONE, "dark"),
-    )
-
-    def picture(self, name: str) -> None:
-        super().picture(name)
-        assert barriers(self.page) == [], name
+    for_everybody = ("", "-dark", "-phone-dark", "-phone")
 
     def go(self, name: str, *args: Any) -> None:
         self.page.goto(self.site + reverse(f"edna:{name}", args=args))
@@ -73,6 +64,7 @@ def test_somebody_disowns_leaves_and_returns(page: Any, live_server: Any) -> Non
     walker.press("Disown remarks")
     walker.sees("This is not your password.")
     walker.picture("03-wrong-password")
+    assert walker.reloads_by() == "GET"
     walker.fill(password=PASSWORD)
     walker.press("Disown remarks")
     walker.sees("It is done")

@@ -1,5 +1,5 @@
-"""In Chromium, under a policy of nonces: somebody who has a passkey and no password confirms everything with it, from the first key to the
-deletion for good."""
+"""In Chromium, under a policy of nonces and by the keyboard alone: somebody who has a passkey and no password confirms everything with it,
+from the first key to the deletion for good."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from edna.models import Bag, KeySlot, PrincipalEntry
 from tests.custody.chromium import with_passkeys
 from tests.pages.bare.club.models import Comment, Note
@@ -37,8 +38,8 @@ MODULES = """() => {
 }"""
 
 
-class Holder(Owner):
-    """Of a passkey; minds that no module waits for another one's name, and that none comes twice."""
+class Holder(ByKeyboard, Owner):
+    """Of a passkey and a keyboard; minds that no module waits for another one's name, and that none comes twice."""
 
     def ready(self) -> None:
         super().ready()
@@ -67,7 +68,7 @@ def test_whoever_has_a_passkey_and_no_password_confirms_everything_with_it(page:
 
     walker.go("make-key")
     walker.ready()
-    page.get_by_label("With a passkey of this device, too.").check()
+    walker.ticks(page.get_by_label("With a passkey of this device, too."))
     walker.tap("Make my key")
     walker.shown_code()
     assert KeySlot.objects.count() == anna_has + 2, "of the passkey and of the code"

@@ -52,6 +52,15 @@ def test_with_both_the_form_goes_to_the_server_where_there_is_no_script(
     assert "It is back" in send(browser, "/privacy/back/", receipt=str(receipt), password=PASSWORD).text_of_page
 
 
+@pytest.mark.parametrize("custody", ["server", "both"])
+def test_who_has_forgotten_a_password_is_told_where_it_goes(browser: Client, settings: Any, custody: str) -> None:
+    """With keys of both kinds, and where a password is set that stays away from there."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": custody}
+    page = browser.get("/privacy/forgotten/").content.decode()
+    said = ["This page sends what you type to this site" in page, 'href="/privacy/key/password/"' in page]
+    assert said == [custody == "both"] * 2
+
+
 @pytest.mark.parametrize(
     ("custody", "said"),
     [

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 import edna
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.showcase.tests.key_in_browser import FIRST, KeyInBrowser
 from edna import SecretKey, conf
 from edna.custody import password as passwords
@@ -52,7 +53,6 @@ class Owner(KeyInBrowser, Member):
     """Types what opens the key into pages of which a script takes it."""
 
     namespace = "pages-in-browser"
-    views = Member.views
 
     def log_in_with_password(self, name: str) -> None:
         self.page.goto(f"{self.site}/login/")
@@ -60,17 +60,23 @@ class Owner(KeyInBrowser, Member):
         self.press("Log in")
 
 
+class WithoutMouse(ByKeyboard, Owner):
+    pass
+
+
 @pytest.mark.parametrize("recipient", ["x25519", "x-wing"])
 def test_a_key_that_stays_in_the_browser(
     recipient: str, page: Any, live_server: Any, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Made, its code kept, used to leave and to return under another name, opened in each way, renewed. Of all that no byte that
-    the server got holds a password of the key, the code or the key."""
+    """Made, its code kept, used to leave and to return under another name, opened in each way, renewed; of one kind by the keyboard
+    alone. Of all that no byte that the server got holds a password of the key, the code or the key."""
     settings.EDNA = {**settings.EDNA, "RECIPIENT": recipient}
     with_passkeys(page)
     anna = join("anna")
     User.objects.create_user("bea", "bea@example.org", PASSWORD)
-    walker = Owner(page, live_server.url)
+    walker = (WithoutMouse if recipient == "x25519" else Owner)(page, live_server.url)
+    if recipient != "x25519":
+        walker.views = ()  # the same pages: looked at once
     caplog.set_level(logging.DEBUG)
 
     walker.log_in_with_password("bea")
@@ -102,6 +108,9 @@ def test_a_key_that_stays_in_the_browser(
     walker.go("apply", "club.disown-remarks")
     walker.opens("Disown remarks", SECOND)
     walker.sees("This does not open your key.")
+    assert page.evaluate("document.activeElement.hasAttribute('data-edna-problem')"), (
+        "who reads by ear hears what is wrong"
+    )
     walker.picture("06-wrong-password")
     page.context.set_offline(True)
     walker.opens("Disown remarks", FIRST)
@@ -134,7 +143,7 @@ def test_a_key_that_stays_in_the_browser(
     walker.ready()
     walker.sees("Open the list with your key.")
     walker.opens("Show it", FIRST)
-    page.get_by_text("Change what stands here without your name").click()
+    walker.unfolds("Change what stands here without your name")
     walker.follow("Remark 1")
     walker.types("Text", "bea agrees in part")
     walker.opens("Save", FIRST)
@@ -151,9 +160,9 @@ def test_a_key_that_stays_in_the_browser(
     walker.sees("Not back yet, of “Remarks by nobody”")
     walker.press("Try again …")
     walker.opens("Bring it back", FIRST)
-    page.get_by_role("checkbox").first.check()
+    walker.ticks(page.get_by_role("checkbox").first)
     walker.press("Give up what is ticked …")
-    page.get_by_label("I know that this is final").check()
+    walker.ticks(page.get_by_label("I know that this is final"))
     walker.opens("Give it up for good", FIRST)
     walker.sees("This is given up, and erased:")
 
@@ -184,7 +193,7 @@ def test_a_key_that_stays_in_the_browser(
     walker.go("apply", "club.leave")
     walker.ready()
     walker.types("The password of your key", SECOND)
-    page.get_by_role("button", name="Delete your account").dblclick()
+    walker.taps_twice("Delete your account")
     walker.sees("Good-bye")
     page.go_back()
     assert not User.objects.filter(pk=bea.pk).exists()
@@ -194,14 +203,14 @@ def test_a_key_that_stays_in_the_browser(
     walker.opens_by_code("Bring my account back", code)
     walker.sees("This does not open your key.")
     walker.fill(identifier="bea")
-    page.get_by_label("Recovery code").fill("")
+    walker.types("Recovery code", "")
     walker.opens("Bring my account back", SECOND)
     walker.sees("Somebody else has what was yours")
     walker.picture("13-taken")
-    page.get_by_label("Another username").fill("anna")
+    walker.types("Another username", "anna")
     walker.opens("Try again", SECOND)
     walker.sees("“anna” is taken, too.")  # and the password goes with the old name as before
-    page.get_by_label("Another username").fill("beatrix")
+    walker.types("Another username", "beatrix")
     walker.opens("Try again", SECOND)
     walker.sees("Your account is here, as beatrix.")
     assert Note.objects.filter(author__username="beatrix").count() == 2

@@ -140,6 +140,7 @@ def cases() -> dict[str, Case]:
             "expect": key_of(ONE, 7).secret.hex(),
         },
         "seal": opened(one, [key_of(ONE)], policy=ONE),
+        "seal-filled-up": opened(sealed([ONE], name=ONE.ljust(256, "\0")), [key_of(ONE)], policy=ONE),
         "seal-of-two": opened(both, [key_of(OTHER)], policy=f"{ONE}|{OTHER}"),
         "seal-of-five": opened(sealed(five, stanzas=8), [key_of("x=1"), key_of(five[3])], policy="|".join(five)),
         "seal-another-clause": opened(one, [key_of(OTHER)], error=missing),

@@ -1,4 +1,4 @@
-"""``manage.py edna_audiences``: which audiences there are, who is in them, what was asked for, and what was read."""
+"""``manage.py edna_audiences``: which audiences there are, who is in them, what was asked for, and what was read; and delete one."""
 
 from __future__ import annotations
 
@@ -7,35 +7,52 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from edna import registry
 from edna.audiences.holds import Request
+from edna.audiences.membership import delete
 from edna.audiences.overview import Overview, overview, overviews
-from edna.management.base import PARTIAL, EdnaCommand, table, usage
+from edna.management.base import PARTIAL, EdnaCommand, operator_of, table, usage
 from edna.words import count
 
 
 class Command(EdnaCommand):
     help = (
-        "List audiences, their members, what members have asked for, and what they have read. Changes nothing, takes nobody's key, and "
-        "does not say whom a request is about: members see that. Members come and go by code (edna.audiences.join, leave)."
+        "List audiences, their members, what members have asked for, and what they have read; delete one. Takes nobody's key, and does "
+        "not say whom a request is about: members see that. Members come and go by code (edna.audiences.join, leave)."
     )
     examples = (
         "  manage.py edna_audiences list\n"
         "  manage.py edna_audiences members chairs\n"
         "  manage.py edna_audiences requests chairs --json\n"
-        "  manage.py edna_audiences uses chairs"
+        "  manage.py edna_audiences uses chairs\n"
+        "  manage.py edna_audiences delete chairs --operator olga"
     )
+
+    noted = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             "action",
-            choices=("list", "members", "requests", "uses"),
-            help="What to show; uses are the requests that were read.",
+            choices=("list", "members", "requests", "uses", "delete"),
+            help="What to show; uses are the requests that were read. Or to delete one.",
         )
-        parser.add_argument("audience", nargs="?", help="Which audience; of all, but for list, unless given.")
+        parser.add_argument(
+            "audience", nargs="?", help="Which audience; of all, but for list and delete, unless given."
+        )
+        parser.add_argument(
+            "--lose-held",
+            action="store_true",
+            help="To delete: although something is held for it, which nobody but the person can read then.",
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         action, name = options["action"], options["audience"]
+        if action == "delete":
+            self._delete(name, options)
+            return
+        if options["lose_held"]:
+            raise usage("--lose-held is for delete.")
         if action == "list" and name is not None:
             raise usage("list takes no audience.")
         found = [overview(name)] if name is not None else overviews()
@@ -58,6 +75,19 @@ class Command(EdnaCommand):
                 returncode=PARTIAL,
             )
 
+    def _delete(self, name: str | None, options: dict[str, Any]) -> None:
+        if name is None:
+            raise usage("delete needs the name of an audience.")
+        held = delete(name, operator=operator_of(options), lose_held=options["lose_held"])
+        declaring = sorted(each.name for each in registry.disguises().values() if each.audience == name)
+        if options["json"]:
+            self.print_json({"deleted": name, "held": held, "declared_by": declaring})
+            return
+        lost = f"Lost for its members: {count(held, 'copy', 'copies')}." if held else "Nothing was held for it."
+        self.say(f"Deleted: {name}. {lost}")
+        if declaring:
+            self.say(f"Refused until there is one of that name: {', '.join(declaring)}, which declare it.")
+
     def _report(self, action: str, told: list[dict[str, Any]]) -> None:
         if action == "list":
             heads = ("audience", "members", "changes", "shares", "requests", "read")
@@ -74,7 +104,9 @@ class Command(EdnaCommand):
             ]
             self.stdout.write(table(heads, rows))
         for each in told if action == "members" else ():
-            members = [(said["name"], said["id"], "yes" if said["has_share"] else "no") for said in each["members"]]
+            members = [
+                (said["name"], said["id"].hex(), "yes" if said["has_share"] else "no") for said in each["members"]
+            ]
             self.stdout.write(f"{each['name']}: {count(len(members), 'member')}.")
             self.stdout.write(table(("name", "id", "has a share"), members))
         for each in told if action in ("requests", "uses") else ():
@@ -104,7 +136,13 @@ def _summary(found: Overview) -> dict[str, Any]:
         "members": len(found.members),
         "changes": found.changes,
         "shares": [
-            {"together": each.together, "epoch": each.epoch, "members": each.members, "held": each.copies}
+            {
+                "together": each.together,
+                "epoch": each.epoch,
+                "members": each.members,
+                "held": each.copies,
+                "is_usable": each.is_usable,
+            }
             for each in found.shares
         ],
         "requests": len(found.requests),
@@ -114,7 +152,8 @@ def _summary(found: Overview) -> dict[str, Any]:
 
 
 def _shares_in_words(said: Mapping[str, int]) -> str:
-    return f"{said['together']} of {said['members']} together, {said['held']} held, epoch {said['epoch']}"
+    there = f"{said['together']} together, {said['members']} left with a share"
+    return f"{there}{'' if said['is_usable'] else ': TOO FEW'}, {said['held']} held, epoch {said['epoch']}"
 
 
 def _members(found: Overview) -> dict[str, Any]:

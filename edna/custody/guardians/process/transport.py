@@ -79,10 +79,7 @@ class HttpTransport:
             kept = self._kept(number)
             connection = kept or self._connection(number)
             try:
-                _answers_until(connection, time.monotonic() + self._timeout_seconds)
-                connection.request("POST", path, body, headers)
-                response = connection.getresponse()
-                answer = response.read(_MAX_BYTES + 1)
+                status, answer = _posted(connection, path, body, headers, by=time.monotonic() + self._timeout_seconds)
             except (OSError, http.client.HTTPException, SocketRefused) as error:
                 connection.close()
                 # One that was kept may have been closed meanwhile; what is asked twice changes nothing twice, or is counted twice.
@@ -95,7 +92,7 @@ class HttpTransport:
                 raise GuardianRefused(f"Guardian {number} answers too much.")
             with self._lock:
                 self._idle[number].append(connection)
-            return response.status, answer
+            return status, answer
 
     def _kept(self, number: int) -> http.client.HTTPConnection | None:
         with self._lock:
@@ -141,10 +138,25 @@ class _Reading:
         return io.BufferedReader(self._raw)
 
 
-def _answers_until(connection: http.client.HTTPConnection, deadline: float) -> None:
-    """A time-out of a socket counts anew for each byte; this one does not."""
+def _posted(
+    connection: http.client.HTTPConnection, path: str, body: bytes, headers: Mapping[str, str], *, by: float
+) -> tuple[int, bytes]:
+    """What is answered until then. A request leaves as a whole: `http.client` sends what it is about apart, and wakes who reads twice."""
+    if connection.sock is None:
+        connection.connect()
+    said = {"Host": host_of(connection), **headers, "Content-Length": str(len(body))}
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in said.items())]
+    connection.sock.sendall("\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + body)
+    # It reads from a socket, and does nothing else with it.
+    response = http.client.HTTPResponse(_Reading(connection.sock, by), method="POST")  # type: ignore[arg-type]
+    response.begin()
+    answer = response.read(_MAX_BYTES + 1)
+    if response.will_close:
+        connection.close()
+    return response.status, answer
 
-    def response(connected: socket.socket, *args: Any, **kwargs: Any) -> http.client.HTTPResponse:
-        return http.client.HTTPResponse(_Reading(connected, deadline), *args, **kwargs)  # type: ignore[arg-type]  # it reads, and nothing else
 
-    connection.response_class = response  # type: ignore[assignment]  # called as the class is
+def host_of(connection: http.client.HTTPConnection) -> str:
+    """As a request names whom it is for: what is before a guardian may go by it."""
+    name = f"[{connection.host}]" if ":" in connection.host else connection.host.encode("idna").decode("ascii")
+    return f"{name}:{connection.port}"

@@ -18,7 +18,9 @@ import nacl.bindings
 import nacl.signing
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import PublicKey
+from edna.crypto.keys import PublicKey, derive
+from edna.custody.policies.attributes import library
+from edna.custody.policies.attributes.parameters import AttributeKey, Parameters, Veil
 from edna.custody.policies.batches import Batches
 from edna.custody.policies.certificates import Certified, Certifiers
 from edna.custody.policies.clauses import ClauseList, MasterKey, clause_key
@@ -43,6 +45,8 @@ _MOST_CACHED: Final = 1000
 CREDENTIAL: Final = b"edna policies credential 1\n"
 CLONE: Final = b"edna policies clone 1\n"
 QUOTE: Final = b"edna policies quote 1\n"
+#: In the store of a monitor that knows policies by attributes.
+OF_ATTRIBUTES: Final = ("attribute_master", "attribute_parameters")
 #: What another monitor must be to become a clone.
 CLONES: Final = "monitor"
 
@@ -53,6 +57,10 @@ class Epochs:
 
     present: int
     former: tuple[int, ...]
+
+
+#: Epochs, keys of clauses, and the key of attributes.
+_Keys = tuple[Epochs, list[dict[str, Any]], AttributeKey | None]
 
 
 class Monitor:
@@ -88,12 +96,26 @@ class Monitor:
         store.put_value("master", secrets.token_bytes(MasterKey.SIZE))
         store.put_value("epochs", b'{"present": 1, "former": []}')
 
+    def create_attributes(self) -> None:
+        """Make the master key of policies by attributes, if there is none. Credentials have a key of attributes from then on.
+
+        Raises: ConfigurationError if the library is missing.
+        """
+        if self._store.value(OF_ATTRIBUTES[0]) is None:
+            public, master = library.setup()
+            # The master key last: without it there is none yet.
+            self._store.put_value(OF_ATTRIBUTES[1], public)
+            self._store.put_value(OF_ATTRIBUTES[0], master.expose())
+        self.reload()
+
     def reload(self) -> None:
         """Read the store again: policies, certificates, whom to trust, epochs."""
         signing, master, epochs = (self._store.value(name) for name in ("signing", "master", "epochs"))
         if signing is None or master is None or epochs is None:
             raise ConfigurationError("This store has no monitor's keys: make some first.")
         self._key, self._master = nacl.signing.SigningKey(signing), MasterKey(master)
+        of_attributes = self._store.value(OF_ATTRIBUTES[0])
+        self._attribute_master = None if of_attributes is None else library.AttributeMaster(of_attributes)
         said = json.loads(epochs)
         self.epochs = Epochs(said["present"], tuple(said["former"]))
         self.policies = {name: Policy.parse(text) for name, text in self._store.policies().items()}
@@ -103,7 +125,7 @@ class Monitor:
         manifests: Verifier = ManifestVerifier(frozenset(self._store.trusted("deployer")))
         self._verifiers = {verifier.kind: verifier for verifier in (manifests, *self._others)}
         # Last: see `_keys_of`.
-        self._cached: OrderedDict[frozenset[Attribute], tuple[Epochs, list[dict[str, Any]]]] = OrderedDict()
+        self._cached: OrderedDict[frozenset[Attribute], _Keys] = OrderedDict()
 
     def close(self) -> None:
         if self._batches is not None:
@@ -131,6 +153,24 @@ class Monitor:
             self._clauses, epoch=epochs.present, former=epochs.former, master=self._master, key=self._key
         )
         return made.signed(self._key)
+
+    def parameters(self) -> str:
+        """The signed parameters of policies by attributes, in the present epoch.
+
+        Raises: ConfigurationError if there are none.
+        """
+        public, epochs = self._store.value(OF_ATTRIBUTES[1]), self.epochs
+        if public is None or not self.has_attributes:
+            raise ConfigurationError("This monitor has no master key of attributes: edna_monitor attributes makes one.")
+        return Parameters(epochs.present, epochs.former, public, self._veil()).signed(self._key)
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether it has a master key of policies by attributes."""
+        return self._attribute_master is not None
+
+    def _veil(self) -> Veil:
+        return Veil(derive(self._master.expose(), purpose=b"edna.policy.veil", data=b""))
 
     def begin_epoch(self, *, keep: Iterable[int] | None = None) -> Epochs:
         """New keys for all clauses. Of former epochs, seals of those in ``keep`` still open (by default: the one that ends)."""
@@ -183,8 +223,8 @@ class Monitor:
         Raises: as `attested`; PolicyNotSatisfied if no clause is satisfied.
         """
         attributes = self.attested(nonce, session_key, shown)
-        epochs, keys = self._keys_of(attributes)
-        if not keys:
+        epochs, keys, attribute_key = self._keys_of(attributes)
+        if not keys and attribute_key is None:
             self._note("refused", _described(attributes))
             raise PolicyNotSatisfied(
                 f"No clause of any policy is satisfied by a worker that is {_described(attributes)}."
@@ -194,18 +234,19 @@ class Monitor:
             "attributes": sorted([name, value] for name, value in attributes),
             "epochs": [*epochs.former, epochs.present],
             "expires_at": int(self._clock()) + self._credential_seconds,
+            **({} if attribute_key is None else {"attribute_key": to_base64(attribute_key.expose())}),
         }
         self._note("credential", _described(attributes))
         return self._sealed(said, nonce, session_key, CREDENTIAL)
 
-    def _keys_of(self, attributes: frozenset[Attribute]) -> tuple[Epochs, list[dict[str, Any]]]:
+    def _keys_of(self, attributes: frozenset[Attribute]) -> _Keys:
         """With the epochs that they are of. `reload` may come in between: then they are kept where nobody looks any more."""
         with self._lock:
             cached = self._cached
             found = cached.get(attributes)
         if found is None:
             # After the cache, which `reload` puts in place last: nothing older than it gets in.
-            epochs, clauses = self.epochs, self._clauses
+            epochs, clauses, of_attributes = self.epochs, self._clauses, self._attribute_master
             had = [clause for clause in clauses if clause.is_satisfied(attributes)]
             keys = [
                 {"epoch": epoch, "clause": str(clause), "key": to_base64(key.expose())}
@@ -213,7 +254,11 @@ class Monitor:
                 for clause in had
                 for key in [clause_key(self._master, epoch=epoch, clause=clause)]
             ]
-            found = epochs, keys
+            key = None
+            if of_attributes is not None and attributes:
+                opens = (*epochs.former, epochs.present)
+                key = AttributeKey.make(of_attributes, self._veil(), epochs=opens, attributes=attributes)
+            found = epochs, keys, key
             with self._lock:
                 cached[attributes] = found
                 while len(cached) > _MOST_CACHED:
@@ -241,7 +286,7 @@ class Monitor:
                 f"Who is {_described(attributes)} gets no clone: it takes a policy {CLONES} that they satisfy."
             )
         store = self._store
-        names = ("signing", "master", "epochs")
+        names = ("signing", "master", "epochs", *(OF_ATTRIBUTES if self.has_attributes else ()))
         said = {
             "values": {name: to_base64(store.value(name) or b"") for name in names},
             "policies": dict(store.policies()),

@@ -14,12 +14,13 @@ import nacl.bindings
 from nacl.exceptions import CryptoError
 
 from edna.crypto.keys import SecretKey
+from edna.custody.policies.attributes.parameters import AttributeKey
 from edna.custody.policies.batches import Path, check_path
 from edna.custody.policies.clauses import ClauseList
 from edna.custody.policies.credentials import Credential
 from edna.custody.policies.evidence import SESSION_KEY_BYTES, Prover, Said
 from edna.custody.policies.language import Attribute, Clause
-from edna.custody.policies.process.monitor import CLONE, CREDENTIAL, QUOTE
+from edna.custody.policies.process.monitor import CLONE, CREDENTIAL, OF_ATTRIBUTES, QUOTE
 from edna.custody.policies.process.store import Store
 from edna.custody.policies.signing import from_base64, is_signed, to_base64, verified
 from edna.errors import ConfigurationError, CredentialForged, EvidenceForged, KeyMalformed, PolicyMalformed
@@ -75,14 +76,16 @@ class Session:
         read = _credential_of(self._opened(told, CREDENTIAL))
         if read is None:
             raise CredentialForged("The monitor's credential is none that this release reads.")
-        pairs, attributes, epochs, expires_at = read
+        pairs, attribute_key, attributes, epochs, expires_at = read
         for epoch, clause, key in pairs:
             if epoch == clauses.epoch and clauses.keys.get(clause, key.public_key) != key.public_key:
                 raise CredentialForged(
                     f"The credential has another key for {clause} than the monitor's list of clauses."
                 )
         keys = {(epoch, clause): key for epoch, clause, key in pairs}
-        return Credential(keys, attributes=attributes, epochs=epochs, expires_at=expires_at)
+        return Credential(
+            keys, attributes=attributes, epochs=epochs, expires_at=expires_at, attribute_key=attribute_key
+        )
 
     def become_clone(self, told: Said, store: Store) -> None:
         """Fill an empty store with what the other monitor is.
@@ -98,8 +101,8 @@ class Session:
         store.put_certificates(read.certificates)
         for key, kind, names in read.trusted:
             store.trust(key, kind, names)
-        # Last: a store without it is none yet.
-        for name in ("signing", "epochs", "master"):
+        # The master key last: a store without it is none yet.
+        for name in sorted(read.values, key=lambda name: name == "master"):
             store.put_value(name, read.values[name])
 
     def _opened(self, told: Said, purpose: bytes) -> Mapping[str, Any]:
@@ -124,7 +127,7 @@ def _unsealed(box: bytes, key: SecretKey) -> Mapping[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-_Read = tuple[list[tuple[int, Clause, SecretKey]], list[Attribute], list[int], int]
+_Read = tuple[list[tuple[int, Clause, SecretKey]], AttributeKey | None, list[Attribute], list[int], int]
 
 
 def _credential_of(said: Mapping[str, Any]) -> _Read | None:
@@ -134,8 +137,10 @@ def _credential_of(said: Mapping[str, Any]) -> _Read | None:
             (int(each["epoch"]), Clause.parse(each["clause"]), SecretKey(base64_of(each["key"], SESSION_KEY_BYTES)))
             for each in said["keys"]
         ]
+        of_attributes = said.get("attribute_key")
+        key = AttributeKey(base64_of(of_attributes)) if of_attributes is not None else None
         attributes = [(str(name), str(value)) for name, value in said["attributes"]]
-        return pairs, attributes, [int(each) for each in said["epochs"]], int(said["expires_at"])
+        return pairs, key, attributes, [int(each) for each in said["epochs"]], int(said["expires_at"])
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, KeyMalformed, PolicyMalformed):
         return None
 
@@ -154,6 +159,7 @@ def _clone_of(said: Mapping[str, Any]) -> _Clone | None:
     """Never raises: its variables are keys."""
     try:
         values = {name: base64_of(said["values"][name]) for name in ("signing", "epochs", "master")}
+        values |= {name: base64_of(said["values"][name]) for name in OF_ATTRIBUTES if name in said["values"]}
         trusted = [(base64_of(key, 32), str(kind), list(names)) for kind, key, names in said["trusted"]]
         return _Clone(values, trusted, dict(said["policies"]), list(said["certificates"]))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -1,4 +1,7 @@
-"""``manage.py edna_guardian``: run a guardian; and, for the site, have people's keys kept by guardians, and brought back."""
+"""``manage.py edna_guardian``: run a guardian; and, for the site, have people's keys kept by guardians, and brought back.
+
+Long because it is one command of many actions, each a function that says what came of it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,17 @@ from edna.errors import CustodyError, EdnaError, QuorumUnavailable
 from edna.guardians import files, serving
 from edna.guardians.management.arguments import add_actions
 from edna.guardians.management.conversation import confirm, given_codes, until_enough_help
-from edna.management.base import PARTIAL, EdnaCommand, asked, new_private_file, operator_of, read_stdin, usage
+from edna.guardians.upkeep import leftovers
+from edna.management.base import (
+    PARTIAL,
+    EdnaCommand,
+    asked,
+    new_private_file,
+    operator_of,
+    read_stdin,
+    usage,
+    write_through,
+)
 from edna.management.credentials import check_usage, credentials
 from edna.words import count
 
@@ -69,6 +82,7 @@ class Command(EdnaCommand):
             "veto": self._veto,
             "seal-keys": self._seal_keys,
             "open-keys": self._open_keys,
+            "forget": self._forget,
             "refresh": self._refresh,
             "status": self._status,
         }
@@ -163,16 +177,20 @@ class Command(EdnaCommand):
         roster, transport = self._reach(options)
         pin = _new_pin() if options["pin"] else ""
         with api.unlock(**credentials(options)) as unlocked, new_private_file(options["output"]) as file:
-            enrolled = quorum.enrol(
-                inner_door.secret_key_of(unlocked).expose_with_kind(),
-                roster=roster,
-                transport=transport,
-                contact=options["contact"],
-                account=options["account"] or options["identifier"] or "",
-                pin=pin,
-            )
+            try:
+                enrolled = quorum.enrol(
+                    inner_door.secret_key_of(unlocked).expose_with_kind(),
+                    roster=roster,
+                    transport=transport,
+                    contact=options["contact"],
+                    account=options["account"] or options["identifier"] or "",
+                    pin=pin,
+                    before=lambda envelope: write_through(file, envelope.text),
+                )
+            except EdnaError:
+                Path(options["output"]).unlink()
+                raise
             inner_door.note_act("enrolled at guardians", operator=operator_of(options))
-            file.write(enrolled.envelope.text)
         self.stdout.write(
             f"{options['output']} opens with the help of {roster.threshold} of {roster.count} guardians. Keep it on the site and with "
             "the person: it says nothing to anybody else."
@@ -231,6 +249,7 @@ class Command(EdnaCommand):
         if wrong := sorted(set(options["also"]) - set(texts)):
             raise usage(f"{', '.join(wrong)}: only settings that are texts can be sealed.")
         folder.mkdir(mode=0o700, parents=True)
+        kept = folder / at_rest.ENVELOPE
         try:
             enrolled = quorum.enrol(
                 at_rest.packed(conf.mac_keys(), texts),
@@ -238,13 +257,14 @@ class Command(EdnaCommand):
                 transport=transport,
                 contact=options["contact"],
                 account="the server's keys",
+                before=lambda envelope: kept.write_text(envelope.text),
             )
         except EdnaError:
+            kept.unlink(missing_ok=True)
             folder.rmdir()
             raise
         recovery = quorum.Recovery(enrolled.envelope, roster=roster, transport=transport)
         files.write_request(folder / at_rest.REQUEST, recovery.secret)
-        (folder / at_rest.ENVELOPE).write_text(enrolled.envelope.text)
         (folder / at_rest.ROSTER).write_text(options["roster"].read_text(encoding="utf-8"), encoding="utf-8")
         (folder / at_rest.SITE_KEY).write_text(to_base64(roster.site_key) + "\n")
         inner_door.note_act("sealed the server's keys to guardians", operator=operator_of(options))
@@ -269,8 +289,21 @@ class Command(EdnaCommand):
             f"{count(len(keys['MAC_KEYS']), 'key')} of the server, and {count(len(keys) - 1, 'other setting')}."
         )
 
+    def _forget(self, options: dict[str, Any]) -> None:
+        roster, transport = self._reach(options)
+        envelope = files.read_envelope(Path(options["envelope"]))
+        deaf = quorum.forget(envelope, roster=roster, transport=transport)
+        inner_door.note_act("had guardians forget", operator=operator_of(options))
+        for number, why in deaf.items():
+            self.say(f"{QuorumUnavailable.said_by(number, why)} It has not heard it.")
+        self.stdout.write(f"{roster.count - len(deaf)} of {roster.count} guardians keep nothing of it any more.")
+        if deaf:
+            raise SystemExit(PARTIAL)
+
     def _refresh(self, options: dict[str, Any]) -> None:
         roster, transport = self._reach(options)
+        # First: whoever has forgotten it would be repaired by the others.
+        forgotten, deaf = leftovers.finish_of(roster, transport)
         swept = Sweep(roster=roster, transport=transport).run()
         if options["json"]:
             self.print_json(
@@ -280,15 +313,21 @@ class Command(EdnaCommand):
                     "repaired": dict(swept.repaired),
                     "wrong": swept.wrong,
                     "left": len(swept.left),
+                    "forgotten": forgotten,
+                    "to_forget": deaf,
                 }
             )
         else:
+            if forgotten or deaf:
+                self.stdout.write(
+                    f"{count(forgotten, 'enrolment')} that nobody keeps: all guardians have forgotten it. {deaf} are left to be forgotten."
+                )
             self.stdout.write(f"{count(swept.refreshed, 'enrolment')} refreshed.")
             for number, repaired in sorted(swept.repaired.items()):
                 self.stdout.write(f"Guardian {number} was behind: {count(repaired, 'share')} repaired.")
             for number, why in sorted(swept.wrong.items()):
                 self.say(QuorumUnavailable.said_by(number, why))
-        if swept.left or swept.wrong:
+        if swept.left or swept.wrong or deaf:
             self.say(
                 f"{count(len(swept.left), 'enrolment')} could not be refreshed; try again when all guardians are up."
             )

@@ -13,6 +13,7 @@ import nacl.signing
 from django.core.management.base import CommandError, CommandParser
 
 from edna import conf, policy_seals
+from edna.custody.policies.attributes import building, library
 from edna.custody.policies.certificates import Certificate, Certifiers
 from edna.custody.policies.evidence import ManifestProver, manifest
 from edna.custody.policies.language import Policy, check_attribute
@@ -20,9 +21,9 @@ from edna.custody.policies.process.client import MonitorClient
 from edna.custody.policies.process.monitor import Monitor
 from edna.custody.policies.signing import to_base64
 from edna.custody.policies.tpm import PCRS, TpmProver, TpmVerifier
-from edna.management.base import PARTIAL, EdnaCommand, usage
+from edna.management.base import PARTIAL, REFUSED, EdnaCommand, usage
 from edna.management.listening import add_socket_arguments
-from edna.policies import files, serving
+from edna.policies import accepting, files, serving
 
 _DAY_SECONDS = 24 * 3600
 
@@ -30,8 +31,8 @@ _DAY_SECONDS = 24 * 3600
 class Command(EdnaCommand):
     help = (
         "Policies: which processes may open which bags. A monitor gives those that attest the keys of what they satisfy.\n\n"
-        "Who runs the monitor: init, policies, clauses, trust, accept, epoch, serve, clone, status. Who certifies or deploys: key, "
-        "certify, manifest. On a worker: status, tpm."
+        "Who runs the monitor: init, policies, clauses, attributes, trust, accept, epoch, serve, clone, status. Who certifies or "
+        "deploys: key, certify, manifest. On a worker: status, tpm, library."
     )
     examples = (
         "  manage.py edna_monitor init --folder monitor\n"
@@ -43,6 +44,7 @@ class Command(EdnaCommand):
         "  manage.py edna_monitor certify --key certifier.key --measurement build=91c0 --attribute build=1.2 --days 90 "
         "--output build.cert\n"
         "  manage.py edna_monitor accept --folder monitor build.cert\n"
+        "  manage.py edna_monitor trust --folder monitor --distrust KEY\n"
         "  manage.py edna_monitor serve --folder monitor --listen 127.0.0.1:8600\n"
         "  manage.py edna_monitor --json status"
     )
@@ -65,9 +67,19 @@ class Command(EdnaCommand):
         action("clauses", "Write the signed list of clauses, for all that seal.").add_argument(
             "--output", type=Path, required=True
         )
+        action(
+            "attributes",
+            "Write the signed parameters of policies by attributes, for all that seal. Makes their master key if there is none.",
+        ).add_argument("--output", type=Path, required=True)
+        action("library", "Build the library of policies by attributes. Takes Go and a C compiler.", folder=False)
         trust = action("trust", "Trust, or distrust, who certifies or signs manifests.")
-        for name in ("--certifier", "--deployer", "--distrust"):
+        for name in ("--certifier", "--deployer"):
             trust.add_argument(name, metavar="KEY", help="A public key, as key prints it.")
+        trust.add_argument(
+            "--distrust",
+            metavar="KEY",
+            help="That of a certifier or a deployer who is trusted no more; it stands alone.",
+        )
         trust.add_argument(
             "--for", dest="names", action="append", default=[], metavar="ATTRIBUTE", help="For these alone."
         )
@@ -119,6 +131,8 @@ class Command(EdnaCommand):
             "init": self._init,
             "policies": self._policies,
             "clauses": self._clauses,
+            "attributes": self._attributes,
+            "library": self._library,
             "trust": self._trust,
             "accept": self._accept,
             "epoch": self._epoch,
@@ -134,9 +148,18 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json(told)
         for name, value in told.items() if not options["json"] else ():
-            self.stdout.write(f"{name.replace('_', ' ')}: {_day(value) if name.endswith('_at') else _text(value)}")
+            self._tell(name.replace("_", " "), _day(value) if name.endswith("_at") else value)
         if told.get("problem") or told.get("lacks"):
             raise CommandError("This process opens no bags of the policies that it lacks.", returncode=PARTIAL)
+
+    def _tell(self, name: str, value: Any) -> None:
+        if not isinstance(value, (list, dict)) or len(value) < 2:
+            self.stdout.write(f"{name}: {_text(value)}")
+            return
+        self.stdout.write(f"{name}:")
+        lines = [f"{each}: {said}" for each, said in value.items()] if isinstance(value, dict) else map(_text, value)
+        for line in lines:
+            self.stdout.write(f"  {line}")
 
     def _init(self, options: dict[str, Any]) -> dict[str, Any]:
         store = serving.store_in(options["folder"], new=True)
@@ -144,46 +167,76 @@ class Command(EdnaCommand):
         return {"public_key": to_base64(Monitor(store, clock=time.time).public_key)}
 
     def _policies(self, options: dict[str, Any]) -> dict[str, Any]:
-        policies = conf.policies()
+        policies = {name: text for name, text in conf.policies().items() if name not in conf.policies_by_attributes()}
         read = {name: Policy.parse(text) for name, text in policies.items()}
-        serving.store_in(options["folder"]).put_policies(policies)
+        store = serving.store_in(options["folder"])
+        clauses = {clause for policy in read.values() for clause in policy.clauses}
+        former = {clause for text in store.policies().values() for clause in Policy.parse(text).clauses}
+        store.put_policies(policies)
         serving.tell_change(options["folder"])
+        if gone := former - clauses:
+            self.stderr.write(
+                f"{len(gone)} of the former clauses are in no policy any more: what was sealed to them alone opens for nobody. "
+                'While there are such bags, keep the former text in EDNA["POLICIES"] under a name of its own, and say this again.'
+            )
+        self._say_lacking(options["folder"])
         return {name: len(policy.clauses) for name, policy in read.items()}
+
+    def _say_lacking(self, folder: Path) -> None:
+        for said in accepting.lacks(serving.store_in(folder)):
+            self.say(said)
 
     def _clauses(self, options: dict[str, Any]) -> dict[str, Any]:
         monitor = serving.monitor_in(options["folder"])
-        # In one step: others read it meanwhile.
-        draft = options["output"].with_name(options["output"].name + ".new")
-        draft.write_text(monitor.clauses(), encoding="ascii")
-        draft.replace(options["output"])
+        files.write_signed(options["output"], monitor.clauses())
         clauses = {clause for policy in monitor.policies.values() for clause in policy.clauses}
         return {"epoch": monitor.epochs.present, "clauses": len(clauses)}
+
+    def _attributes(self, options: dict[str, Any]) -> dict[str, Any]:
+        monitor = serving.monitor_in(options["folder"])
+        monitor.create_attributes()
+        serving.tell_change(options["folder"])
+        files.write_signed(options["output"], monitor.parameters(), is_private=True)
+        return {"epoch": monitor.epochs.present}
+
+    def _library(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"library": str(building.build(library.place()))}
 
     def _trust(self, options: dict[str, Any]) -> dict[str, Any]:
         if options["deployer"] and options["names"]:
             raise usage("--for goes with --certifier: who deploys says what was measured, and no attributes.")
+        named = [kind for kind in ("certifier", "deployer", "distrust") if options[kind]]
+        if "distrust" in named and len(named) > 1:
+            raise usage(
+                "--distrust KEY stands alone, for a deployer's key as for a certifier's: first say whom to trust no more, then whom to "
+                "trust."
+            )
+        # All of them before anything is changed.
+        keys = {kind: files.public_key_of(options[kind], given_as=f"--{kind}") for kind in named}
         store = serving.store_in(options["folder"])
         told = {}
-        for kind in ("certifier", "deployer"):
-            if options[kind]:
-                store.trust(files.public_key_of(options[kind], given_as=f"--{kind}"), kind, options["names"])
+        for kind, key in keys.items():
+            if kind != "distrust":
+                store.trust(key, kind, options["names"])
                 told[kind] = options[kind]
-        if options["distrust"]:
-            store.distrust(files.public_key_of(options["distrust"], given_as="--distrust"))
+                continue
+            if key not in {**store.trusted("certifier"), **store.trusted("deployer")}:
+                raise CommandError("Nobody with this key is trusted, so nothing was changed.", returncode=REFUSED)
+            store.distrust(key)
             told["distrusted"] = options["distrust"]
         if not told:
-            raise usage("Name somebody: --certifier, --deployer or --distrust.")
+            raise usage("Name somebody: --certifier, --deployer or --distrust, each with a key.")
         serving.tell_change(options["folder"])
         return told
 
     def _accept(self, options: dict[str, Any]) -> dict[str, Any]:
         store = serving.store_in(options["folder"])
         certifiers = Certifiers(store.trusted("certifier"))
-        texts = [files.read(path) for path in options["certificate"]]
-        read = [certifiers.read(text) for text in texts]
+        texts = [accepting.certificate(path, certifiers) for path in options["certificate"]]
         store.put_certificates(texts)
         serving.tell_change(options["folder"])
-        return {"accepted": len(read)}
+        self._say_lacking(options["folder"])
+        return {"accepted": len(texts)}
 
     def _epoch(self, options: dict[str, Any]) -> dict[str, Any]:
         keep = [] if options["close_former"] else options["keep"]
@@ -197,6 +250,8 @@ class Command(EdnaCommand):
             raise usage("--listen is HOST:PORT.")
         lasts, verifiers = options["credential_hours"] * 3600, [TpmVerifier.checked()] if options["tpm"] else []
         monitor = serving.monitor_in(options["folder"], credential_seconds=lasts, verifiers=verifiers)
+        if monitor.has_attributes:
+            library.require()
         tls = serving.tls_of(options["certificate"], options["certificate_key"])
         profile = serving.profile_of(options["profile"], options["peer"], monitor=monitor)
         ready = self._say_ready
@@ -228,6 +283,8 @@ class Command(EdnaCommand):
 
     def _manifest(self, options: dict[str, Any]) -> dict[str, Any]:
         measured = dict(_pair(each) for each in options["measured"])
+        if len(measured) < len(options["measured"]):
+            raise usage("A --measured was given twice; name each kind once.")
         worker, key = files.public_key_of(options["worker"], given_as="--worker"), files.read_key(options["key"])
         options["output"].write_text(manifest(worker, measured, key=key), encoding="ascii")
         return {"manifest": str(options["output"]), "hardware": False}
@@ -244,6 +301,7 @@ class Command(EdnaCommand):
                 "policies": dict(conf.policies()),
                 "attested_as": stands.attested_as,
                 "problem": stands.problem,
+                "evidence": stands.evidence,
                 "attested_at": stands.attested_at,
                 "expires_at": stands.expires_at,
                 "epochs": list(stands.epochs),
@@ -259,9 +317,11 @@ class Command(EdnaCommand):
             "epoch": monitor.epochs.present,
             "former": list(monitor.epochs.former),
             "policies": dict(store.policies()),
+            "by_attributes": monitor.has_attributes,
             "certificates": len(store.certificates()),
             "certifiers": [to_base64(key) for key in store.trusted("certifier")],
             "deployers": [to_base64(key) for key in store.trusted("deployer")],
+            "lacking": list(accepting.lacks(store)),
             "audit": [{"at": at, "what": what, "about": about} for at, what, about in store.audit(most=20)],
         }
 
@@ -274,6 +334,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict) and set(value) == {"at", "what", "about"}:
+        return f"{_day(value['at'])}  {value['what']}  {value['about']}".rstrip()
     if isinstance(value, dict):
         return "; ".join(f"{name}: {each}" for name, each in value.items()) or "none"
     if isinstance(value, list):

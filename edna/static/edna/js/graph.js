@@ -4,7 +4,7 @@
  */
 
 import { fromBase64, toBase64, toHex } from "./base/bytes.js";
-import { BagError, BagMissing, WrongKey } from "./base/errors.js";
+import { BagError, BagMissing, PolicyError, WrongKey } from "./base/errors.js";
 import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
 import { bodyNonce, contentKey, successionPieces } from "./container.js";
 import { DIFF, SHARED, SPEAKS_FOR, chunk, index, isSiteItem, itemBytes, openItem, receiptText, sharedKey } from "./locator.js";
@@ -15,10 +15,15 @@ const SEGMENTS_AT_ONCE = 4;
 const ASKED_AT_ONCE = 500;
 const MOST_DAMAGED_CHUNKS = 8;
 
-/** Walks from an `OpenKey`, and from the locators of receipts, if no list has them. Throws what the server refuses with. */
-export async function walk(sodium, key, { locators = [] } = {}) {
+/**
+ * Walks from an `OpenKey`, and from the locators of receipts, if no list has them. Throws what the server refuses with, and PolicyError if
+ * something is barred; with `leavesBarred`, that is `refused` among the bags.
+ */
+export async function walk(sodium, key, { locators = [], leavesBarred = false } = {}) {
   const graph = new Graph(sodium, key.pair);
   await graph.follow(key, locators);
+  const barred = [...graph.bags.values()].find(({ refused }) => refused instanceof PolicyError);
+  if (barred && !leavesBarred) throw barred.refused;
   return graph;
 }
 
@@ -164,7 +169,7 @@ export class Graph {
       for (const some of portions([...places.keys()])) {
         for await (const bag of stored(key, some)) {
           const { locator, ...place } = places.get(bag.index);
-          found.get(toHex(locator)).stored.push({ ...place, sealed: fromBase64(bag.sealed) });
+          found.get(toHex(locator)).stored.push({ ...place, ...("error" in bag ? { barred: bag.error } : { sealed: fromBase64(bag.sealed) }) });
           if (place.sequence === start + SEGMENTS_AT_ONCE - 1) more.push(locator);
         }
       }
@@ -179,7 +184,7 @@ export class Graph {
     const candidates = this.holdersOf(locator).map(({ pair }) => pair);
     if (!candidates.length) candidates.push(this.own);
     for (const part of stored.sort((one, other) => one.kind - other.kind || one.sequence - other.sequence)) {
-      const opened = this.#opened(locator, part, candidates);
+      const opened = part.barred ? { error: barred(part.barred) } : this.#opened(locator, part, candidates);
       if (opened.error) seen.refused ??= opened.error;
       else seen.parts.push(opened);
     }
@@ -287,13 +292,18 @@ function unique(locators) {
   return [...new Map(locators.map((locator) => [toHex(locator), locator])).values()];
 }
 
-/** What is there, asked for until nothing is left: an answer has only so many bytes. */
+/** What is there, asked for until nothing is left: an answer has only so many bytes. What is barred has an error in place of bytes. */
 export async function* stored(key, indexes) {
   while (indexes.length) {
-    const { bags, left } = await key.ask("graph/bags", { indexes });
+    const { bags, barred, left } = await key.ask("graph/bags", { indexes });
     yield* bags;
+    yield* barred;
     indexes = left;
   }
+}
+
+export function barred(code) {
+  return Object.assign(new PolicyError("Only another process of the site hands this bag out. Nothing is damaged."), { code });
 }
 
 function* portions(all) {

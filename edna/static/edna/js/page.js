@@ -80,12 +80,15 @@ form.addEventListener("submit", (event) => {
   say("Opening …");
   // The words are to be seen before the work begins.
   setTimeout(async () => {
+    let next = "found";
     try {
       await open();
     } catch (error) {
       say(error instanceof EdnaError ? error.message : "This did not work. Is the file whole, and is there enough memory?", true);
+      next = "open";
     }
     button.disabled = false;
+    byId(next).focus();
   });
 });
 

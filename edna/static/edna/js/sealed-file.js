@@ -8,7 +8,7 @@ import { OPERATIONS } from "./bag.js";
 import { secretOf } from "./keys.js";
 import { SHARED, index, itemFor } from "./locator.js";
 import { parseRecoveryCode } from "./slots.js";
-import { stored } from "./graph.js";
+import { barred, stored } from "./graph.js";
 
 const PIECE_BYTES = 2n ** 20n;
 const ASKED_AT_ONCE = 500;
@@ -20,6 +20,7 @@ export async function sealedFile(sodium, key, graph, { code = null } = {}) {
   const pieces = parts.flatMap(({ payload }) => piecesOf(sodium, payload)).map(toBase64);
   for (let at = 0; at < pieces.length; at += ASKED_AT_ONCE) {
     for await (const bag of stored(key, pieces.slice(at, at + ASKED_AT_ONCE))) {
+      if ("error" in bag) throw barred(bag.error);
       bags.push({ index: toHex(fromBase64(bag.index)), sealed: bag.sealed });
     }
   }

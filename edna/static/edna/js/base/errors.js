@@ -75,3 +75,5 @@ export class BagCorrupt extends BagError {}
 export class BagMisplaced extends BagError {}
 export class BagMissing extends BagError {}
 export class BagForged extends BagError {}
+/** Only another process of the site hands it out; `code` has the name of its error. Nothing is damaged. */
+export class PolicyError extends BagError {}

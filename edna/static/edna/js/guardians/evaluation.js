@@ -27,7 +27,7 @@ export function partsOf(sodium, answer, { enrolment, number }) {
       publicShare: group.pointOf(sodium, group.bytesOf(each.public_share, 32)),
       challenge: group.bytesOf(each.challenge, 32),
       response: group.bytesOf(each.response, 32),
-      commitments: group.pointsOf(sodium, typeof each.commitments === "string" ? fromBase64(each.commitments) : null),
+      commitments: group.uncheckedPointsOf(typeof each.commitments === "string" ? fromBase64(each.commitments) : null),
     };
   });
 }
@@ -106,10 +106,11 @@ function agreed(sodium, right, { threshold, secretCommitment, wrong }) {
 function fits(sodium, { commitments, number, publicShare }, threshold, secretCommitment) {
   if (commitments.length !== threshold || !equal(commitments[0], secretCommitment)) return false;
   try {
+    for (const each of commitments) group.pointOf(sodium, each);
     return equal(group.publicShare(sodium, commitments, number), publicShare);
   } catch (error) {
     if (!(error instanceof GuardianRefused)) throw error;
-    return false; // they cancel each other out on the way
+    return false; // one is no point, or they cancel each other out on the way
   }
 }
 

@@ -4,7 +4,7 @@ import { handedFor, handedForReceipts, handedVoices } from "../reveal.js";
 import { parseReceipt } from "../locator.js";
 import { sent } from "../server.js";
 import { walk } from "../graph.js";
-import { counted } from "./said.js";
+import { counted, dayOf, filled } from "./said.js";
 
 const PROOF = { lists: [], bags: [], voices: [], damaged: false };
 
@@ -16,7 +16,10 @@ export function begin(question, name) {
     const graph = name === "proof" ? null : await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator) });
     const acts = {
       proof: () => ({ handed: PROOF }),
-      voices: () => ({ handed: form.elements.also_earlier?.checked === false ? PROOF : handedVoices(sodium, graph) }),
+      voices: async () => {
+        await told(question, graph);
+        return { handed: form.elements.also_earlier?.checked === false ? PROOF : handedVoices(sodium, graph) };
+      },
       receipt: () => revealing(sodium, key, graph, receipts[0]),
       disguises: async () => ({ handed: await handedForAll(sodium, key, graph, form.dataset.ednaDisguises.split(" ")) }),
       erase: async () => {
@@ -52,6 +55,24 @@ async function revealing(sodium, key, graph, receipt) {
 function handedForAll(sodium, key, graph, names) {
   const receipts = graph.history().filter(({ disguise }) => names.includes(disguise)).map(({ receipt }) => receipt);
   return receipts.length ? handedForReceipts(sodium, key, receipts, { graph }) : handedFor(sodium, graph, []);
+}
+
+/**
+ * Shows what is hidden, and since when, on a page with sentences for it (`[data-edna-told]`, a `<template>` for the disguises that it names): what
+ * the site is not told. Goes on when the button is pressed once more.
+ */
+async function told(question, graph) {
+  const box = question.form.querySelector("[data-edna-told]");
+  const history = box ? graph.history() : [];
+  const sentences = [...(box?.querySelectorAll("template") ?? [])].flatMap((template) => {
+    const latest = history.find(({ disguise }) => template.dataset.ednaOf.split(" ").includes(disguise));
+    return latest ? [filled(template, { day: dayOf(new Date(latest.appliedAt), box.dataset) })] : [];
+  });
+  if (!sentences.length) return;
+  box.querySelector("ul").replaceChildren(...sentences);
+  box.hidden = false;
+  box.querySelector("p").focus();
+  await question.pressedAgain();
 }
 
 /** Shows what of the hidden would go: of one receipt, or of all. Only the key tells. */

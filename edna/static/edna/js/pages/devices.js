@@ -13,7 +13,9 @@ import { openByPassword } from "../custody.js";
 import { begin as beginDevice, create, forget, newKey, update } from "../devices/acts.js";
 import { drop, freshKey, keep, ownDevice, storedOf } from "../devices/stored.js";
 import { parsePair, secretKeyText } from "../keys.js";
+import { goTo } from "./focus.js";
 import { filled } from "./said.js";
+import { draw } from "./scanned.js";
 
 const CODE_LASTS_MS = 3_600_000;
 
@@ -31,17 +33,24 @@ function list(question, whose) {
   let wantsCode = false;
   for (const button of document.querySelectorAll("button[form=edna-devices]")) button.addEventListener("click", () => (wantsCode = true));
   const work = async ({ sodium }) => {
-    if (wantsCode) await another(sodium, question.server, whose);
+    const hasAsked = wantsCode;
+    if (hasAsked) await another(sodium, question.server, whose);
     wantsCode = false;
     await look(sodium, question.server, whose);
+    if (hasAsked) goTo(part("code").querySelector("h2"));
   };
   const opens = () => ({});
+  hideAll();
   question.ask(work, { opens });
   question.run(opens);
 }
 
-async function look(sodium, server, whose) {
+function hideAll() {
   for (const name of ["list", "due", "only", "removed", "code", "none"]) part(name).hidden = true;
+}
+
+async function look(sodium, server, whose) {
+  hideAll();
   try {
     await show((await ownDevice(sodium, server, whose)).own);
   } catch (error) {
@@ -52,6 +61,7 @@ async function look(sodium, server, whose) {
     const waiting = storedOf(whose).find(({ code, until }) => code && until > Date.now());
     document.getElementById("edna-device-code").textContent = waiting?.code ?? "";
     part(waiting ? "code" : "none").hidden = false;
+    if (waiting) await draw(document.querySelector("[data-edna-picture]"), waiting.code);
   }
 }
 
@@ -163,7 +173,7 @@ function of(question, { whose, act }) {
     question.forget();
     document.querySelectorAll("[data-edna-before-done]").forEach((each) => (each.hidden = true));
     part("done").hidden = false;
-    part("done").querySelector("a")?.focus();
+    goTo(part("done").querySelector("p"));
   };
   const opens = async (sodium) => ({ sodium, ...(await ownDevice(sodium, server, whose)) });
   question.ask(work, { opens });

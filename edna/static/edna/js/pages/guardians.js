@@ -1,6 +1,7 @@
 /** The pages of guardians, where the key stays in the browser: a way back is made, refused or given up; and somebody comes back by it. */
 
 import { Request, enroll, veto, withdraw } from "../guardians/way-back.js";
+import { goTo } from "./focus.js";
 import { newPassword } from "./key.js";
 import { Mistake, Question } from "./question.js";
 import { filled } from "./said.js";
@@ -43,7 +44,7 @@ function show(name, { missing = 0 } = {}) {
   part.hidden = false;
   const some = part.querySelector("[data-edna-missing]");
   if (some) some.hidden = missing === 0;
-  part.querySelector("a, button, input")?.focus();
+  goTo(part.querySelector("p"));
   return part;
 }
 
@@ -53,7 +54,10 @@ function comeBack(question, name) {
   const finish = new Question(page.querySelector("form[data-edna-finish]"));
   let [request, identifier] = [null, null];
 
-  const refresh = async () => draw(page, await request.look(), confirm);
+  const refresh = async () => {
+    draw(page, await request.look(), confirm);
+    goTo(page.querySelector("p"));
+  };
   const confirm = async (number, code) => {
     try {
       await request.confirm(number, code);

@@ -1,15 +1,17 @@
 /** What is hidden: read and shown in this page. The site is told neither what there is nor since when. */
 
+import { PolicyError } from "../base/errors.js";
 import { parseReceipt } from "../locator.js";
 import { walk } from "../graph.js";
-import { counted, filled } from "./said.js";
+import { goTo } from "./focus.js";
+import { counted, dayOf, filled } from "./said.js";
 
 export function begin(question) {
   const { form } = question;
   question.ask(async ({ sodium, key }) => {
     question.says("walking");
     const receipts = (form.elements.receipts?.value ?? "").split("\n").filter((line) => line.trim());
-    const graph = await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator) });
+    const graph = await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator), leavesBarred: true });
     const words = await question.words(key);
     question.forget();
     show(form, graph, words);
@@ -28,18 +30,22 @@ function show(form, graph, words) {
       title: titleOf(entry, words),
       day: day(entry.appliedAt),
       receipt: entry.receipt,
+      held: words.held[entry.disguise] ?? "",
     });
     const list = copy.querySelector("[data-edna-lines]");
     list?.replaceChildren(...lines(entry.counts).map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+    if (!words.held[entry.disguise]) copy.querySelector("[data-edna-held]").remove();
     linkEdits(copy.querySelector("[data-edna-edits]"), entry, words);
     return copy;
   });
-  const isDamaged = [...graph.bags.values()].some(({ refused }) => refused !== null);
-  const notes = [isDamaged && "damaged", !shown.length && !isDamaged && "nothing"].filter(Boolean).map((name) => filled(templates[name], {}));
+  const refused = [...graph.bags.values()].map((bag) => bag.refused).filter((error) => error !== null);
+  const isBarred = refused.some((error) => error instanceof PolicyError);
+  const isDamaged = refused.some((error) => !(error instanceof PolicyError));
+  const notes = [isDamaged && "damaged", isBarred && "barred", !shown.length && !refused.length && "nothing"].filter(Boolean).map((name) => filled(templates[name], {}));
   page.querySelector("[data-edna-entries]").replaceChildren(...notes, ...shown);
   [form, ...document.querySelectorAll("[data-edna-before-list]")].forEach((part) => (part.hidden = true));
   page.hidden = false;
-  page.querySelector("h2")?.focus();
+  goTo(page.querySelector("[data-edna-entries] :is(h2, p)"));
 }
 
 /** What the site calls it: by its parameters, or with them in their places. */
@@ -65,15 +71,6 @@ function link(model, key, at, { edits, nouns }) {
   const line = document.createElement("li");
   line.append(Object.assign(document.createElement("a"), { href, textContent: `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${at + 1}` }));
   return line;
-}
-
-/** A day as the site writes days: Django's format, and its names of the months in it. */
-function dayOf(moment, { ednaZone: timeZone, ednaDay: format, ednaMonths: months }) {
-  const parts = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, day: "numeric", month: "numeric", year: "numeric" }).formatToParts(moment);
-  const [d, m, y] = ["day", "month", "year"].map((type) => parts.find((part) => part.type === type).value);
-  const letters = { j: d, d: d.padStart(2, "0"), n: m, m: m.padStart(2, "0"), Y: y, y: y.slice(-2) };
-  const month = months.split("|")[Number(m) - 1];
-  return format.replace(/\\(.)|([A-Za-z])/g, (_, escaped, letter) => escaped ?? letters[letter] ?? month);
 }
 
 /** The name of something whose code is gone, as people read it. */

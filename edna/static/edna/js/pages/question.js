@@ -11,6 +11,7 @@ import { loadSodium } from "../base/sodium.js";
 import { mayHavePasskey, passkeySecret } from "../passkey.js";
 import { Server } from "../server.js";
 import { inWorker } from "../stretch.js";
+import { giveBack, goTo } from "./focus.js";
 import { explained, isUnsealed, said } from "./said.js";
 
 /** Something that somebody has left out or mistyped; `name` is that of what the page says. */
@@ -20,6 +21,9 @@ export class Mistake extends Error {
     this.name = name;
   }
 }
+
+/** Nothing is typed, and this browser brings a key along that the site uses: the form is the site's. */
+const SITE = Symbol("site");
 
 /** Which field it is about. */
 const FIELDS = { code: "recovery_code", nobody: "identifier", short: "new_password", differ: "again" };
@@ -57,6 +61,8 @@ export class Question {
     const [sent, stays] = ["[data-edna-sent]", "[data-edna-stays]"].map((which) => this.form.querySelector(which));
     if (sent) sent.hidden = true;
     if (stays) stays.hidden = false;
+    for (const part of document.querySelectorAll("[data-edna-by-site]")) part.hidden = true;
+    for (const part of document.querySelectorAll("[data-edna-by-script]")) part.hidden = false;
     // While somebody types, there is time. What goes wrong is told when it is needed.
     this.form.addEventListener("focusin", () => loadSodium().catch(() => {}), { once: true });
     this.form.dataset.ednaReady = "";
@@ -69,18 +75,22 @@ export class Question {
     if (this.#again) return this.#goOn();
     if (this.#busy) return;
     this.#busy = true;
+    const held = document.activeElement;
     this.#forgetWhatWasSaid();
     this.#enable(false);
     let leaves = false;
     try {
       await check();
       const sodium = await loadSodium();
-      leaves = (await this.#work({ sodium, ...(await opens(sodium)) })) === "leaves";
+      const opened = await opens(sodium);
+      leaves = opened === SITE ? this.#leaveToSite() : (await this.#work({ sodium, ...opened })) === "leaves";
     } catch (error) {
       await new Promise((resolve) => setTimeout(resolve)); // what a policy forbids is told a little later
       this.tell(error);
     }
-    if (!leaves) this.#rest();
+    if (leaves) return;
+    this.#rest();
+    giveBack(held);
   }
 
   /** Show what goes on. */
@@ -118,6 +128,7 @@ export class Question {
     this.#offerNewKey(isUnsealed(error));
     problem.scrollIntoView({ block: "nearest" });
     if (error instanceof Mistake && error.name in FIELDS) this.#show(FIELDS[error.name]);
+    else goTo(problem);
   }
 
   /** Whose password it is. Throws a Mistake. */
@@ -175,7 +186,14 @@ export class Question {
       const { ownDevice } = await import("../devices/stored.js");
       return { key: (await ownDevice(sodium, this.server, this.form.dataset.ednaWhose)).own.key };
     }
+    if (this.form.querySelector("[data-edna-site-opens]")) return SITE;
     throw new Mistake("none");
+  }
+
+  /** Send the form as it is; whether another page is the answer, and no file. */
+  #leaveToSite() {
+    this.form.submit();
+    return this.form.dataset.ednaHands !== "take";
   }
 
   /** Whether this browser is a device of who is logged in; or of anybody, where somebody comes back who cannot log in. */
@@ -210,7 +228,7 @@ export class Question {
   #forgetWhatWasSaid() {
     this.form.querySelectorAll("[role=alert]:not([data-edna-problem])").forEach((alert) => alert.remove());
     this.form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
-    for (const said of this.form.querySelectorAll("[data-edna-problem], [data-edna-result], [data-edna-goes]")) said.hidden = true;
+    for (const said of this.form.querySelectorAll("[data-edna-problem], [data-edna-result], [data-edna-goes], [data-edna-told]")) said.hidden = true;
     this.#offerNewKey(false);
   }
 

@@ -40,6 +40,15 @@ export function counted(rows, model, { nouns, accounts, account, of }) {
   return of.replace("%(number)s", number).replace("%(noun)s", rows === 1 ? one : many);
 }
 
+/** A day as the site writes days: Django's format, and its names of the months in it. */
+export function dayOf(moment, { ednaZone: timeZone, ednaDay: format, ednaMonths: months }) {
+  const parts = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, day: "numeric", month: "numeric", year: "numeric" }).formatToParts(moment);
+  const [d, m, y] = ["day", "month", "year"].map((type) => parts.find((part) => part.type === type).value);
+  const letters = { j: d, d: d.padStart(2, "0"), n: m, m: m.padStart(2, "0"), Y: y, y: y.slice(-2) };
+  const month = months.split("|")[Number(m) - 1];
+  return format.replace(/\\(.)|([A-Za-z])/g, (_, escaped, letter) => escaped ?? letters[letter] ?? month);
+}
+
 /** The copy of a `<template>` in whose texts and attributes `{name}` are replaced. */
 export function filled(template, values) {
   const copy = template.content.cloneNode(true);

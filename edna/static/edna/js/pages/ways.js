@@ -1,6 +1,7 @@
 /** Another password for the key, or a passkey, in the place of the former one: by any way that opens it. */
 
 import { makePasskey } from "../passkey.js";
+import { goTo } from "./focus.js";
 import { newPassword } from "./key.js";
 
 export function begin(question, name) {
@@ -22,7 +23,7 @@ export function begin(question, name) {
     form.hidden = true;
     const done = document.querySelector("[data-edna-done]");
     done.hidden = false;
-    done.querySelector("a").focus();
+    goTo(done.querySelector("p"));
   };
   question.ask(work, { check: checks[name] });
 }
