@@ -18,10 +18,14 @@ from django.db import connection, connections
 
 #: Longer than any database waits for a lock by itself.
 WAIT_SECONDS = 120
-#: Whether somebody waits for a lock now.
+#: How many connections to this database wait for locks now, and whether the answer is new. Another process of the suite has a database
+#: of its own on the same server, in which somebody may be waiting as well.
 _WAITING = {
-    "postgresql": "SELECT COUNT(*) FROM pg_locks WHERE NOT granted",
-    "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+    "postgresql": "SELECT COUNT(*), TRUE FROM pg_locks JOIN pg_stat_activity USING (pid)"
+    " WHERE NOT granted AND datname = current_database()",
+    # MariaDB repeats an answer that was given a moment before, to anybody: it is new if whoever asks is in it.
+    "mysql": "SELECT SUM(trx_state = 'LOCK WAIT' AND db = DATABASE()), SUM(id = CONNECTION_ID())"
+    " FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id",
 }
 #: MariaDB looks again only for whoever has not asked for a tenth of a second: asked all the time, it repeats its first answer.
 _LOOK_SECONDS = 0.2
@@ -41,10 +45,13 @@ def eventually(
 def until_waiting(number: int = 1) -> None:
     """Return when so many connections to the test's database wait for locks. SQLite cannot tell."""
     with closing(connection.copy()) as other, other.cursor() as cursor:
+        if connection.vendor == "mysql":
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
         def waiting() -> bool:
             cursor.execute(_WAITING[connection.vendor])
-            return int(cursor.fetchone()[0]) >= number
+            found, is_new = cursor.fetchone()
+            return bool(is_new) and int(found) >= number
 
         eventually(waiting, look_seconds=_LOOK_SECONDS)
 

@@ -185,7 +185,7 @@ class Rival:
     """Somebody with another connection who locks the shares first, and the audience then: the other way round."""
 
     def __init__(self) -> None:
-        self.holds, self.go = threading.Event(), threading.Event()
+        self.holds, self.go, self.gone = threading.Event(), threading.Event(), threading.Event()
         self.refused: list[BaseException | None] = []
 
     def run(self) -> None:
@@ -200,9 +200,12 @@ class Rival:
             assert self.go.wait(WAIT_SECONDS)
             list(AudienceUpdate.objects.select_for_update().filter(sequence=0))
             transaction.set_rollback(True)
+        self.gone.set()
 
     def watch(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         """Of whoever locks the audience: then the two hold what the other one wants."""
+        # The next try lets the rival go first: PostgreSQL gives the audience to whoever comes before those who waited wake up.
+        assert not self.refused or self.gone.wait(WAIT_SECONDS)
         try:
             result = execute(sql, params, many, context)
         except OperationalError as error:
