@@ -134,27 +134,29 @@ class Project:
     @contextlib.contextmanager
     def served(self) -> Iterator[str]:
         """The address of the project under `manage.py runserver`."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        server = subprocess.Popen(
-            [self.python, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
-            cwd=self.where,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            while True:
-                assert server.poll() is None, "manage.py runserver ended"
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-            server.wait()
+        with socket.socket() as held:
+            # As `tests.ports` does it, which is not there for whoever follows pages with a wheel.
+            held.bind(("127.0.0.1", 0))
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            port = held.getsockname()[1]
+            server = subprocess.Popen(
+                [self.python, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
+                cwd=self.where,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            try:
+                while True:
+                    assert server.poll() is None, "manage.py runserver ended"
+                    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                        break
+                    time.sleep(0.05)
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                server.terminate()
+                server.wait()
 
     def follow(self, page: str, *, pasting: bool = True, until: str | None = None) -> int:
         """Do what the page says, block by block, and compare what it shows; how many blocks were run.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
 from edna.guardians import files
+from tests.ports import reserved
 
 NAMES = ["The library", "The students' union", "The bank", "Your aunt's firm", "The notary"]
 
@@ -27,7 +27,7 @@ NAMES = ["The library", "The students' union", "The bank", "Your aunt's firm", "
 class Parties:
     """Five guardians of whom three are needed: the first three wait two hours, the others mail a code."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ports: Sequence[int]) -> None:
         # By the clock of the machine: orders are good for minutes.
         self.now, self.folder = int(time.time()), folder
         self.mails: list[tuple[int, str, str]] = []
@@ -35,8 +35,6 @@ class Parties:
         self._servers: dict[int, Server] = {}
         identities = [Identity.new(number) for number in range(1, len(NAMES) + 1)]
         stores = [Store(folder / f"{each.number}.sqlite3") for each in identities]
-        # Bound before anybody knows the roster, which has their ports.
-        ports = [_free_port() for _ in identities]
         members = [each.member(f"http://127.0.0.1:{port}") for each, port in zip(identities, ports, strict=True)]
         site_key = nacl.signing.SigningKey.generate()
         self.roster = Roster(members, 3, bytes(site_key.verify_key))
@@ -77,17 +75,13 @@ class Parties:
             server.server_close()
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 @contextmanager
 def parties(folder: Path, **edna: Any) -> Iterator[Parties]:
     """A site with guardians, and other settings of edna."""
-    made = Parties(folder)
-    try:
-        with override_settings(EDNA={**settings.EDNA, "GUARDIANS": made.setting, **edna}):
-            yield made
-    finally:
-        made.stop()
+    with reserved([0] * len(NAMES)) as ports:
+        made = Parties(folder, ports)
+        try:
+            with override_settings(EDNA={**settings.EDNA, "GUARDIANS": made.setting, **edna}):
+                yield made
+        finally:
+            made.stop()

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests import warm
 from tests.acceptance.newcomer import BLOCK, ROOT, Project
-from tests.waiting import eventually
+from tests.ports import reserved
+from tests.waiting import WAIT_SECONDS, eventually
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -71,17 +71,16 @@ def in_a_browser(project: Project, steps: str, **given: object) -> str:
     return project.run("python steps.py", DJANGO_SETTINGS_MODULE="mysite.settings").strip()
 
 
-def free_digits() -> str:
-    """So that with 1, 2, 3, 4 and 5 behind it nobody listens there: the page has 844."""
-    for digits in range(1100, 3200):
-        with ExitStack() as taken:
-            try:
-                for number in range(1, 6):
-                    taken.enter_context(socket.create_server(("127.0.0.1", int(f"{digits}{number}"))))
-            except OSError:
-                continue
-            return str(digits)
-    raise AssertionError("no five ports are free")
+@pytest.fixture
+def digits() -> Iterator[str]:
+    """So that with 1, 2, 3, 4 and 5 behind it nobody else listens there: the page has 844."""
+    with ExitStack() as taken:
+        for digits in range(1100, 3200):
+            with suppress(OSError):
+                taken.enter_context(reserved([int(f"{digits}{number}") for number in range(1, 6)]))
+                yield str(digits)
+                return
+        raise AssertionError("no five ports are free")
 
 
 @contextmanager
@@ -96,10 +95,10 @@ def terminal(project: Project, command: str, log: Path) -> Iterator[None]:
         yield
     finally:
         os.killpg(shell.pid, signal.SIGTERM)
-        shell.wait(20)
+        shell.wait(WAIT_SECONDS)
 
 
-def test_the_steps_of_the_page_lead_back_to_a_lost_key(tmp_path: Path) -> None:
+def test_the_steps_of_the_page_lead_back_to_a_lost_key(tmp_path: Path, digits: str) -> None:
     project = Project(tmp_path, python=warm.python())
     project.follow("docs/howto-pages.md", pasting=False, until="## Your own frame")
     project.write("templates/log_in.html", "{{ form }}")
@@ -107,7 +106,6 @@ def test_the_steps_of_the_page_lead_back_to_a_lost_key(tmp_path: Path) -> None:
     page = (ROOT / "docs/guardians.md").read_text()
     page = page[page.index("\n## Try it on one machine\n") : page.index("\n## What each one asks for\n")]
     installed, make, serve, settings, check = (code for _, _, code in BLOCK.findall(page))
-    digits = free_digits()
     assert "127.0.0.1:844$number" in make
 
     project.write("mysite/settings.py", installed, append=True)

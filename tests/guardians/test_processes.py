@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,13 @@ from django.core.management import CommandError, call_command
 import edna
 from apps.websubmit.models import User
 from edna import conf
+from edna.custody.guardians import at_rest
 from edna.custody.guardians.roster import Identity, Roster
 from edna.guardians import files
 from edna.guardians.management.commands import edna_guardian
 from tests import warm
-from tests.waiting import eventually
+from tests.ports import reserved
+from tests.waiting import WAIT_SECONDS, eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once, pytest.mark.slow]
 
@@ -70,12 +72,6 @@ def certificate(folder: Path) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
 def run(*arguments: Any, **options: Any) -> str:
     out = io.StringIO()
     call_command("edna_guardian", *map(str, arguments), stdout=out, stderr=io.StringIO(), **options)
@@ -85,12 +81,12 @@ def run(*arguments: Any, **options: Any) -> str:
 class Guardians:
     """Processes, each with a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ports: Sequence[int]) -> None:
         self.folder = folder
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         pem, self.key = certificate(folder)
         self.pem = pem
-        self.ports = {number: free_port() for number in range(1, COUNT + 1)}
+        self.ports = dict(enumerate(ports, start=1))
         members = []
         for number, port in self.ports.items():
             said = run(
@@ -143,7 +139,7 @@ class Guardians:
         for process in self.processes.values():
             process.terminate()
         for process in self.processes.values():
-            process.wait(10)
+            process.wait(WAIT_SECONDS)
 
     @property
     def site(self) -> list[Any]:
@@ -152,12 +148,13 @@ class Guardians:
 
 @pytest.fixture
 def guardians(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Guardians]:
-    running = Guardians(tmp_path)
-    for number in running.ports:
-        running.start(number, policy=getattr(request, "param", "waiting:0"))
-    running.wait()
-    yield running
-    running.stop()
+    with reserved([0] * COUNT) as ports:
+        running = Guardians(tmp_path, ports)
+        for number in running.ports:
+            running.start(number, policy=getattr(request, "param", "waiting:0"))
+        running.wait()
+        yield running
+        running.stop()
 
 
 def under_way(guardians: Guardians) -> bool:
@@ -221,7 +218,7 @@ def test_a_key_comes_back_from_processes_that_are_killed_and_refreshed(guardians
     # Wherever it is then: `test_sweep` goes through the moments.
     eventually(lambda: under_way(guardians))
     guardians.kill(2)
-    sweeping.wait(60)
+    sweeping.wait(WAIT_SECONDS)
     assert recovered(guardians, envelope, "twice.key") == made.secret_key.expose_text()
     guardians.start(2)
     guardians.wait()
@@ -288,14 +285,15 @@ def test_a_site_whose_keys_are_sealed_starts_when_enough_guardians_answer(guardi
 
     (guardians.folder / "sealed_site.py").write_text(
         "from config.settings_test import *\n"
-        "from edna.custody.guardians.at_rest import sealed_settings\n"
-        f"SEALED = sealed_settings({str(folder)!r}, timeout_seconds=float(os.environ['PATIENCE']))\n"
+        "from edna.custody.guardians import at_rest\n"
+        "at_rest._AGAIN_SECONDS = float(os.environ['AGAIN'])\n"
+        f"SEALED = at_rest.sealed_settings({str(folder)!r}, timeout_seconds=60)\n"
         "EDNA = {**EDNA, 'MAC_KEYS': SEALED['MAC_KEYS']}\nSECRET_KEY = SEALED['SECRET_KEY']\n"
     )
 
-    def started(patience: int) -> subprocess.Popen[str]:
+    def started(*, asking_again_after: float = at_rest._AGAIN_SECONDS) -> subprocess.Popen[str]:
         path = os.pathsep.join((str(guardians.folder), str(ROOT)))
-        given = {"DJANGO_SETTINGS_MODULE": "sealed_site", "PYTHONPATH": path, "PATIENCE": str(patience)}
+        given = {"DJANGO_SETTINGS_MODULE": "sealed_site", "PYTHONPATH": path, "AGAIN": str(asking_again_after)}
         code = "import django; django.setup(); from edna import conf; print(conf.mac_keys()[0].hex())"
         return subprocess.Popen(
             [sys.executable, "-c", code],
@@ -306,11 +304,11 @@ def test_a_site_whose_keys_are_sealed_starts_when_enough_guardians_answer(guardi
             stderr=subprocess.PIPE,
         )
 
-    assert started(60).communicate()[0].strip() == key.hex()
+    assert started().communicate()[0].strip() == key.hex()
     guardians.kill(1)
-    refused = started(1).communicate()[1]
+    refused = started(asking_again_after=3600).communicate()[1]
     assert "1 of the 2 guardians helped that it takes to start. Guardian 1 cannot be reached" in refused
     assert "Guardian 3: This guardian waits for its code." in refused
-    waiting = started(60)
+    waiting = started()
     guardians.start(1, policy="standing")
     assert waiting.communicate()[0].strip() == key.hex()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from edna.custody.guardians.roster import to_base64
 from edna.custody.policies.process.client import MonitorClient
 from edna.errors import MonitorUnavailable
 from edna.policies import files
-from tests.guardians.parties import _free_port
+from tests.ports import reserved
 from tests.sockets.processes import process
 
 pytestmark = pytest.mark.slow
@@ -54,8 +55,14 @@ def test_a_monitor_is_served_with_a_profile_to_who_is_named(tmp_path: Path) -> N
             MonitorClient(address, monitor=known_by, key=nacl.signing.SigningKey.generate()).check()
 
 
-def test_guardians_are_served_as_the_roster_says(tmp_path: Path) -> None:
-    site_key, roster, ports = tmp_path / "site.key", tmp_path / "roster.json", {1: _free_port(), 2: _free_port()}
+@pytest.fixture
+def two_ports() -> Iterator[list[int]]:
+    with reserved([0, 0]) as ports:
+        yield ports
+
+
+def test_guardians_are_served_as_the_roster_says(tmp_path: Path, two_ports: list[int]) -> None:
+    site_key, roster, ports = tmp_path / "site.key", tmp_path / "roster.json", dict(enumerate(two_ports, start=1))
     public_key = run("edna_guardian", "site-key", "--output", site_key).strip()
     for number, port in ports.items():
         address = f"secure://127.0.0.1:{port}"

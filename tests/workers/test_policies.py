@@ -11,6 +11,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from benchmarks.kit.servers import Server
 from edna.policies import worker as policy_worker
 from edna.testing import Dump, application_dump
 from tests.policies.parties import with_library
+from tests.ports import reserved
 from tests.support import edna_dump
 from tests.waiting import eventually
 from tests.workers import members
@@ -62,9 +64,8 @@ class Site:
     ) -> None:
         self.folder, self._database, self._broker = folder, database, broker
         self.people = members.settle(PEOPLE)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        self._held = ExitStack()
+        (port,) = self._held.enter_context(reserved([0]))
         store = folder / "monitor"
         public_key = self._told("init", "--folder", store)
         self._policies = policies
@@ -137,6 +138,7 @@ class Site:
 
     def close(self) -> None:
         at_once([each.close for each in (self.monitor, *self.workers.values())])
+        self._held.close()
 
 
 @pytest.fixture
