@@ -18,6 +18,7 @@ from edna.custody.guardians.process.transport import HttpTransport, host_of
 from edna.custody.sockets.asked import Asked
 from edna.errors import GuardianRefused
 from tests.guardians.ring import Ring
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.once
 
@@ -79,7 +80,7 @@ def test_a_request_names_whom_it_is_for(host: str, named: str) -> None:
 
 def test_one_that_does_not_answer_holds_up_not_even_the_end_of_the_process() -> None:
     """Whoever has what they need goes on, and ends."""
-    run = subprocess.run([sys.executable, "-c", _ONE_HANGS], capture_output=True, timeout=60, check=True)
+    run = subprocess.run([sys.executable, "-c", _ONE_HANGS], capture_output=True, timeout=WAIT_SECONDS, check=True)
     assert run.stdout.split() == [b"2"]
 
 

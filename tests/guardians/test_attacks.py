@@ -22,6 +22,7 @@ from edna.guardians.models import KeptEnvelope
 from edna.guardians.site import configured
 from tests.guardians.parties import Parties
 from tests.support import PASSWORD
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 NAME, CONTACT = "bea@example.org", "bea@home.example"
@@ -68,7 +69,7 @@ def test_a_guardian_that_lies_about_the_time_stops_nobody(five: Parties) -> None
 def test_all_guardians_are_told_at_once_to_forget(five: Parties) -> None:
     """One that drips its answer keeps nobody else from hearing it."""
     _, made = enrolled()
-    together = threading.Barrier(5, timeout=5)
+    together = threading.Barrier(5, timeout=WAIT_SECONDS)
     for guardian in five.guardians.values():
 
         def forget(enrolment: bytes, former: object = guardian.forget) -> None:
@@ -90,7 +91,7 @@ def test_a_guardian_that_drips_its_answer_to_a_code_holds_nobody_up(
     over = threading.Event()
 
     def confirm(*given: object, **named: object) -> None:
-        over.wait(5)
+        over.wait(WAIT_SECONDS)
 
     five.guardians[4].confirm = confirm  # type: ignore[method-assign]
     monkeypatch.setattr(quorum, "DEFAULT_TIMEOUT_SECONDS", 0.05)

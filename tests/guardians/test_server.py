@@ -27,6 +27,7 @@ from edna.custody.sockets.connections import Connections
 from edna.errors import ConfigurationError, GuardianRefused
 from edna.guardians import files, serving
 from tests.guardians.ring import Ring, mailed
+from tests.sockets.late import NEVER, all_are_late
 
 pytestmark = pytest.mark.once
 
@@ -62,8 +63,14 @@ def asks(port: int, path: str = "/waits") -> int:
 
 def test_a_request_that_is_dripped_in_ends_and_others_are_answered_meanwhile(tmp_path: Path) -> None:
     ring = Ring(tmp_path, count=2, threshold=2)
+    held: list[Connections] = []
+
+    def patient() -> Connections:
+        held.append(Connections(request_seconds=NEVER))
+        return held[-1]
+
     with (
-        served(ring, connections=lambda: Connections(request_seconds=0.5)) as roster,
+        served(ring, connections=patient) as roster,
         socket.create_connection(("127.0.0.1", port_of(roster)), timeout=30) as slow,
     ):
         slow.sendall(b"POST /waits HTTP/1.1\r\n")
@@ -79,6 +86,7 @@ def test_a_request_that_is_dripped_in_ends_and_others_are_answered_meanwhile(tmp
         dripping = threading.Thread(target=drip)
         dripping.start()
         assert asks(port_of(roster)) == 400
+        all_are_late(held[0])
         try:
             assert slow.recv(1) == b""
         except ConnectionResetError:
@@ -93,7 +101,7 @@ def test_whoever_waits_longest_gives_way_to_another(tmp_path: Path) -> None:
 
     def few() -> Connections:
         # Nobody gives way for being late here.
-        held.append(Connections(most=3, request_seconds=3600))
+        held.append(Connections(most=3, request_seconds=NEVER))
         return held[-1]
 
     with served(ring, connections=few) as roster, ExitStack() as stack:

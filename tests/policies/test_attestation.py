@@ -27,6 +27,7 @@ from edna.errors import (
     PolicyNotSatisfied,
 )
 from tests.policies.parties import EU_RESTORER, NOW, Party, asked
+from tests.waiting import WAIT_SECONDS, eventually
 
 
 @pytest.fixture
@@ -171,18 +172,21 @@ def test_the_monitor_is_attested_in_batches(party: Party) -> None:
 
     def quote(root: bytes) -> str:
         made.append(root)
-        go.wait(10)
+        assert go.wait(WAIT_SECONDS)
         return "quote"
 
     party.monitor._hardware_quote = quote
     nonces = [secrets.token_bytes(32) for _ in range(64)]
     with ThreadPoolExecutor(64) as pool:
-        waiting = [pool.submit(party.monitor.attest, nonce) for nonce in nonces]
-        while len(party.monitor._batches._waiting if party.monitor._batches else ()) < 60 and not made:
-            pass
+        first = pool.submit(party.monitor.attest, nonces[0])
+        eventually(lambda: made)
+        others = [pool.submit(party.monitor.attest, nonce) for nonce in nonces[1:]]
+        collected = party.monitor._batches
+        assert collected is not None
+        eventually(lambda: len(collected._waiting) == len(others))
         go.set()
-        told = [each.result() for each in waiting]
-    assert len(made) <= 3 < len(nonces)
+        told = [each.result() for each in (first, *others)]
+    assert len(made) == 2
     for nonce, answer in zip(nonces, told, strict=True):
         checked_attestation(answer, nonce, monitor=party.monitor.public_key)
         with pytest.raises(NonceRefused):

@@ -29,6 +29,7 @@ from edna.guardians import serving
 from edna.policies import serving as monitor_serving
 from tests.guardians.ring import SECRET, Ring
 from tests.policies.parties import EU_RESTORER, Party
+from tests.sockets.late import NEVER, all_are_late
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.long
@@ -48,8 +49,10 @@ def running(stack: ExitStack, server: Any) -> int:
 
 
 @contextmanager
-def served(ring: Ring, scheme: str, *, peers: tuple[str, ...] = (), **settings: Any) -> Iterator[Roster]:
-    """The guardians of a ring, as the roster says by this scheme."""
+def served(
+    ring: Ring, scheme: str, *, peers: tuple[str, ...] = (), held: list[Connections] | None = None
+) -> Iterator[Roster]:
+    """The guardians of a ring, as the roster says by this scheme. ``held`` gets the connections of each, who give their clients time."""
     with ExitStack() as stack:
         members = []
         for number, guardian in ring.guardians.items():
@@ -57,7 +60,9 @@ def served(ring: Ring, scheme: str, *, peers: tuple[str, ...] = (), **settings: 
                 [each.member(f"{scheme}://127.0.0.1:1") for each in ring.identities.values()]
             )
             profile = serving.profile_of(None, peers, guardian=guardian)
-            connections = Connections(**settings)
+            connections = Connections(request_seconds=NEVER, rest_seconds=NEVER)
+            if held is not None:
+                held.append(connections)
             server = Server(
                 ("127.0.0.1", 0), guardian, clock=lambda: int(time.time()), profile=profile, connections=connections
             )
@@ -172,7 +177,8 @@ def test_a_connection_is_used_again_and_made_again_when_the_guardian_has_ended_i
     tmp_path: Path, profile: Profile
 ) -> None:
     ring = Ring(tmp_path, count=2, threshold=2)
-    with served(ring, profile.scheme, rest_seconds=0.1) as roster:
+    held: list[Connections] = []
+    with served(ring, profile.scheme, held=held) as roster:
         transport = HttpTransport(roster, site_key=ring.site_key)
         guardian = ring.guardians[1]
 
@@ -184,7 +190,12 @@ def test_a_connection_is_used_again_and_made_again_when_the_guardian_has_ended_i
         kept = transport._idle[1][0]
         asked()
         assert transport._idle[1] == [kept]
-        eventually(lambda: _is_over(kept), what="the guardian ends what rests")
+
+        def over() -> bool:
+            all_are_late(held[0])  # once more, where the answer was there before the guardian had done with it
+            return _is_over(kept)
+
+        eventually(over, what="the guardian ends what rests")
         asked()
         assert transport._idle[1] != [kept]
         assert guardian.number == 1
@@ -194,13 +205,15 @@ def test_a_connection_is_used_again_and_made_again_when_the_guardian_has_ended_i
 def test_who_never_comes_to_an_end_of_the_handshake_is_hung_up_on(tmp_path: Path, profile: Profile) -> None:
     """And with them who says something else than a hello; others are answered meanwhile."""
     ring = Ring(tmp_path, count=2, threshold=2)
-    with served(ring, profile.scheme, request_seconds=0.3) as roster:
+    held: list[Connections] = []
+    with served(ring, profile.scheme, held=held) as roster:
         port = int(roster.member(1).address.rpartition(":")[2])
         for said in (b"edna socket\n", b"POST /waits HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"):
             with socket.create_connection(("127.0.0.1", port), timeout=60) as other:
                 other.sendall(said)
                 with pytest.raises(GuardianRefused, match="no such address"):
                     HttpTransport(roster, site_key=ring.site_key).ask(1, "/nothing", {})
+                all_are_late(held[0])
                 try:
                     assert other.recv(1) == b""
                 except ConnectionResetError:
