@@ -95,8 +95,8 @@ def _homes(module_name: str, name: str) -> list[tuple[Any, str, Any]]:
 
 
 def kind_of(sql: Any) -> str:
-    """What kind of statement it is, by its first word."""
-    words = str(sql).split(None, 1)
+    """What kind of statement it is, by its first word. On PostgreSQL an insert may bring its savepoint along."""
+    words = str(sql).removeprefix("SAVEPOINT edna_insert; ").split(None, 1)
     return _FIRST_WORDS.get(words[0].lower(), "other") if words else "other"
 
 

@@ -6,12 +6,12 @@ import datetime
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, connections, transaction
+from django.db import DataError, IntegrityError, connection, connections, transaction
 
 from apps.hotcrp_sim.models import PaperReview
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna.db import rows as raw
-from edna.db.rows import holding, in_one_statement, table_of
+from edna.db.rows import can_send_savepoints, holding, in_one_statement, insert_free, table_of
 from edna.engine.disguising.batched_writes import Writes
 from edna.models import Bag
 from tests.support import enrol_many, make_course, statements
@@ -173,6 +173,37 @@ def test_a_statement_that_is_refused_leaves_nothing_where_no_savepoint_is_taken(
                 raw.insert(table_of(Lecture), ("id", "label"), rows, using="default")
             raw.insert(table_of(Lecture), ("id", "label"), rows[:1], using="default")
         assert list(Lecture.objects.values_list("pk", "label")) == rows[:1]
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_savepoint_goes_along_with_what_it_is_for() -> None:
+    """One statement for the three; the transaction goes on after a refusal, and the outer savepoints are what they were."""
+    table, columns = table_of(Lecture), ("id", "label")
+    assert can_send_savepoints([(1, "a")], using="default")
+    assert not can_send_savepoints([], using="default")
+
+    def insert(*rows: tuple[int, str]) -> set[Any]:
+        return insert_free(table, columns, rows, using="default", with_savepoint=True)
+
+    with transaction.atomic():
+        found: list[Any] = []
+        assert len(statements(lambda: found.append(insert((1, "first"), (2, "second"))))) == 1
+        with transaction.atomic():
+            with pytest.raises(DataError):
+                insert((3, "third"), (4, "x" * 1_000))
+            found.append(insert((2, "taken"), (5, "fifth")))
+    assert found == [{(1,), (2,)}, {(5,)}]
+    assert list(Lecture.objects.order_by("pk").values_list("pk", "label")) == [
+        (1, "first"),
+        (2, "second"),
+        (5, "fifth"),
+    ]
+
+
+@pytest.mark.only_on("postgresql")
+def test_drivers_that_bind_on_the_server_get_savepoints_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "server_side_binding", True)
+    assert not can_send_savepoints([(1, "a")], using="default")
 
 
 @pytest.mark.only_on("mysql")

@@ -142,6 +142,7 @@ def test_a_summary_adds_up_and_says_what_counting_took() -> None:
         ("WITH made AS (INSERT INTO t VALUES (1) RETURNING a) UPDATE t SET a = 2 FROM made", "update"),
         ("DELETE FROM t", "delete"),
         ("SAVEPOINT s", "transaction"),
+        ("SAVEPOINT edna_insert; INSERT INTO t VALUES (1); RELEASE SAVEPOINT edna_insert", "insert"),
         ("RELEASE SAVEPOINT s", "transaction"),
         ("BEGIN IMMEDIATE", "transaction"),
         ("SET foreign_key_checks = 0", "other"),

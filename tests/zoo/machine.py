@@ -534,8 +534,9 @@ class Habitat(RuleBasedStateMachine):
 
         def die(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
             nonlocal crash
-            crash -= "SAVEPOINT" not in sql  # type: ignore[operator]
-            if crash == -1 and "SAVEPOINT" not in sql:  # once: what follows is the rollback
+            counts = "SAVEPOINT" not in sql or "INSERT" in sql  # what is inserted may bring its savepoint along
+            crash -= counts  # type: ignore[operator]
+            if crash == -1 and counts:  # once: what follows is the rollback
                 raise Crash
             return execute(sql, params, many, context)
 

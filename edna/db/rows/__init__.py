@@ -37,7 +37,15 @@ from edna.db.rows.reading import (
 )
 from edna.db.rows.tables import Row, Table, table_of
 from edna.db.rows.updating import update
-from edna.db.rows.writing import check_deferred, delete, delete_where, in_one_statement, insert, insert_free
+from edna.db.rows.writing import (
+    can_send_savepoints,
+    check_deferred,
+    delete,
+    delete_where,
+    in_one_statement,
+    insert,
+    insert_free,
+)
 
 __all__ = [
     "GIVEN",
@@ -46,6 +54,7 @@ __all__ = [
     "Table",
     "any_rows",
     "asking_for_any",
+    "can_send_savepoints",
     "check_deferred",
     "count_beyond",
     "counting",

@@ -6,14 +6,18 @@ Invariant: each function takes a number of statements that does not depend on th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from django.db import DataError, IntegrityError
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Field
 
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import packed
-from edna.db.rows.binding import among, bindable, marks_for, one_key, packets, plain
+from edna.db.rows.binding import among, bindable, binds_on_the_server, marks_for, one_key, packets, plain
 from edna.db.rows.tables import Row, Table
+
+_SAVEPOINT: Final = "edna_insert"
 
 
 def in_one_statement(rows: Sequence[Row], *, using: str) -> bool:
@@ -45,10 +49,13 @@ def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
             cursor.execute(head + values, params)
 
 
-def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> set[Row]:
+def insert_free(
+    table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str, with_savepoint: bool = False
+) -> set[Row]:
     """Insert those rows whose unique values are free, and return their keys.
 
-    For PostgreSQL, which writes a statement that fails into its log, with the values in it: this one does not fail.
+    For PostgreSQL, which writes a statement that fails into its log, with the values in it: this one does not fail. ``with_savepoint``, if
+    `can_send_savepoints`, the transaction goes on where a row is refused for another reason, and none of them is there.
     """
     connection = connection_of(using)
     quote = connection.ops.quote_name
@@ -59,10 +66,34 @@ def insert_free(table: Table, names: Sequence[str], rows: Sequence[Row], *, usin
     with cursor_of(connection) as cursor:
         for packet in packets(rows, connection):
             values = ", ".join([f"({marks_for(len(row))})" for row in packet])
-            tail = f" ON CONFLICT DO NOTHING RETURNING {keys}"
-            cursor.execute(head + values + tail, [value for row in packet for value in row])
+            sql = f"{head}{values} ON CONFLICT DO NOTHING RETURNING {keys}"
+            params = [value for row in packet for value in row]
+            if with_savepoint:
+                _execute_with_savepoint(cursor, sql, params)
+            else:
+                cursor.execute(sql, params)
             inserted |= set(plain(cursor.fetchall(), connection))
     return inserted
+
+
+def can_send_savepoints(rows: Sequence[Row], *, using: str) -> bool:
+    """Whether PostgreSQL takes these rows in one packet, and a savepoint with it. A driver that binds on the server sends one statement at
+    a time; psycopg2 keeps the last answer alone."""
+    connection = connection_of(using)
+    if connection.vendor != "postgresql" or binds_on_the_server(connection):
+        return False
+    driver = type(connection.connection).__module__.partition(".")[0]
+    return driver == "psycopg" and len(list(packets(rows, connection))) == 1
+
+
+def _execute_with_savepoint(cursor: CursorWrapper, sql: str, params: Sequence[Any]) -> None:
+    """To and fro once, where Django's savepoints take three times. The cursor has the answer to ``sql``."""
+    try:
+        cursor.execute(f"SAVEPOINT {_SAVEPOINT}; {sql}; RELEASE SAVEPOINT {_SAVEPOINT}", params)
+    except (IntegrityError, DataError):
+        cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}; RELEASE SAVEPOINT {_SAVEPOINT}")
+        raise
+    cursor.nextset()
 
 
 def delete(table: Table, keys: Sequence[Row], *, using: str) -> None:

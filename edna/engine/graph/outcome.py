@@ -159,10 +159,10 @@ def in_rows(number: int) -> str:
     return f"{number:,} {'row' if number == 1 else 'rows'}"
 
 
-def fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str) -> bool:
-    """Write all of ``rows`` in one go, or none if the database refuses any."""
+def fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str, undoes: bool = False) -> bool:
+    """Write all of ``rows`` in one go, or none if the database refuses any. ``undoes``: then ``write`` itself leaves none."""
     try:
-        if in_one_statement(rows, using=using):
+        if undoes or in_one_statement(rows, using=using):
             write(rows)  # a savepoint would be two statements more
         elif rows:
             with transaction.atomic(using=using):

@@ -6,8 +6,10 @@ those below it, only. Knows records and tables; knows no keys or bags.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.db.models import Model
 
@@ -91,10 +93,10 @@ class _RowsToInsert:
         if self.progress.rehearsed:
             return self._rehearse(rows)
         rows = self._referring(rows, unread=True)
-        written = fits(self._write, rows, using=self.using)
+        written = self._fit(rows)
         if not written and refuses_at_once(self.table, using=self.using):
             kept = self._referring(rows)
-            written = len(kept) < len(rows) and fits(self._write, kept, using=self.using)
+            written = len(kept) < len(rows) and self._fit(kept)
             rows = kept
         refused = [row for row in rows if self.taken and self._key(row) in self.taken] if written else rows
         reasons = plain_refusals(self.table, self.columns, refused, using=self.using) if refused else {}
@@ -132,12 +134,20 @@ class _RowsToInsert:
             self.batch, self.table, rows, self.columns, self.progress, later=self.later, unread=unread, using=self.using
         )
 
-    def _write(self, part: Sequence[Row]) -> None:
+    def _fit(self, rows: Sequence[Row]) -> bool:
+        undoes = self._leaves_what_is_taken and raw.can_send_savepoints(rows, using=self.using)
+        return fits(partial(self._write, with_savepoint=undoes), rows, using=self.using, undoes=undoes)
+
+    @functools.cached_property
+    def _leaves_what_is_taken(self) -> bool:
+        return connection_of(self.using).vendor == "postgresql" and not deferrable_constraints(self.table.model)
+
+    def _write(self, part: Sequence[Row], *, with_savepoint: bool = False) -> None:
         if self.empty:
             # Each row is checked at once, and what it refers to may come after it: such references follow below.
             part = [tuple(None if i in self.empty else value for i, value in enumerate(row)) for row in part]
-        if connection_of(self.using).vendor == "postgresql" and not deferrable_constraints(self.table.model):
-            there = raw.insert_free(self.table, self.columns, part, using=self.using)
+        if self._leaves_what_is_taken:
+            there = raw.insert_free(self.table, self.columns, part, using=self.using, with_savepoint=with_savepoint)
             self.taken.update({self._key(row) for row in part} - there)
         else:
             raw.insert(self.table, self.columns, part, using=self.using)
