@@ -21,6 +21,7 @@ from edna.engine.disguising import execute as execution
 from edna.engine.planning.steps import Target
 from edna.engine.revealing import reveal as revealing
 from edna.records.bag import BagKind
+from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.models import Comment, Draft, Story, Tagging, User, Vote
@@ -126,6 +127,7 @@ def test_all_chunks_come_back_by_one_receipt(community: Community, most: int, co
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_history_counts_a_disguise_in_chunks_once(community: Community, most: int) -> None:
     ann = community.ann
     whole = edna.disguise(GDPR, ann.user, atomic=True)
@@ -138,7 +140,7 @@ def test_history_counts_a_disguise_in_chunks_once(community: Community, most: in
     assert (entry.name, entry.counts, entry.params) == (expected.name, expected.counts, expected.params)
 
 
-@pytest.mark.parametrize("at_most", [1, 2, 5])
+@first_everywhere("at_most", [1, 2, 5])
 @pytest.mark.parametrize("name", LARGE_ONES)
 def test_what_was_done_before_the_process_died_can_be_revealed(
     community: Community, most: int, counted: Transactions, name: str, at_most: int
@@ -153,7 +155,7 @@ def test_what_was_done_before_the_process_died_can_be_revealed(
     assert community.is_as_before()
 
 
-@pytest.mark.parametrize("in_order", [True, False])
+@first_everywhere("in_order", [True, False])
 @pytest.mark.parametrize("name", LARGE_ONES)
 def test_doing_it_again_disguises_the_rest(
     community: Community, most: int, counted: Transactions, name: str, in_order: bool
@@ -174,7 +176,7 @@ def test_doing_it_again_disguises_the_rest(
     assert community.is_as_before()
 
 
-@pytest.mark.parametrize("at_most", [1, 3])
+@first_everywhere("at_most", [1, 3])
 @pytest.mark.parametrize("name", LARGE_ONES)
 def test_a_reveal_that_died_goes_on_with_the_same_receipt(
     community: Community, most: int, counted: Transactions, name: str, at_most: int
@@ -204,6 +206,7 @@ def test_chunks_compose_with_earlier_and_later_disguises(
         assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_later_chunk_does_not_disguise_whom_an_earlier_one_made(community: Community, most: int) -> None:
     """With the key, removing an account removes those of its pseudoprincipals, but not of those who own what stays."""
     ann = community.ann
@@ -233,6 +236,7 @@ def test_rows_in_the_way_hold_back_their_own_and_what_belongs_to_them(community:
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_damaged_chunk_is_refused_before_anything_is_changed(community: Community, most: int) -> None:
     ann = community.ann
     receipt = ann.disguise(GDPR)
@@ -281,6 +285,7 @@ def test_inside_a_transaction_of_the_caller_nothing_is_cut(community: Community,
         assert receipt.locator.chunk(1) not in unlocked.listed()
 
 
+@pytest.mark.once
 def test_in_locator_mode_client_nothing_is_cut(community: Community, counted: Transactions) -> None:
     """A process that died would leave chunks to which nobody has a receipt."""
     receipts: list[edna.Receipt] = []
@@ -290,6 +295,7 @@ def test_in_locator_mode_client_nothing_is_cut(community: Community, counted: Tr
     assert state() == community.before
 
 
+@pytest.mark.once
 def test_the_application_is_told_once_when_all_is_done(
     community: Community, most: int, counted: Transactions, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -344,6 +350,7 @@ def test_no_chunk_has_more_rows_than_it_may(community: Community, settings: Any)
     assert set(places(parts, Story)) == set(community.ann.owns(Story))
 
 
+@pytest.mark.once
 def test_rows_that_get_one_pseudoprincipal_stay_together(community: Community, settings: Any) -> None:
     parts = parts_of(registry.get(BY_URL), community.ann, most=1, settings=settings)
     by_url: dict[str, set[int]] = {}
@@ -359,6 +366,7 @@ class WholeTree(Disguise):
     transformations = (Remove(Comment, owner="user"), Remove(Vote, owner="user"))
 
 
+@pytest.mark.once
 def test_a_tree_that_is_removed_stays_together(community: Community, settings: Any) -> None:
     parts = parts_of(WholeTree, community.ann, most=1, settings=settings)
     assert sum(bool(part.get(Comment)) for part in parts) == 1
@@ -375,6 +383,7 @@ class ByStory(Disguise):
     )
 
 
+@pytest.mark.once
 def test_rows_that_are_found_through_others_go_before_these(community: Community, settings: Any) -> None:
     parts = parts_of(ByStory, community.ann, most=2, settings=settings)
     assert max(places(parts, Comment).values()) <= min(places(parts, Story).values())
@@ -431,6 +440,7 @@ class Rootless(Disguise):
     )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("cls", [Emptied, Lonely, Rootless])
 def test_a_condition_is_about_what_was_there_before(community: Community, cls: type[Disguise]) -> None:
     ann = community.ann
@@ -464,6 +474,7 @@ class Whole(Disguise):
     )
 
 
+@pytest.mark.once
 def test_what_cannot_be_cut_is_modified_once(community: Community, most: int) -> None:
     ann = community.ann
     with registering(Whole):
@@ -478,6 +489,7 @@ class Children(Disguise):
     transformations = (Remove(Vote, owner="story__user"), Remove(Tagging, owner="story__user"))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("rows", [None, 1])
 def test_what_belongs_to_a_row_under_disguise_is_not_given_to_who_has_its_key_now(
     community: Community, rows: int | None
@@ -504,6 +516,7 @@ class ForgetVotes(Disguise):
     transformations = (Remove(Vote, owner="user"),)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("rows", [None, 1])
 def test_what_waited_in_a_late_chunk_for_an_early_one_comes_back_at_once(
     community: Community, counted: Transactions, rows: int | None
@@ -518,6 +531,7 @@ def test_what_waited_in_a_late_chunk_for_an_early_one_comes_back_at_once(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_pseudoprincipal_of_an_earlier_disguise_stays_until_the_last_chunk_that_needs_it(
     community: Community, most: int
 ) -> None:
@@ -571,6 +585,7 @@ def test_a_chunk_that_the_database_refuses_once_is_done_the_next_time(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_it_is_revealed_while_it_is_still_being_disguised(
     community: Community, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -594,6 +609,7 @@ def test_it_is_revealed_while_it_is_still_being_disguised(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_chunk_that_is_gone_does_not_keep_the_others(community: Community, most: int) -> None:
     """Somebody has deleted a row of the table, or it has expired."""
     ann = community.ann
@@ -607,6 +623,7 @@ def test_a_chunk_that_is_gone_does_not_keep_the_others(community: Community, mos
     assert ann.history() == []
 
 
+@pytest.mark.once
 def test_a_chunk_given_up_by_a_rotation_leaves_the_others_to_the_receipt(community: Community, most: int) -> None:
     ann = community.ann
     receipt = ann.disguise(GDPR)

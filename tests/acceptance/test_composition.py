@@ -12,6 +12,7 @@ import pytest
 from django.db.models import Model
 
 import edna
+from tests.databases import first_everywhere
 from tests.lobsters.community import OWNER_COLUMNS, TO_THE_NEXT, Community, Member, state
 from tests.lobsters.models import Comment, Message, Moderation, Story, Tag, Tagging, User, Vote
 from tests.lobsters.specs import (
@@ -138,6 +139,7 @@ def test_07_revealing_gdpr_brings_everything_back_under_the_same_key(community: 
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @KEY
 def test_08_anon_gdpr_revealed_gdpr_first_is_pseudonymous_in_between(community: Community, with_key: bool) -> None:
     anon = community.everybody(ANON)
@@ -152,6 +154,7 @@ def test_08_anon_gdpr_revealed_gdpr_first_is_pseudonymous_in_between(community: 
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @KEY
 def test_09_anon_gdpr_revealed_anon_first_restores_nothing_visible_until_gdpr(
     community: Community, with_key: bool
@@ -175,6 +178,7 @@ def test_09_anon_gdpr_revealed_anon_first_restores_nothing_visible_until_gdpr(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_10_anon_twice_revealed_first_to_second_is_pseudonymous_in_between(community: Community) -> None:
     first, second = community.everybody(ANON), community.everybody(ANON)
     stories = Story.objects.count()
@@ -187,6 +191,7 @@ def test_10_anon_twice_revealed_first_to_second_is_pseudonymous_in_between(commu
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_10_anon_twice_revealed_second_to_first_is_pseudonymous_in_between(community: Community) -> None:
     first = community.everybody(ANON)
     anonymous = state()
@@ -199,7 +204,7 @@ def test_10_anon_twice_revealed_second_to_first_is_pseudonymous_in_between(commu
     assert community.is_as_before()
 
 
-@pytest.mark.parametrize("order", list(permutations(("anon", "gdpr", "bob", "cat"))), ids="-".join)
+@first_everywhere("order", list(permutations(("anon", "gdpr", "bob", "cat"))), ids="-".join, count=3)
 def test_11_a_moderator_leaves_anonymous_shared_rows_and_each_reveal_restores_ones_own_columns(
     small_community: Community, order: tuple[str, ...]
 ) -> None:
@@ -234,7 +239,7 @@ def owner_columns() -> dict[tuple[type[Model], str], list[int | None]]:
     }
 
 
-@pytest.mark.parametrize("name", [CLEAR_MESSAGES, GDPR])
+@first_everywhere("name", [CLEAR_MESSAGES, GDPR])
 @pytest.mark.parametrize("author_leaves_first", [True, False], ids=["author-leaves-first", "recipient-leaves-first"])
 @pytest.mark.parametrize("author_returns_first", [True, False], ids=["author-returns-first", "recipient-returns-first"])
 def test_12_one_owner_removes_then_the_other_and_the_first_to_reveal_brings_the_row_back(
@@ -264,6 +269,7 @@ def test_12_one_owner_removes_then_the_other_and_the_first_to_reveal_brings_the_
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("order", ["cleared-first", "gdpr-first"])
 def test_12_the_first_to_reveal_does_not_wait_for_an_owner_who_took_their_key_along(
     community: Community, order: str
@@ -284,6 +290,7 @@ def test_12_the_first_to_reveal_does_not_wait_for_an_owner_who_took_their_key_al
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_12_a_name_stands_in_a_row_again_with_the_last_of_its_owners_disguises(community: Community) -> None:
     """The row comes back with Ann. Bob's name follows when he has revealed both what made it anonymous and what removed it."""
     ann, bob = community.ann, community.bob
@@ -308,7 +315,7 @@ def letter(author: Member) -> Message:
     return Message.objects.get(author=author.pk, body=TO_THE_NEXT)
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+@first_everywhere("order", list(permutations(range(3))), ids=str, count=2)
 def test_13_shared_rows_that_a_global_disguise_removed_come_back_with_each_owners_own_column(
     community: Community, order: tuple[int, ...]
 ) -> None:
@@ -375,6 +382,7 @@ def test_16_reference_policies_restore_delete_and_retain(community: Community, n
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("name", "params"), [(ANON, {}), (GDPR, {}), (DECAY, {}), (TOPIC, {"tag": "everything"})], ids=str
 )

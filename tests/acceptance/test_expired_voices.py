@@ -10,6 +10,7 @@ import pytest
 from edna.models import PrincipalEntry
 from edna.operations.retention import expiry
 from edna.operations.upkeep import residue, verification
+from tests.databases import first_everywhere
 from tests.lobsters.community import Community
 from tests.lobsters.models import Message, User
 from tests.lobsters.specs import ANON, CLEAR_OUTBOX, GDPR
@@ -38,7 +39,7 @@ def messages() -> set[tuple[Any, ...]]:
     return set(Message.objects.values_list("pk", "author", "recipient", "body"))
 
 
-@pytest.mark.parametrize("swept", [False, True])
+@first_everywhere("swept", [False, True])
 @pytest.mark.parametrize("keys", ["negative", "random"])
 def test_rows_come_back_under_the_names_that_they_had(
     in_february: Community, settings: Any, keys: str, swept: bool
@@ -56,6 +57,7 @@ def test_rows_come_back_under_the_names_that_they_had(
     assert verification.verify().findings == []
 
 
+@pytest.mark.once
 def test_who_comes_back_with_the_account_does_not_pass_for_a_user(in_february: Community) -> None:
     ann = in_february.ann
     [receipt] = ann.applies(GDPR, with_key=True)[ann.pk]

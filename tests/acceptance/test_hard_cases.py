@@ -22,6 +22,7 @@ import edna
 from edna import Held, Reason, errors
 from edna.crypto.keys import SecretKey
 from edna.models import Bag
+from tests.databases import first_everywhere
 from tests.lobsters.community import OWNER_COLUMNS, TO_THE_NEXT, Community, state
 from tests.lobsters.models import Comment, Draft, Message, Moderation, Story, User, Vote
 from tests.lobsters.specs import (
@@ -127,6 +128,7 @@ def test_21_a_modified_column_of_the_user_row_is_reversed(community: Community) 
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("anon_first", [True, False])
 def test_21_a_modified_row_of_a_pseudoprincipal_goes_with_it(community: Community, anon_first: bool) -> None:
     """A disguise of everybody modifies the rows of pseudoprincipals, too. Nobody has to reverse that once they are gone."""
@@ -174,6 +176,7 @@ def test_22_anon_three_times_then_gdpr_is_revealed_in_every_order(
     assert small_community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", [CLEAR_MESSAGES, GDPR])
 def test_23_the_co_owner_of_a_row_that_was_removed_and_revealed_is_still_its_owner(
     community: Community, name: str
@@ -281,6 +284,7 @@ def test_26_both_owners_modify_a_row_to_the_same_value(community: Community, aut
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", [REDACT_MESSAGES, CLEAR_MESSAGES, GDPR])
 def test_26_a_co_owner_cannot_reveal_somebody_elses_disguise(community: Community, name: str) -> None:
     """Not with their own key, not with the receipt of the other; and not the other way round."""
@@ -363,11 +367,13 @@ def test_27_a_global_disguise_leaves_owners_that_are_nobody(odd_owners: tuple[Co
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_27_a_global_disguise_refuses_owners_without_a_key(odd_owners: tuple[Community, User]) -> None:
     with nothing_changes(), pytest.raises(errors.UnregisteredOwners, match=r"1 owner\(s\)"):
         edna.disguise_all(ANON)
 
 
+@pytest.mark.once
 def test_28_a_wrong_key_password_or_receipt_is_an_error_and_changes_nothing(community: Community) -> None:
     ann, bob = community.ann, community.bob
     [receipt] = ann.applies(GDPR)[ann.pk]
@@ -481,8 +487,8 @@ def _edit(own: Bag, _: Bag) -> None:
     Bag.objects.filter(pk=own.pk).update(sealed=flipped(bytes(own.sealed), len(own.sealed) // 2))
 
 
-@pytest.mark.parametrize("tamper", [_swap, _copy, _edit])
-@pytest.mark.parametrize("whose", ["one's own", "somebody else's"])
+@first_everywhere("tamper", [_swap, _copy, _edit])
+@first_everywhere("whose", ["one's own", "somebody else's"])
 def test_31_a_swapped_or_edited_bag_is_refused_and_kept(
     community: Community, tamper: Callable[[Bag, Bag], None], whose: str
 ) -> None:
@@ -496,6 +502,7 @@ def test_31_a_swapped_or_edited_bag_is_refused_and_kept(
         ann.reveal(receipt)
 
 
+@pytest.mark.once
 def test_31_a_forged_bag_is_refused_and_kept(community: Community) -> None:
     """Whoever can write to the database knows every public key and can make a bag; only this site's MAC key makes it valid."""
     ann = community.ann
@@ -507,6 +514,7 @@ def test_31_a_forged_bag_is_refused_and_kept(community: Community) -> None:
         ann.reveal(receipt)
 
 
+@pytest.mark.once
 def test_31_a_bag_that_is_put_back_after_its_reveal_is_refused_and_kept(community: Community) -> None:
     ann = community.ann
     [receipt] = ann.applies(CLEAR_MESSAGES)[ann.pk]

@@ -80,6 +80,7 @@ def test_a_column_that_a_disguise_left_as_it_was_is_not_in_the_way(community: Co
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_column_that_a_disguise_left_as_it_was_follows_later_disguises(community: Community) -> None:
     """Bob, who has become the recipient, disguises that; whoever comes back first, both find what is theirs."""
     ann, bob = community.ann, community.bob

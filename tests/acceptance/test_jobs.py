@@ -13,6 +13,7 @@ from edna.engine import disguise_and_reveal
 from edna.operations import jobs
 from edna.operations.jobs import JobState
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.lobsters import specs
 from tests.lobsters.community import Community
 from tests.lobsters.models import MODELS, Message, Moderation
@@ -35,7 +36,7 @@ def outcome(community: Community) -> dict[str, Any]:
     return {"sizes": sizes, "bodies": bodies, "moderations": owners, "histories": histories}
 
 
-@pytest.mark.parametrize("batch", [1, 2, 50])
+@first_everywhere("batch", [1, 2, 50])
 @pytest.mark.parametrize("name", DISGUISES)
 def test_shared_rows_across_batches(
     name: str, batch: int, community: Community, settings: Any, monkeypatch: pytest.MonkeyPatch

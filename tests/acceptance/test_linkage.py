@@ -109,6 +109,7 @@ def lived_in(request: pytest.FixtureRequest, settings: Any) -> Class:
     return scene
 
 
+@pytest.mark.once
 def test_pseudoprincipals_of_one_person_are_not_found_by_how_they_look(lived_in: Class) -> None:
     whose = lived_in.whose()
     assert len(whose) == PEOPLE * LECTURES
@@ -120,6 +121,7 @@ def test_pseudoprincipals_of_one_person_are_not_found_by_how_they_look(lived_in:
     assert len(set(Bag.objects.values_list("expires_on", flat=True))) == 1
 
 
+@pytest.mark.once
 def test_nor_after_a_disguise_without_keys_and_more_with_them(lived_in: Class) -> None:
     """What is sealed without a key lengthens the lists of all whose rows it means, whosever they are."""
     edna.disguise_all(ANONYMISE_ALL)
@@ -131,6 +133,7 @@ def test_nor_after_a_disguise_without_keys_and_more_with_them(lived_in: Class) -
     assert right <= 2 * by_chance
 
 
+@pytest.mark.once
 def test_nor_among_those_who_are_left_of_people_who_have_left(lived_in: Class) -> None:
     """Half of them leave with the key, and take what the pseudoprincipals own along; of the others all is there."""
     for student in lived_in.people[::2]:

@@ -34,6 +34,7 @@ def recipient_of(message: Message) -> Any:
     return Message.objects.values_list("recipient", flat=True).get(pk=message.pk)
 
 
+@pytest.mark.once
 def test_the_mentioned_one_comes_back_first(letter: tuple[Community, Any, Any, Message]) -> None:
     """Her pseudoprincipal is gone when the message comes back, and the message is hers."""
     community, disowned, cleared, message = letter
@@ -71,6 +72,7 @@ def test_through_several_pseudoprincipals(letter: tuple[Community, Any, Any, Mes
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_row_that_is_held_goes_on_waiting_for_the_one_it_mentions(
     letter: tuple[Community, Any, Any, Message],
 ) -> None:
@@ -86,6 +88,7 @@ def test_a_row_that_is_held_goes_on_waiting_for_the_one_it_mentions(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_the_one_who_removed_the_row_learns_nothing_but_the_name(letter: tuple[Community, Any, Any, Message]) -> None:
     """The mention of a pseudoprincipal says who it is now; what else ann does is none of bob's business, nor the other way round."""
     community, _, cleared, _ = letter
@@ -97,6 +100,7 @@ def test_the_one_who_removed_the_row_learns_nothing_but_the_name(letter: tuple[C
     assert state() == before
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", ["ann", "bob"])
 def test_both_rotate_their_keys_meanwhile(letter: tuple[Community, Any, Any, Message], first: str) -> None:
     """The mention stays where it is, and both still find it."""
@@ -128,6 +132,7 @@ def in_month(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return set_to
 
 
+@pytest.mark.once
 def test_a_mention_is_kept_as_long_as_the_record_that_needs_it(
     in_month: Any, letter: tuple[Community, Any, Any, Message]
 ) -> None:

@@ -14,6 +14,7 @@ from edna import Disguise, Modify
 from edna.engine import disguise_and_reveal
 from edna.models import Bag
 from edna.records.bag import BagKind
+from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.lobsters.community import Community, Round, between
 from tests.lobsters.models import Message, Story, User
@@ -57,7 +58,7 @@ def letter(community: Community) -> tuple[Community, Round, User, Message]:
     return community, disowned, voice, message
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 500])
+@first_everywhere("at_once", [1, 2, 500])
 def test_a_mention_of_somebody_whom_the_same_disguise_is_for(
     letter: tuple[Community, Round, User, Message], at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_mention_of_somebody_whom_the_same_disguise_is_for(
     assert between(message) == [(community.bob.pk, community.ann.pk)]
 
 
+@pytest.mark.once
 def test_a_mention_moves_with_the_row(letter: tuple[Community, Round, User, Message]) -> None:
     """Bob takes back his outbox while his account is away: the message waits in the other bag, and the mention with it."""
     community, disowned, _, message = letter
@@ -82,6 +84,7 @@ def test_a_mention_moves_with_the_row(letter: tuple[Community, Round, User, Mess
     assert between(message) == [(community.bob.pk, community.ann.pk)]
 
 
+@pytest.mark.once
 def test_a_held_row_is_followed_by_the_name_that_it_has_by_now(
     letter: tuple[Community, Round, User, Message],
 ) -> None:
@@ -102,7 +105,7 @@ def test_a_held_row_is_followed_by_the_name_that_it_has_by_now(
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
-@pytest.mark.parametrize("first", ["ann", "bob"])
+@first_everywhere("first", ["ann", "bob"])
 def test_a_change_mentions_too(letter: tuple[Community, Round, User, Message], by_hand: bool, first: str) -> None:
     """What a record puts back may be somebody else's pseudoprincipal, as in a removed row."""
     community, disowned, _, message = letter
@@ -118,6 +121,7 @@ def test_a_change_mentions_too(letter: tuple[Community, Round, User, Message], b
     assert between(message) == [(community.bob.pk, community.ann.pk)]
 
 
+@pytest.mark.once
 def test_a_damaged_bag_can_be_restored_from_a_backup(letter: tuple[Community, Round, User, Message]) -> None:
     """Meanwhile ann has taken back another disguise, and the bag names its pseudoprincipal."""
     community, disowned, _, message = letter

@@ -10,6 +10,7 @@ import pytest
 import edna
 from edna import Decorrelate, Disguise
 from edna.engine import disguise_and_reveal
+from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.lobsters.community import Community, between
 from tests.lobsters.models import Message
@@ -43,7 +44,7 @@ def community(chunked_community: Community) -> Community:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
-@pytest.mark.parametrize("first", [0, 1, 2])
+@first_everywhere("first", [0, 1, 2])
 def test_batches_of_a_global_disguise_keep_what_earlier_ones_listed(
     community: Community, at_once: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_batches_of_a_global_disguise_keep_what_earlier_ones_listed(
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_row_that_somebody_has_removed_themselves_does_not_come_back_with_another_receipt(
     community: Community,
 ) -> None:

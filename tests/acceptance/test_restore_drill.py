@@ -124,6 +124,7 @@ def test_the_drill(path: str) -> None:
     assert [len(person.texts()) for person in (early, leaves, both)] == [4, 4, 4]
 
 
+@pytest.mark.once
 def test_doing_it_again_does_nothing(path: str) -> None:
     leaves, _ = course("leaves", "stays")
     backup = Snapshot()
@@ -136,6 +137,7 @@ def test_doing_it_again_does_nothing(path: str) -> None:
     assert (again.again, again.already + again.absent, again.jobs) == ({}, 1, [])
 
 
+@pytest.mark.once
 def test_what_the_restored_ledger_knows_is_not_done_again(path: str) -> None:
     """Somebody who is there, with anonymous answers, since before the backup."""
     bea, _ = course("bea", "stays")
@@ -161,6 +163,7 @@ def test_everybody_is_disguised_again(path: str) -> None:
     assert Answer.objects.filter(author__is_anon=True).count() == 0
 
 
+@pytest.mark.once
 def test_after_a_rotation_of_the_server_key_the_old_rows_are_found(path: str) -> None:
     old, new = "an old key of at least 16 bytes", "a new key of at least 16 bytes"
     know_server_keys(old, new)
@@ -186,6 +189,7 @@ def test_after_a_rotation_of_the_server_key_the_old_rows_are_found(path: str) ->
 # Who cannot be disguised again by a job is named
 
 
+@pytest.mark.once
 def test_somebody_without_a_key_is_named(path: str) -> None:
     """They got their key after the backup."""
     course("stays")
@@ -202,6 +206,7 @@ def test_somebody_without_a_key_is_named(path: str) -> None:
     assert ledger.reapply(path).done == 1
 
 
+@pytest.mark.once
 def test_a_disguise_that_is_gone_or_in_mode_client_is_named(path: str) -> None:
     class Gone(edna.Disguise):
         name = "websubmit.gone"
@@ -225,6 +230,7 @@ def test_a_disguise_that_is_gone_or_in_mode_client_is_named(path: str) -> None:
         edna.unregister(Gone)
 
 
+@pytest.mark.once
 def test_parameters_that_no_job_can_write_down_are_named(path: str) -> None:
     class Odd(edna.Disguise):
         name = "websubmit.odd"
@@ -249,6 +255,7 @@ def test_parameters_that_no_job_can_write_down_are_named(path: str) -> None:
 # What is in the way
 
 
+@pytest.mark.once
 def test_unfinished_jobs_of_the_backup_are_in_the_way(path: str) -> None:
     bea, carl = course("bea", "carl")
     job = jobs.start(DELETE, principals=[bea.user, carl.user])
@@ -263,6 +270,7 @@ def test_unfinished_jobs_of_the_backup_are_in_the_way(path: str) -> None:
     assert not in_plain_sight(bea, carl)
 
 
+@pytest.mark.once
 def test_a_ledger_has_to_be_kept(path: str) -> None:
     course("bea")
     ledger.write(path)
@@ -273,6 +281,7 @@ def test_a_ledger_has_to_be_kept(path: str) -> None:
             ledger.write(f"{path}.again")
 
 
+@pytest.mark.once
 def test_an_edited_ledger_is_refused(path: str) -> None:
     [bea] = course("bea")
     bea.disguise(DELETE)
@@ -288,6 +297,7 @@ def test_an_edited_ledger_is_refused(path: str) -> None:
         ledger.reapply(export)
 
 
+@pytest.mark.once
 def test_a_row_of_a_vandal_is_refused(path: str) -> None:
     """Rows that were swapped in the table would have other people disguised."""
     bea, carl = course("bea", "carl")
@@ -323,6 +333,7 @@ def test_killed_at_any_moment_and_run_again(path: str) -> None:
 # Keeping it
 
 
+@pytest.mark.once
 def test_the_file_names_nobody_and_is_in_no_order(path: str) -> None:
     people = course(*(f"student{number}" for number in range(12)))
     written = []
@@ -356,6 +367,7 @@ def test_rows_that_no_backup_needs_are_pruned(monkeypatch: pytest.MonkeyPatch) -
     bea.reveal_everything()
 
 
+@pytest.mark.once
 def test_the_command(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     bea, _ = course("bea", "stays")
     backup = Snapshot()
@@ -376,6 +388,7 @@ def test_the_command(path: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert refused.value.returncode == 2
 
 
+@pytest.mark.once
 def test_the_command_fails_in_part(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     course("stays")
     user = User.objects.create_user("late@example.org")

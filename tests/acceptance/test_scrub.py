@@ -562,6 +562,7 @@ def test_it_refuses_inside_a_transaction() -> None:
         scrub()
 
 
+@pytest.mark.once
 def test_it_says_how_far_it_is(course: Any) -> None:
     steps: list[tuple[int, int]] = []
     scrub(progress=lambda done, total: steps.append((done, total)))
@@ -569,6 +570,7 @@ def test_it_says_how_far_it_is(course: Any) -> None:
     assert {total for _, total in steps} == {len(steps)}
 
 
+@pytest.mark.once
 def test_when_it_was_done_last_is_noted_and_by_whom(course: Any) -> None:
     from edna.operations import audit
     from edna.operations.store import runs

@@ -94,6 +94,7 @@ def test_bags_and_key_slots() -> None:
         assert not LedgerEntry.objects.exists()
 
 
+@pytest.mark.once
 def test_what_is_held_is_signed_anew() -> None:
     with with_keys(OLD):
         bea, _ = course()
@@ -119,6 +120,7 @@ def test_shared_rows_and_files() -> None:
         assert (now.application, now.files) == (scene.origin.application, scene.origin.files)
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("post")
 @pytest.mark.parametrize("what", ["files_left_to_delete", "files_left_to_write"])
 def test_files_that_are_yet_to_be_done(what: str) -> None:
@@ -134,6 +136,7 @@ def test_files_that_are_yet_to_be_done(what: str) -> None:
         scenes.everything_comes_back_but(scene, "edna_principalentry")
 
 
+@pytest.mark.once
 def test_logged_updates_of_before_and_after() -> None:
     with with_keys(OLD):
         bea, _ = course()
@@ -145,6 +148,7 @@ def test_logged_updates_of_before_and_after() -> None:
         assert set(bea.texts().values()) == {"second"}
 
 
+@pytest.mark.once
 def test_sessions_that_began_before() -> None:
     with with_keys(OLD):
         bea, carl = course()
@@ -207,6 +211,7 @@ def test_new_data_needs_the_new_key_alone() -> None:
         assert not LedgerEntry.objects.exists()
 
 
+@pytest.mark.once
 def test_a_new_password_or_key_needs_the_new_one_alone() -> None:
     """A person whose password is changed, or whose key is rotated, leaves the old key of the server behind."""
     with with_keys(OLD):
@@ -231,6 +236,7 @@ def test_a_new_password_or_key_needs_the_new_one_alone() -> None:
 # When the old key is dropped too early
 
 
+@pytest.mark.once
 def test_without_the_old_key_everything_is_refused_and_kept() -> None:
     with with_keys(OLD):
         bea, _ = course()
@@ -252,6 +258,7 @@ def test_without_the_old_key_everything_is_refused_and_kept() -> None:
         assert application_dump() == before
 
 
+@pytest.mark.once
 def test_without_the_old_key_a_logged_update_stops_a_reveal() -> None:
     with with_keys(OLD):
         bea, _ = course()
@@ -264,6 +271,7 @@ def test_without_the_old_key_a_logged_update_stops_a_reveal() -> None:
     assert Replay.objects.count() == 1
 
 
+@pytest.mark.once
 def test_without_the_old_key_a_row_of_the_ledger_outlives_its_disguise() -> None:
     """So that the key stays for as long as rows of its time do; `edna_ledger prune` takes those away that no backup needs."""
     with with_keys(OLD):
@@ -276,6 +284,7 @@ def test_without_the_old_key_a_row_of_the_ledger_outlives_its_disguise() -> None
         assert LedgerEntry.objects.count() == 1
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("post")
 def test_shared_bags_need_the_key_of_their_time() -> None:
     """A person's own bags are signed anew by a rotation of their key; those that others share, and files, are not."""

@@ -20,6 +20,7 @@ from edna.records.bag import BagKind
 from edna.records.diff import Listed
 from edna.records.locator import SEALED_LOCATOR_BYTES
 from edna.testing import Person, application_dump, cheap_keys
+from tests.databases import first_everywhere
 from tests.handing import Browser, send_new_keys, without_keys
 from tests.installed import installed, registered, registering
 from tests.office import models as office
@@ -100,7 +101,7 @@ ORDERS = [(out, back) for out in permutations(range(2)) for back in permutations
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("out", "back"), ORDERS)
+@first_everywhere(("out", "back"), ORDERS)
 @pytest.mark.parametrize("disguise", specs.TWO, ids=lambda each: each.name.removeprefix("office."))
 def test_two_people_go_and_come_back(
     people: list[Person], disguise: type[Disguise], out: Sequence[int], back: Sequence[int]
@@ -118,7 +119,7 @@ def test_three_people_go_and_come_back(people: list[Person], disguise: type[Disg
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("out", "back"), ORDERS)
+@first_everywhere(("out", "back"), ORDERS)
 @pytest.mark.parametrize("disguise", specs.SHARED, ids=lambda each: each.name.removeprefix("office.shared-"))
 def test_a_shared_row_comes_back_without_what_is_anothers(
     people: list[Person], disguise: type[Disguise], out: Sequence[int], back: Sequence[int]
@@ -128,7 +129,7 @@ def test_a_shared_row_comes_back_without_what_is_anothers(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("back", list(permutations(range(3))))
+@first_everywhere("back", list(permutations(range(3))), count=2)
 @pytest.mark.parametrize("disguise", specs.SHARED_BY_THREE, ids=lambda each: each.name.removeprefix("office.shared-"))
 def test_a_row_of_three_comes_back_without_what_is_anothers(
     people: list[Person], disguise: type[Disguise], back: Sequence[int]
@@ -184,7 +185,7 @@ def shown(disguise: type[Disguise], away: set[str]) -> bool:
     return [" of " in text for text in texts] == [not {*names} <= away for names in before]
 
 
-@pytest.mark.parametrize("back", list(permutations(range(3))))
+@first_everywhere("back", list(permutations(range(3))))
 @pytest.mark.parametrize("disguise", specs.WHEN_ALL_LEFT, ids=lambda each: each.name.removeprefix("office."))
 def test_what_goes_when_all_have_left_comes_back_with_the_first(
     people: list[Person], disguise: type[Disguise], back: Sequence[int]
@@ -227,7 +228,7 @@ def test_whoever_becomes_an_owner_later_shares_what_is_sealed_later_and_whoever_
 
 
 @pytest.mark.parametrize("earlier_first", [True, False])
-@pytest.mark.parametrize("second", [specs.AGAIN, specs.CLEARED], ids=["again", "cleared"])
+@first_everywhere("second", [specs.AGAIN, specs.CLEARED], ids=["again", "cleared"])
 def test_what_all_have_left_lies_under_a_later_disguise(
     people: list[Person], second: type[Disguise], earlier_first: bool
 ) -> None:
@@ -247,6 +248,7 @@ def test_what_all_have_left_lies_under_a_later_disguise(
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_whom_only_a_condition_leads_to_that_does_not_mean_the_row_owns_nothing(people: list[Person]) -> None:
     """Two steps with conditions that exclude each other: nobody waits for the other, and nobody gets a note about the other's."""
     ann, bob, _ = people

@@ -34,6 +34,7 @@ def test_the_other_owner_brings_the_row_back_while_the_account_is_away(small_com
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_the_one_who_left_takes_each_receipt_back_once(small_community: Community, order: tuple[int, int]) -> None:
     """Her own message to herself, and those that she shared, in either order."""
@@ -45,6 +46,7 @@ def test_the_one_who_left_takes_each_receipt_back_once(small_community: Communit
     assert community.is_as_before()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", ["ann", "bob"])
 def test_a_row_that_was_pseudonymous_already(small_community: Community, first: str) -> None:
     """Ann's side was anonymous before bob, and then she with her key, removed theirs: her pseudoprincipal stays for bob's sake."""
@@ -67,6 +69,7 @@ def test_a_row_that_was_pseudonymous_already(small_community: Community, first: 
     assert community.is_as_before()
 
 
+@pytest.mark.once
 def test_a_pseudoprincipal_whom_a_shared_row_names_stays_when_its_person_leaves(small_community: Community) -> None:
     """Nothing is listed for it: the row that goes with this disguise names it, and bob may bring that back first."""
     community = small_community
@@ -83,6 +86,7 @@ class AnonymiseInbox(Disguise):
     transformations = [Decorrelate(Message, owner="recipient")]
 
 
+@pytest.mark.once
 def test_a_row_that_its_owner_removed_does_not_come_back_with_an_earlier_disguise(small_community: Community) -> None:
     """Ann's note to herself, anonymous on one side and removed then: taking back the first leaves it removed."""
     community = small_community

@@ -84,6 +84,7 @@ def traces_of(student: Student) -> dict[str, str | bytes | int]:
     }
 
 
+@pytest.mark.once
 def test_the_search_finds_what_is_there(beatrix: Student) -> None:
     """Without this the other tests would prove nothing: each trace is found before the student leaves."""
     traces = traces_of(beatrix)
@@ -132,6 +133,7 @@ def mac_key() -> bytes:
     return conf.mac_keys()[0]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("with_key", [True, False])
 def test_nothing_tells_who_wrote_an_anonymised_answer(beatrix: Student, with_key: bool) -> None:
     """The text stays, readable by all; that it was hers is sealed, also once she has left."""
@@ -210,6 +212,7 @@ def test_keys_of_ednas_rows_say_nothing_about_their_order() -> None:
         assert min(abs(a - b) for a, b in itertools.combinations(ids, 2)) > 1000
 
 
+@pytest.mark.once
 def test_the_entry_of_a_student_who_left_is_a_key_and_no_more(beatrix: Student) -> None:
     """It names nobody; it does not even say of which model the person was."""
     beatrix.disguise(DELETE)
@@ -221,6 +224,7 @@ def test_the_entry_of_a_student_who_left_is_a_key_and_no_more(beatrix: Student) 
     assert entry[1:] == ("", None, None)
 
 
+@pytest.mark.once
 def test_bags_of_two_students_look_alike() -> None:
     """With about as much data they differ in nothing but random bytes: same sizes, same expiry, same header."""
     make_course()
@@ -245,6 +249,7 @@ def same_bytes(left: bytes, right: bytes) -> float:
     return sum(a == b for a, b in zip(left, right, strict=True)) / len(left)
 
 
+@pytest.mark.once
 def test_small_and_larger_accounts_make_bags_of_few_sizes() -> None:
     """Padding: up to about a kilobyte every bag has one size, beyond it few."""
     make_course(lectures=3, questions=8)
@@ -257,6 +262,7 @@ def test_small_and_larger_accounts_make_bags_of_few_sizes() -> None:
     assert len(sizes) <= 3
 
 
+@pytest.mark.once
 def test_disguises_of_different_kinds_cannot_be_told_apart_by_columns(beatrix: Student) -> None:
     """A diff bag, a speaks-for bag, an account's or a lecture's: rows of the same shape and, when small, of the same size."""
     other = enrol()
@@ -270,6 +276,7 @@ def test_disguises_of_different_kinds_cannot_be_told_apart_by_columns(beatrix: S
     }
 
 
+@pytest.mark.once
 def test_expiry_is_the_first_of_a_month(settings: Any, beatrix: Student) -> None:
     """With a retention period, all bags of a month expire on one day."""
     settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": 400}
@@ -307,6 +314,7 @@ def test_anonymous_authors_are_alike_and_have_random_keys() -> None:
     assert made.pk == highest + 1
 
 
+@pytest.mark.once
 def test_the_place_of_a_bag_cannot_be_computed_from_what_is_stored(beatrix: Student) -> None:
     """An index follows from the locator alone, one way, and the two bags of one disguise have unrelated ones."""
     receipt = beatrix.disguise(ANONYMISE_ALL)
@@ -315,6 +323,7 @@ def test_the_place_of_a_bag_cannot_be_computed_from_what_is_stored(beatrix: Stud
     assert same_bytes(*sorted(stored)) < 0.2
 
 
+@pytest.mark.once
 def test_who_has_the_receipt_but_no_key_reads_nothing(beatrix: Student) -> None:
     """A receipt in the wrong hands finds the bags and opens none."""
     receipt = beatrix.disguise(DELETE)
@@ -323,6 +332,7 @@ def test_who_has_the_receipt_but_no_key_reads_nothing(beatrix: Student) -> None:
         edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.once
 def test_a_public_key_registered_elsewhere_is_never_followed_by_a_secret_one() -> None:
     """Where the browser made the key pair, the server has a public key and no slots."""
     key = edna.SecretKey.generate()
@@ -334,6 +344,7 @@ def test_a_public_key_registered_elsewhere_is_never_followed_by_a_secret_one() -
     assert finds(loot(), {"secret key": key.expose()}) == []
 
 
+@pytest.mark.once
 def test_key_slots_say_neither_whose_they_are_nor_what_opens_them() -> None:
     """Password and recovery slots have one shape, and no column relates a slot to a principal."""
     enrol("one@example.org", password=PASSWORD)

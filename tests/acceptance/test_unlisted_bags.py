@@ -80,6 +80,7 @@ def test_the_pseudoprincipal_s_own_entry_says_nothing(scene: Scene) -> None:
     assert bytes(scene.entry().locators) == b""
 
 
+@pytest.mark.once
 def test_it_stays_until_the_receipt_is_brought(scene: Scene) -> None:
     for _ in range(2):
         scene.reveals(scene.disowned)
@@ -87,6 +88,7 @@ def test_it_stays_until_the_receipt_is_brought(scene: Scene) -> None:
     returns_in_the_end(scene)
 
 
+@pytest.mark.once
 def test_what_was_noted_is_forgotten_with_the_bag(scene: Scene) -> None:
     """Who has given both receipts lets go of it at once; then nothing says that there was a bag."""
     assert scene.reveals(scene.cleared, scene.disowned).complete
@@ -97,6 +99,7 @@ def test_what_was_noted_is_forgotten_with_the_bag(scene: Scene) -> None:
     assert not User.objects.filter(pk=scene.voice.pk).exists()
 
 
+@pytest.mark.once
 def test_a_bag_that_is_gone_keeps_nobody(scene: Scene) -> None:
     """Taken back by its own receipt alone: the note is still there, and leads to nothing."""
     assert scene.reveals(scene.cleared).complete
@@ -105,6 +108,7 @@ def test_a_bag_that_is_gone_keeps_nobody(scene: Scene) -> None:
     assert not User.objects.filter(pk=scene.voice.pk).exists()
 
 
+@pytest.mark.once
 def test_the_note_goes_where_the_voice_goes(scene: Scene) -> None:
     """A story waits for another disguise, and takes the key of its pseudoprincipal along into that bag."""
     left = scene.disguises(GDPR, scene.disowned)
@@ -116,6 +120,7 @@ def test_the_note_goes_where_the_voice_goes(scene: Scene) -> None:
     assert_hers_again(scene, left)
 
 
+@pytest.mark.once
 def test_the_account_leaves_its_row_for_the_bag(scene: Scene) -> None:
     """Whoever brings that receipt first finds the pseudoprincipal under which the message was written."""
     left = scene.disguises(GDPR, scene.disowned)
@@ -137,6 +142,7 @@ def assert_hers_again(scene: Scene, left: edna.Receipt) -> None:
     assert scene.community.pseudoprincipals() == set()
 
 
+@pytest.mark.once
 def test_a_rotation_knows_that_a_receipt_is_missing(scene: Scene) -> None:
     """Although it was told that all are there: what the new key would never open is not left behind without a word."""
     before = edna_dump()
@@ -154,6 +160,7 @@ def test_a_rotation_knows_that_a_receipt_is_missing(scene: Scene) -> None:
     assert scene.reveals(scene.disowned).complete
 
 
+@pytest.mark.once
 def test_what_a_rotation_gives_up_keeps_nobody(scene: Scene) -> None:
     with scene.ann.unlock(receipts=[scene.disowned]) as unlocked:
         made = edna.rotate(unlocked, receipts_complete=True, leave_damaged=True)
@@ -163,6 +170,7 @@ def test_what_a_rotation_gives_up_keeps_nobody(scene: Scene) -> None:
     assert not User.objects.filter(pk=scene.voice.pk).exists()
 
 
+@pytest.mark.once
 def test_nobody_is_swept_whom_a_receipt_may_lead_to(scene: Scene) -> None:
     """Nothing in the tables refers to it, and without the key nobody can tell that a bag does."""
     Story.objects.filter(user=scene.voice).delete()
@@ -185,6 +193,7 @@ def test_more_pseudoprincipals_take_no_more_statements(scene: Scene, rows: int) 
     assert later(1) == later(rows)
 
 
+@pytest.mark.once
 def test_lists_of_an_earlier_release_still_say_it(scene: Scene) -> None:
     """There, each pseudoprincipal's own list has an item for the bag, which its key does not open."""
     with scene.ann.unlock(receipts=[scene.disowned, scene.cleared]) as unlocked:
@@ -208,6 +217,7 @@ def _as_earlier_releases(scene: Scene) -> None:
     entry.save()
 
 
+@pytest.mark.once
 @pytest.mark.thorough
 def test_receipts_from_the_history_unlock(chunked_community: Community, settings: Any) -> None:
     """In locator mode ``client`` as well: those of pseudoprincipals open with a key that another receipt leads to."""

@@ -15,6 +15,7 @@ from django.db import connection
 import edna
 from apps.websubmit.models import Answer, Question, User
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -157,6 +158,7 @@ def test_anonymise_all_and_reclaim(class_of_two: list[Student]) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_one_student_is_anonymised_and_nobody_else(class_of_two: list[Student], bea: Student) -> None:
     before = application_dump()
     receipt = bea.disguise(ANONYMISE_ALL)
@@ -229,7 +231,7 @@ def test_anonymise_thrice_then_delete_takes_everything_along(class_of_two: list[
     assert application_dump() == before
 
 
-@pytest.mark.parametrize("seed", range(6))
+@first_everywhere("seed", range(6))
 def test_any_order_of_revealing_ends_where_it_began(seed: int, class_of_two: list[Student], bea: Student) -> None:
     """What cannot be revealed yet stays sealed, so going round until nothing is left restores everything (promises 8, 9)."""
     source = random.Random(seed)
@@ -268,7 +270,7 @@ def test_many_students_interleaved(class_of_two: list[Student]) -> None:
     assert application_dump() == before
 
 
-@pytest.mark.parametrize("way", ["password", "recovery code", "secret key", "receipt alone"])
+@first_everywhere("way", ["password", "recovery code", "secret key", "receipt alone"])
 def test_every_way_back(way: str) -> None:
     """The key opens with each of what the person was given, and the history finds what no receipt was kept of."""
     dora = enrol("Dora@Example.org", password="a long walk home")
@@ -291,6 +293,7 @@ def test_every_way_back(way: str) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_hundred_cycles_leave_no_residue(class_of_two: list[Student], bea: Student) -> None:
     """After disguises and reveals every table of edna is as it was (promise 33)."""
     before, tables = application_dump(), edna_dump()

@@ -173,6 +173,7 @@ def test_with_the_right_key_back_everything_is_as_it_was(site: Student) -> None:
         assert application_dump() == before
 
 
+@pytest.mark.once
 def test_check_health_and_verify_say_it(site: Student, capsys: pytest.CaptureFixture[str]) -> None:
     with configured(WRONG):
         with pytest.raises(
@@ -196,6 +197,7 @@ def test_check_health_and_verify_say_it(site: Student, capsys: pytest.CaptureFix
         assert "edna.W060" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_the_page_of_storage_and_health_says_it(site: Student, admin_client: Client) -> None:
     with configured(WRONG):
         assert (
@@ -219,6 +221,7 @@ def test_the_message_names_the_key_by_its_place_and_check_value(site: Student) -
         edna.disguise(DELETE, site.user)
 
 
+@pytest.mark.once
 def test_a_new_key_is_added_by_one_command(site: Student) -> None:
     with configured(RIGHT):
         before = application_dump()
@@ -246,6 +249,7 @@ def test_before_it_is_added_what_needs_no_new_seal_is_revealed(site: Student) ->
         assert application_dump() == before
 
 
+@pytest.mark.once
 def test_what_would_be_sealed_anew_under_a_key_that_is_not_added_is_refused(site: Student) -> None:
     with configured(RIGHT):
         receipt = site.disguise(DELETE)
@@ -265,6 +269,7 @@ def test_a_wrong_key_cannot_be_added_alone(site: Student) -> None:
         enrol("carl@example.org", password=PASSWORD)
 
 
+@pytest.mark.once
 def test_a_former_key_is_forgotten_when_it_is_configured_no_more(site: Student) -> None:
     with configured(WRONG, RIGHT):
         serverkeys.add(operator="olga")
@@ -457,6 +462,7 @@ def test_a_cut_audit_trail_says_nothing_against_a_key(site: Student) -> None:
 # Another database
 
 
+@pytest.mark.once
 def test_the_known_keys_travel_with_an_export(site: Student, tmp_path: Path) -> None:
     path = str(tmp_path / "edna.export")
     with configured(RIGHT):
@@ -508,6 +514,7 @@ def test_no_frame_of_the_refusal_holds_a_key(site: Student) -> None:
     assert not any(WRONG in repr(frame.f_locals) for frame in frames)
 
 
+@pytest.mark.once
 def test_no_check_value_tells_the_key(site: Student) -> None:
     with configured(RIGHT):
         (check_value,) = engine.check_values()

@@ -27,6 +27,7 @@ from edna.custody.audiences.audience import Audience
 from edna.custody.audiences.updates import Member
 from edna.testing import Person, application_dump
 from tests.audiences.test_holds import Chairs, WithChairs, review_of, somebody
+from tests.databases import first_everywhere
 from tests.installed import registering
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +85,7 @@ def test_nothing_is_sealed_to_a_sharing_that_somebody_has_written_into_the_table
     edna.disguise(WithChairs.name, reviewer.user)
 
 
+@pytest.mark.once
 def test_a_sharing_of_another_audience_is_none_of_this_one(chairs: Chairs) -> None:
     mine = audiences.new_member()
     audiences.create("mine", mine.secret_key, {"eve": mine.card, "evan": audiences.new_member().card})
@@ -99,6 +101,7 @@ def test_a_sharing_of_another_audience_is_none_of_this_one(chairs: Chairs) -> No
             ask("chairs")
 
 
+@pytest.mark.once
 def test_nobody_founds_an_audience_in_the_table(chairs: Chairs) -> None:
     update, vandal = AudienceUpdate.objects.get(), Member.new()
     put(AudienceUpdate, update.pk, update=bytes(Audience.create(vandal, [Member.new().card])))
@@ -108,6 +111,7 @@ def test_nobody_founds_an_audience_in_the_table(chairs: Chairs) -> None:
         audiences.secret_keys("chairs", vandal.secret_key)
 
 
+@pytest.mark.once
 def test_nobody_gets_the_name_of_another_member(chairs: Chairs) -> None:
     for row in AudienceName.objects.all():
         put(AudienceName, row.pk, name={"ada": "cyd", "cyd": "ada"}.get(row.name, row.name))
@@ -179,7 +183,7 @@ def _place_of_a_copy(asked: Asked, chairs: Chairs) -> None:
 CHANGES = (_places, _asked_by, _said, _row, _copy, _place_of_a_copy)
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@first_everywhere("change", CHANGES)
 def test_nobody_agrees_to_what_was_changed_after_they_have_looked(
     chairs: Chairs, asked: Asked, change: Callable[[Asked, Chairs], None]
 ) -> None:
@@ -194,7 +198,7 @@ def test_nobody_agrees_to_what_was_changed_after_they_have_looked(
             audiences.requests("chairs")
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@first_everywhere("change", CHANGES)
 def test_what_was_changed_after_all_have_agreed_is_not_read(
     chairs: Chairs, asked: Asked, change: Callable[[Asked, Chairs], None]
 ) -> None:
@@ -205,6 +209,7 @@ def test_what_was_changed_after_all_have_agreed_is_not_read(
     assert not HoldNotice.objects.exists()
 
 
+@pytest.mark.once
 def test_a_part_of_who_went_counts_for_nobody_under_another_ones_name(chairs: Chairs, asked: Asked) -> None:
     """Shares have not been handed on yet. Whoever went has theirs, and writes to the tables; one who is there would read alone."""
     person, gone, sharer = asked.people["rae"], Member(chairs["cyd"]), Member(chairs["bob"])
@@ -224,6 +229,7 @@ def test_a_part_of_who_went_counts_for_nobody_under_another_ones_name(chairs: Ch
     assert audiences.read(number, chairs["ada"])
 
 
+@pytest.mark.once
 def test_what_somebody_has_handed_on_in_the_table_does_not_count(chairs: Chairs) -> None:
     assert not audiences.hand_on("chairs", chairs["ada"])
     row = SharedSecret.objects.get(epoch=1)

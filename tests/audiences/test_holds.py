@@ -119,6 +119,7 @@ def test_two_chairs_together_read_who_wrote_a_review(chairs: Chairs, reviewer: P
         audiences.read(number, chairs["ada"])
 
 
+@pytest.mark.once
 def test_a_passwords_hash_and_what_the_disguise_leaves_out_is_not_read(chairs: Chairs, reviewer: Person) -> None:
     before = application_dump()
     with reviewer.unlock() as unlocked:
@@ -136,6 +137,7 @@ def test_a_passwords_hash_and_what_the_disguise_leaves_out_is_not_read(chairs: C
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_what_is_held_about_a_person_is_found_by_the_person_too(chairs: Chairs, reviewer: Person) -> None:
     review_of(reviewer)
     edna.disguise(WithChairs.name, reviewer.user)
@@ -206,6 +208,7 @@ def test_of_somebody_whose_key_stays_in_a_browser_it_is_read_and_they_are_told(
     assert not HeldCopy.objects.exists()
 
 
+@pytest.mark.once
 def test_without_a_declaration_nobody_but_the_person_can_open_anything(chairs: Chairs, reviewer: Person) -> None:
     review = review_of(reviewer)
     edna.disguise(AnonymizeConference.name, reviewer.user)
@@ -216,6 +219,7 @@ def test_without_a_declaration_nobody_but_the_person_can_open_anything(chairs: C
             audiences.ask("chairs", chairs["ada"], about, reason="case 12")
 
 
+@pytest.mark.once
 def test_the_pages_say_it_before_with_the_receipt_and_on_return(chairs: Chairs, reviewer: Person) -> None:
     review_of(reviewer)
     receipt = edna.disguise(WithChairs.name, reviewer.user)
@@ -269,6 +273,7 @@ def open_all(key: Any) -> set[bytes]:
     return {each.expose() for each in audiences.secret_keys("chairs", key)}
 
 
+@pytest.mark.once
 def test_whose_key_it_is_and_whether_there_is_an_audience(chairs: Chairs) -> None:
     assert audiences.is_there("chairs")
     assert not audiences.is_there("judges")
@@ -281,6 +286,7 @@ def test_whose_key_it_is_and_whether_there_is_an_audience(chairs: Chairs) -> Non
         audiences.member("judges", chairs["bob"])
 
 
+@pytest.mark.once
 def test_a_member_who_was_away_for_ten_changes_reads_what_is_sealed_now_and_was_before(chairs: Chairs) -> None:
     first = seal_small(b"first", recipient=audiences.public_key("chairs"))
     for number in range(10):
@@ -346,6 +352,7 @@ def test_a_crash_at_any_statement_leaves_all_as_it_was(chairs: Chairs, reviewer:
     assert _tables() != before
 
 
+@pytest.mark.once
 def test_what_is_held_of_a_part_that_stays_sealed_opens_still(chairs: Chairs, reviewer: Person) -> None:
     """A reveal that holds something seals the bag again; so does a new key."""
     review = review_of(reviewer)
@@ -364,6 +371,7 @@ def test_what_is_held_of_a_part_that_stays_sealed_opens_still(chairs: Chairs, re
     assert names_in(audiences.read(number, chairs["ada"])) == {("hotcrp_sim.contactinfo", str(reviewer.user.pk))}
 
 
+@pytest.mark.once
 def test_the_tables_tell_nothing_of_whose_a_copy_is(chairs: Chairs) -> None:
     people = [somebody(f"{name}@example.org") for name in "ab"]
     for person in people:
@@ -378,6 +386,7 @@ def test_the_tables_tell_nothing_of_whose_a_copy_is(chairs: Chairs) -> None:
     assert len(set(map(bytes, pieces))) == len(pieces)
 
 
+@pytest.mark.once
 def test_a_copy_that_was_moved_to_another_person_is_refused(chairs: Chairs) -> None:
     one, other = somebody("a@example.org"), somebody("b@example.org")
     reviews = [review_of(one), review_of(other)]
@@ -407,6 +416,7 @@ def _place(number: int) -> bytes:
     return bytes(HoldRequest.objects.get(pk=number).places)[:32]
 
 
+@pytest.mark.once
 def test_parts_in_the_tables_open_nothing_for_who_did_not_ask(chairs: Chairs, reviewer: Person) -> None:
     review = review_of(reviewer)
     edna.disguise(WithChairs.name, reviewer.user)
@@ -432,6 +442,7 @@ def test_statements_do_not_grow_with_requests(chairs: Chairs, reviewer: Person) 
     assert len(set(map(len, counted))) == 1
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("left", [0, 20, 100, 551])
 def test_a_notice_that_somebody_damaged_keeps_nobody_from_what_is_theirs(
     chairs: Chairs, reviewer: Person, left: int
@@ -463,6 +474,7 @@ def test_statements_do_not_grow_with_reviews(chairs: Chairs) -> None:
     assert counts[0] == counts[1]
 
 
+@pytest.mark.once
 def test_a_site_without_declarations_asks_nothing_more(chairs: Chairs) -> None:
     make_course()
     student = enrol()
@@ -489,6 +501,7 @@ def test_two_who_change_it_at_once_come_one_after_the_other(chairs: Chairs, monk
     assert SharedSecret.objects.count() == 1
 
 
+@pytest.mark.once
 def test_a_site_without_the_application_refuses_a_disguise_that_declares_an_audience(
     reviewer: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from edna.audiences.models import AudienceName, AudienceUpdate, HeldCopy, HoldRe
 from edna.operations import audit
 from edna.operations.upkeep import verification
 from tests.audiences.test_holds import Chairs, WithChairs, chairs, declared, review_of, somebody
+from tests.databases import first_everywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +49,7 @@ def found() -> dict[str, list[int | str]]:
     return {each.kind: each.ids for each in verification.verify().findings if each.kind in {*CHANGES, "set_back"}}
 
 
-@pytest.mark.parametrize("kind", CHANGES)
+@first_everywhere("kind", CHANGES)
 def test_a_row_that_somebody_has_changed_is_named(asked: int, kind: str) -> None:
     assert found() == {}
     model, change = CHANGES[kind]
@@ -89,6 +90,7 @@ def test_a_key_that_rows_of_audiences_need_is_not_forgotten(asked: int) -> None:
             serverkeys.forget(serverkeys.digits(former), operator="olga")
 
 
+@pytest.mark.once
 def test_what_was_changed_is_vouched_for_only_if_somebody_asks_for_it(asked: int) -> None:
     HoldRequest.objects.update(reason="another")
     assert vouching.vouch(operator="olga").wrong == 1
@@ -109,6 +111,7 @@ def _all_updates() -> None:
     AudienceUpdate.objects.all().delete()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("take_away", [_newest_update, _an_update_in_the_middle, _all_updates])
 def test_updates_that_somebody_took_away_are_missed(chairs: Chairs, take_away: Callable[[], None]) -> None:
     """Who was taken out since would be in the audience again."""
@@ -119,6 +122,7 @@ def test_updates_that_somebody_took_away_are_missed(chairs: Chairs, take_away: C
     assert found() == {"set_back": ["chairs"]}
 
 
+@pytest.mark.once
 def test_earlier_shares_that_somebody_put_back_are_noticed(chairs: Chairs) -> None:
     former = SharedSecret.objects.get()
     chairs.leave("ada", "cyd")
@@ -130,6 +134,7 @@ def test_earlier_shares_that_somebody_put_back_are_noticed(chairs: Chairs) -> No
     assert found() == {"set_back": ["chairs, 2 together"]}
 
 
+@pytest.mark.once
 def test_shares_as_they_were_before_somebody_went_are_noticed(chairs: Chairs) -> None:
     """They count the same, and whoever went would be taken for one who is there."""
     former = SharedSecret.objects.get()
@@ -141,6 +146,7 @@ def test_shares_as_they_were_before_somebody_went_are_noticed(chairs: Chairs) ->
     assert found() == {}
 
 
+@pytest.mark.once
 def test_one_that_was_deleted_and_stands_again_in_place_of_its_successor_is_noticed(chairs: Chairs) -> None:
     """Its rows have this site's tags, and are as many: what is disguised would be sealed to those for whom it was deleted."""
     rows = [*AudienceUpdate.objects.all(), *SharedSecret.objects.all()]
@@ -154,6 +160,7 @@ def test_one_that_was_deleted_and_stands_again_in_place_of_its_successor_is_noti
     assert found() == {"set_back": ["chairs", "chairs, 2 together"]}
 
 
+@pytest.mark.once
 def test_who_changes_an_audience_is_in_the_audit_trail(chairs: Chairs) -> None:
     chairs.join("bob", "dan")
     audiences.create("chairs", chairs["ada"], {}, together=3)

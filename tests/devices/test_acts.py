@@ -90,6 +90,7 @@ def test_each_device_brings_back_what_any_of_them_has_hidden(bea: Student) -> No
     assert Copy().bags == {}
 
 
+@pytest.mark.once
 def test_a_removed_device_opens_nothing_that_is_there(bea: Student) -> None:
     """Neither what is hidden later nor what was before, if it fetches it now, and none of the lists; the one that stays opens all."""
     bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
@@ -111,6 +112,7 @@ def test_a_removed_device_opens_nothing_that_is_there(bea: Student) -> None:
             assert edna.reveal(entries[0].receipt, unlocked).complete
 
 
+@pytest.mark.once
 def test_a_copied_device_is_locked_out_once_it_updates_and_not_before(bea: Student) -> None:
     """The thief has the key of the phone, and reads the tables, its state among them."""
     bea.disguise(_DELETE)
@@ -128,6 +130,7 @@ def test_a_copied_device_is_locked_out_once_it_updates_and_not_before(bea: Stude
     assert len(keys_of(opened_by(hers.phone))) == len(thief)
 
 
+@pytest.mark.once
 def test_the_tables_tell_neither_whose_devices_there_are_nor_how_many_each_has(bea: Student) -> None:
     hers = Devices(bea)
     with devices.unlock(hers.laptop) as unlocked:
@@ -139,6 +142,7 @@ def test_the_tables_tell_neither_whose_devices_there_are_nor_how_many_each_has(b
     assert len(sizes) == 1, "all records are of one length"
 
 
+@pytest.mark.once
 def test_members_are_called_and_seen_and_what_is_pending_is_told(bea: Student) -> None:
     hers = Devices(bea)
     names = [(member.name, member.is_own) for member in devices.members(hers.laptop)]
@@ -153,6 +157,7 @@ def test_members_are_called_and_seen_and_what_is_pending_is_told(bea: Student) -
     assert len({member.last_seen for member in devices.members(hers.phone)}) == 1
 
 
+@pytest.mark.once
 def test_catching_up_never_takes_a_device_back(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody adds a device in one tab while another one has read the state and is about to store it."""
     hers, new, read = Devices(bea), devices.begin(), reading.read
@@ -199,6 +204,7 @@ def test_a_device_unlocks_while_another_one_replaces_the_key(bea: Student, monke
     assert opened_by(hers.laptop).user == bea.user
 
 
+@pytest.mark.once
 def test_a_code_leads_to_the_device_that_shows_it_and_to_no_other(bea: Student) -> None:
     laptop = devices.create(bea.unlock())
     new, other = devices.begin(), devices.begin()
@@ -236,6 +242,7 @@ def test_a_code_that_was_shown_too_long_ago_is_refused_and_deleted(
     assert not DeviceRecord.objects.exclude(expires_on=None).exists()
 
 
+@pytest.mark.once
 def test_a_log_that_lacks_its_end_is_refused(bea: Student) -> None:
     hers = Devices(bea)
     devices.catch_up(hers.phone)
@@ -503,6 +510,7 @@ def test_what_is_kept_of_a_device_is_deleted_once_it_is_in_no_group(bea: Student
     assert opened_by(hers.laptop).user == bea.user
 
 
+@pytest.mark.once
 def test_a_device_stays_in_the_group_to_which_it_was_added(bea: Student) -> None:
     """A device that was removed knows the cards of all, and writes the table: it tells the phone of a group of its own."""
     hers, carls = Devices(bea), devices.create(enrol().unlock())

@@ -55,6 +55,7 @@ def test_they_open_under_both_keys_and_need_the_new_one_alone_once_they_were_vou
         assert serverkeys.former().wrong["slots"] == 0
 
 
+@pytest.mark.once
 def test_what_was_hidden_under_the_former_key_comes_back_by_a_device() -> None:
     """Before and after the devices have another key, as long as the former key of the server is in the list."""
     with with_server_keys(OLD):
@@ -72,6 +73,7 @@ def test_what_was_hidden_under_the_former_key_comes_back_by_a_device() -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_group_that_ends_under_the_new_key_leaves_nothing_to_find() -> None:
     with with_server_keys(OLD):
         laptop = devices.create(enrol_in_course("bea@example.org").unlock(), name="laptop")

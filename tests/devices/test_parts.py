@@ -19,6 +19,7 @@ from edna.engine.books import former_keys
 from edna.engine.renewing import rewrapping
 from edna.models import Bag
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.devices.test_acts import Devices, opened_by
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, killed_at
 from tests.installed import registering
@@ -126,7 +127,7 @@ def _add_one_that_has_the_present_alone(hers: Devices) -> None:
     hers.laptop = new.secret_key
 
 
-@pytest.mark.parametrize("act", [_reveal, _disguise, _update, _update_in_one, _add_one_that_has_the_present_alone])
+@first_everywhere("act", [_reveal, _disguise, _update, _update_in_one, _add_one_that_has_the_present_alone], count=2)
 def test_while_bags_are_left_everything_is_there_to_the_byte(bea: Student, act: Callable[[Devices], None]) -> None:
     before = application_dump()
     hidden(bea)

@@ -47,6 +47,7 @@ def test_it_opens_while_the_former_key_is_there_and_is_under_the_new_one_afterwa
     assert not any(guardian.status()["enrolments"] for guardian in five.guardians.values())
 
 
+@pytest.mark.once
 def test_without_the_former_key_it_is_missed_by_name_and_number_and_stays(five: Parties) -> None:
     with with_server_keys(OLD):
         bea()

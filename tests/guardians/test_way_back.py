@@ -60,6 +60,7 @@ def test_who_has_lost_everything_comes_back_by_three_of_five(five: Parties) -> N
     edna.unlock(identifier=NAME, password="another password for bea").close()
 
 
+@pytest.mark.once
 def test_who_has_no_account_any_more_comes_back_too(five: Parties) -> None:
     """The way back outlives the account, and needs the name alone that the person had."""
     user, _ = bea()
@@ -72,6 +73,7 @@ def test_who_has_no_account_any_more_comes_back_too(five: Parties) -> None:
     assert User.objects.filter(email=NAME).exists()
 
 
+@pytest.mark.once
 def test_a_veto_stops_it_and_so_does_another_key(five: Parties) -> None:
     """Who still has the key refuses what somebody else asks; after a new key the former way back opens nothing."""
     user, made = bea()
@@ -107,6 +109,7 @@ def test_withdrawn_is_forgotten_everywhere(five: Parties) -> None:
         guardians.ask(NAME)
 
 
+@pytest.mark.once
 def test_too_few_guardians_change_nothing(five: Parties) -> None:
     """Fewer than three could be given a share: the former way back stays, and a note that those who are down are to forget it."""
     _, made = bea()
@@ -121,6 +124,7 @@ def test_too_few_guardians_change_nothing(five: Parties) -> None:
     assert KeptEnvelope.objects.filter(pk=note.pk).exists()
 
 
+@pytest.mark.once
 def test_a_name_that_somebody_else_had_before_leads_to_both(five: Parties) -> None:
     """A former owner of a name and the present one each come back by it; neither's way back takes the other's place."""
     first, before = bea()

@@ -13,6 +13,7 @@ from apps.websubmit.models import Answer, User
 from edna import Decorrelate, Disguise, Held, Modify, Reason, Remove, placeholders
 from edna.errors import CapabilityClosed, InvalidParameters, ReceiptUnknown, RevealRefused
 from edna.models import Bag, KeySlot, PrincipalEntry
+from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
@@ -62,7 +63,7 @@ def moderate(answer: Answer, *, text: str = "[moderated]") -> None:
     Answer.objects.filter(pk=answer.pk).update(text=text)
 
 
-@pytest.mark.parametrize("accept", ["row", "all"])
+@first_everywhere("accept", ["row", "all"])
 def test_what_is_accepted_is_gone_and_the_rest_is_back(bea: Student, accept: str, rows_at_once: None) -> None:
     with registering(Redact):
         edited, *others = Answer.objects.order_by("pk")
@@ -97,6 +98,7 @@ def test_what_can_come_back_comes_back_although_it_was_accepted(bea: Student) ->
         assert Answer.objects.get(pk=edited.pk).text == edited.text
 
 
+@pytest.mark.once
 def test_rows_that_are_not_named_stay_sealed(bea: Student) -> None:
     with registering(Redact):
         receipt = bea.disguise(Redact.name)
@@ -127,6 +129,7 @@ def test_an_anonymous_row_that_was_deleted_leaves_nobody_behind(bea: Student) ->
     assert rows_of("edna_principalentry", ["natural"]) == [(True,)]
 
 
+@pytest.mark.once
 def test_the_specification_accepts_by_itself(bea: Student) -> None:
     with registering(Tolerant):
         receipt = bea.disguise(Tolerant.name)
@@ -138,6 +141,7 @@ def test_the_specification_accepts_by_itself(bea: Student) -> None:
         assert rows_of("edna_bag", ["id"]) == []
 
 
+@pytest.mark.once
 def test_as_long_as_the_account_is_held_nothing_is_given_up(bea: Student) -> None:
     """What belongs to it waits for it alone: to accept "everything" must not cost all that the person has."""
     receipt = bea.disguise(DELETE)
@@ -151,6 +155,7 @@ def test_as_long_as_the_account_is_held_nothing_is_given_up(bea: Student) -> Non
     assert bea.reveal(receipt).complete
 
 
+@pytest.mark.once
 def test_what_is_no_row_of_an_outcome_is_refused(bea: Student) -> None:
     receipt = bea.disguise(DELETE)
     with pytest.raises(InvalidParameters, match="accept takes"):
@@ -163,7 +168,7 @@ class Withdraw(Disguise):
     transformations = [Remove(Answer, owner="author")]
 
 
-@pytest.mark.parametrize("cls", [Redact, Withdraw])
+@first_everywhere("cls", [Redact, Withdraw])
 def test_where_the_account_is_gone_for_good_nothing_is_left_of_the_person(
     bea: Student, cls: type[Disguise], rows_at_once: None
 ) -> None:
@@ -183,6 +188,7 @@ def test_where_the_account_is_gone_for_good_nothing_is_left_of_the_person(
         assert not any(model.objects.exists() for model in (Bag, KeySlot, PrincipalEntry))
 
 
+@pytest.mark.once
 def test_somebody_with_an_account_keeps_their_key(bea: Student) -> None:
     with registering(Redact):
         receipt = bea.disguise(Redact.name)

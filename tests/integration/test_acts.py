@@ -114,12 +114,14 @@ FINISHES = {"edna_run": "start", "edna_files": "whatever took the rows", "edna_r
 READS = {"edna_audit", "edna_health", "edna_plan", "edna_scaffold", "edna_verify"}
 
 
+@pytest.mark.once
 def test_every_command_says_whether_the_trail_notes_it() -> None:
     """A new command is added to one of these lists."""
     commands = {name for name, application in get_commands().items() if application in ("edna", "edna.operations")}
     assert commands == {*ACTS, *ELSEWHERE, *FINISHES, *READS}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("command", "number"), [(command, number) for command, typed in ACTS.items() for number in range(len(typed))]
 )
@@ -139,6 +141,7 @@ def test_what_an_operator_does_is_noted(command: str, number: int, bea: Student,
     assert audit.verify() == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "words", [("edna_plan", DELETE, "--all"), ("edna_verify",), ("edna_health",), ("edna_jobs", "list"), ("edna_run",)]
 )
@@ -147,6 +150,7 @@ def test_what_only_looks_is_not_noted(words: tuple[str, ...], bea: Student, type
     assert audit.entries() == []
 
 
+@pytest.mark.once
 def test_what_is_refused_is_not_noted(bea: Student, typed: Any, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("")
@@ -171,6 +175,7 @@ def test_a_disguise_of_everybody_is_noted_in_its_transaction(bea: Student) -> No
     assert entry.details == {"principals": 2, "whom": "everybody"}
 
 
+@pytest.mark.once
 def test_a_disguise_by_an_operator_is_noted_and_one_of_their_own_is_not(bea: Student) -> None:
     bea.disguise(ANONYMISE_ALL)
     assert audit.entries() == []

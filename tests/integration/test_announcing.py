@@ -129,6 +129,7 @@ def test_leaving_and_returning(bea: Student, ears: Ears, commit: Any) -> None:
     ]
 
 
+@pytest.mark.once
 def test_anonymising_and_reclaiming(bea: Student, ears: Ears, commit: Any) -> None:
     """Pseudoprincipals that are let go of are rows that were removed; a user index may have met them."""
     answers = answers_of(bea.user)
@@ -147,6 +148,7 @@ def test_anonymising_and_reclaiming(bea: Student, ears: Ears, commit: Any) -> No
     assert whom == ("revealed", "websubmit.User", ANONYMISE_ALL, (bea.user.pk,))
 
 
+@pytest.mark.once
 def test_two_steps_on_the_same_rows_are_told_once(bea: Student, ears: Ears, commit: Any) -> None:
     with commit():
         receipt = bea.disguise("test.twice")
@@ -159,6 +161,7 @@ def test_two_steps_on_the_same_rows_are_told_once(bea: Student, ears: Ears, comm
     assert [news[:2] for news in ears.take()].count(("rows_changed", "websubmit.Answer")) == 1
 
 
+@pytest.mark.once
 def test_each_row_is_changed_in_one_chunk(bea: Student, ears: Ears, commit: Any) -> None:
     """And in none after it, although it is still theirs, and what the disguise means."""
     answers = answers_of(bea.user)
@@ -189,6 +192,7 @@ def new_question() -> Question:
     return Question.objects.create(lecture=last.lecture, number=last.number + 1, text="One more?")
 
 
+@pytest.mark.once
 def test_what_is_held_is_not_told(bea: Student, ears: Ears, commit: Any) -> None:
     answers = answers_of(bea.user)
     receipt = bea.disguise(DELETE)
@@ -215,6 +219,7 @@ def test_what_came_back_and_had_to_go_again_is_not_told(bea: Student, ears: Ears
     assert ears.take() == [("rows_restored", "websubmit.Answer", "test.circle", (1,))]
 
 
+@pytest.mark.once
 def test_a_global_disguise_tells_once_for_each_model_and_batch(ears: Ears, commit: Any) -> None:
     """The keys of many people in one signal, and nobody's in particular. Pseudoprincipals are nobody to be named."""
     make_course()
@@ -230,6 +235,7 @@ def test_a_global_disguise_tells_once_for_each_model_and_batch(ears: Ears, commi
     assert whom[3] == ()
 
 
+@pytest.mark.once
 def test_a_composed_deletion_names_the_person_only(bea: Student, ears: Ears, commit: Any) -> None:
     edna.disguise_all(ANONYMISE_ALL)
     with commit():
@@ -285,6 +291,7 @@ def test_keys_are_what_instances_have(world: Any, ears: Ears, commit: Any) -> No
     assert told["revealed", "world.Person"] == (person.pk,)
 
 
+@pytest.mark.once
 def test_a_receiver_hears_its_own_model_only(bea: Student, commit: Any) -> None:
     heard: list[Any] = []
 
@@ -298,6 +305,7 @@ def test_a_receiver_hears_its_own_model_only(bea: Student, commit: Any) -> None:
     assert heard == [Answer]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("error", [ValueError("What Bea wrote"), OperationalError(1213, "What Bea wrote")])
 def test_a_failing_receiver_harms_nobody(
     bea: Student, ears: Ears, commit: Any, caplog: pytest.LogCaptureFixture, error: Exception
@@ -351,6 +359,7 @@ class Broken:
         raise ValueError("What Bea wrote")
 
 
+@pytest.mark.once
 def test_the_log_names_a_receiver_that_is_an_object(
     bea: Student, commit: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -367,6 +376,7 @@ async def ears_of_a_coroutine(**_: Any) -> None:
     raise IntegrityError("What Bea wrote")
 
 
+@pytest.mark.once
 def test_an_asynchronous_receiver_may_listen(bea: Student, commit: Any, caplog: pytest.LogCaptureFixture) -> None:
     disguised.connect(ears_of_a_coroutine)
     with caplog.at_level(logging.DEBUG), commit():
@@ -376,6 +386,7 @@ def test_an_asynchronous_receiver_may_listen(bea: Student, commit: Any, caplog: 
     assert "What Bea wrote" not in caplog.text
 
 
+@pytest.mark.once
 def test_without_receivers_nothing_is_computed(
     bea: Student, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -476,6 +487,7 @@ def led() -> Iterator[list[dict[str, set[Any]]]]:
     signals.before_commit.disconnect(listen, sender=Answer)
 
 
+@pytest.mark.once
 def test_of_what_is_gone_it_is_told_what_it_referred_to(bea: Student, led: list[dict[str, set[Any]]]) -> None:
     """And of nobody whose it was. Of a disguise in parts, each tells of its own rows."""
     questions = set(Answer.objects.filter(author=bea.user.pk).values_list("question", flat=True))
@@ -489,6 +501,7 @@ def test_of_what_is_gone_it_is_told_what_it_referred_to(bea: Student, led: list[
     assert set().union(*(each["question"] for each in led[2:])) == questions
 
 
+@pytest.mark.once
 def test_what_a_reveal_deletes_is_told_so_too(bea: Student, led: list[dict[str, set[Any]]]) -> None:
     """An answer that others gave to the pseudoprincipal meanwhile."""
     own = answers_of(bea.user)

@@ -87,6 +87,7 @@ class TestLocatorsOnTheServer:
         assert {entry.receipt for entry in bea.history()} == receipts
 
 
+@pytest.mark.once
 def test_history_knows_what_was_disguised_after_the_key_was_opened(bea: Student) -> None:
     """By somebody who has no key: an administrator, a schedule, another request."""
     with bea.unlock() as unlocked:
@@ -99,12 +100,14 @@ def test_history_knows_what_was_disguised_after_the_key_was_opened(bea: Student)
 
 @pytest.mark.usefixtures("client_mode")
 class TestLocatorsWithTheClient:
+    @pytest.mark.once
     def test_no_locator_is_in_any_table(self, bea: Student) -> None:
         receipts = edna.disguise_all(ANONYMISE_ALL)
         receipts.append(bea.disguise(DELETE))
         assert locator_lists() == {b""}
         assert finds(loot(), secrets_of(bea, *receipts)) == []
 
+    @pytest.mark.once
     def test_the_receipt_alone_leads_back(self, bea: Student) -> None:
         before, tables = application_dump(), edna_dump()
         receipt = bea.disguise(DELETE)
@@ -116,6 +119,7 @@ class TestLocatorsWithTheClient:
         assert application_dump() == before
         assert edna_dump() == tables
 
+    @pytest.mark.once
     def test_composed_data_is_found_through_receipts(self, bea: Student) -> None:
         """Leaving with the key and the receipt of the anonymisation takes the anonymised answers along."""
         before, tables = application_dump(), edna_dump()
@@ -133,6 +137,7 @@ class TestLocatorsWithTheClient:
         assert application_dump() == before
         assert edna_dump() == tables
 
+    @pytest.mark.once
     def test_anonymised_twice_both_receipts_lead_back(self, bea: Student) -> None:
         """The second belongs to an anonymous author; with the first receipt it is known whose that is."""
         before = application_dump()
@@ -151,11 +156,13 @@ class TestLocatorsWithTheClient:
         assert len(bea.texts()) == 4
         assert len(before["websubmit_answer"]) == Answer.objects.count()
 
+    @pytest.mark.once
     def test_a_disguise_may_say_otherwise(self, bea: Student) -> None:
         receipt = bea.disguise("test.server-only")
         assert [entry.receipt for entry in bea.history()] == [receipt]
         bea.reveal_everything()
 
+    @pytest.mark.once
     def test_what_is_held_stays_under_the_same_receipt(self, bea: Student) -> None:
         victim = Answer.objects.filter(author=bea.user).first()
         question = Question.objects.filter(pk=victim.question_id).values().get()
@@ -167,6 +174,7 @@ class TestLocatorsWithTheClient:
         assert locator_lists() == {b""}
 
 
+@pytest.mark.once
 def test_a_disguise_may_keep_its_locators_off_the_server(bea: Student) -> None:
     first, second = bea.disguise("test.client-only"), bea.disguise(ANONYMISE_ALL)
     assert [entry.receipt for entry in bea.history()] == [second]
@@ -174,6 +182,7 @@ def test_a_disguise_may_keep_its_locators_off_the_server(bea: Student) -> None:
         assert {entry.receipt for entry in edna.history(unlocked)} == {first, second}
 
 
+@pytest.mark.once
 def test_an_unknown_mode_is_refused_before_anything_changes(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "LOCATORS": "nowhere"}
     before = application_dump()
@@ -182,6 +191,7 @@ def test_an_unknown_mode_is_refused_before_anything_changes(bea: Student, settin
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_speaking_as_the_author_of_an_anonymised_answer(bea: Student, carl: User) -> None:
     """Only of one's own answers, at any depth, and only as long as they are anonymised."""
     edna.disguise_all(ANONYMISE_ALL)
@@ -205,6 +215,7 @@ def test_speaking_as_the_author_of_an_anonymised_answer(bea: Student, carl: User
             edna.speak_as(unlocked, Answer.objects.filter(author=bea.user).first())
 
 
+@pytest.mark.once
 def test_voices_of_removed_rows_are_not_offered(bea: Student) -> None:
     """After leaving with the key the anonymous authors are gone: there is nobody to speak as."""
     edna.disguise_all(ANONYMISE_ALL)
@@ -220,6 +231,7 @@ def test_history_times_are_aware_and_now(bea: Student) -> None:
     assert before <= entry.applied_at <= datetime.datetime.now(datetime.UTC)
 
 
+@pytest.mark.once
 def test_a_receipt_prints_and_reads(bea: Student) -> None:
     receipt = bea.disguise(DELETE)
     assert str(receipt).startswith("edna1:websubmit.delete-account:")
@@ -227,6 +239,7 @@ def test_a_receipt_prints_and_reads(bea: Student) -> None:
     assert str(receipt) not in repr(receipt)
 
 
+@pytest.mark.once
 def test_receipts_of_a_global_disguise_belong_to_one_person_each(bea: Student) -> None:
     receipts = edna.disguise_all(ANONYMISE_ALL)
     opened = 0
@@ -239,6 +252,7 @@ def test_receipts_of_a_global_disguise_belong_to_one_person_each(bea: Student) -
     assert (len(receipts), opened) == (2, 1)
 
 
+@pytest.mark.once
 def test_compression_is_a_choice(bea: Student, settings: Any) -> None:
     """Long repetitive text: smaller with, and back to the byte both ways."""
     Answer.objects.filter(author=bea.user).update(text="again and " * 2000)

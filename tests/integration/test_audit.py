@@ -20,6 +20,7 @@ from edna.errors import AppendOnly, DatabaseBusy
 from edna.operations import audit
 from edna.operations.models import UNREADABLE, AuditCount, AuditEntry
 from edna.operations.store.audit import AuditRow
+from tests.databases import first_everywhere
 from tests.support import with_server_keys
 from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 
@@ -56,12 +57,14 @@ def test_entries_are_newest_first_and_no_more_than_asked_for() -> None:
     assert [entry.details["count"] for entry in audit.entries(most=3)] == [3, 2, 1]
 
 
+@pytest.mark.once
 def test_a_detail_that_is_neither_number_nor_text_is_refused() -> None:
     with pytest.raises(TypeError, match="whom"):
         audit.note("apply", operator="olga", whom=object())  # type: ignore[arg-type]
     assert audit.entries() == []
 
 
+@pytest.mark.once
 def test_a_long_name_of_an_operator_is_cut() -> None:
     audit.note("apply", operator="o" * 300)
     assert (audit.entries()[0].operator, audit.verify()) == ("o" * 255, [])
@@ -89,7 +92,7 @@ def test_an_untouched_trail_verifies() -> None:
     assert audit.verify() == []
 
 
-@pytest.mark.parametrize(
+@first_everywhere(
     "change",
     [
         "operator = 'otto'",
@@ -106,6 +109,7 @@ def test_an_entry_that_was_changed_does_not_verify(change: str) -> None:
     assert audit.verify() == [second]
 
 
+@pytest.mark.once
 def test_after_an_entry_that_was_taken_out_the_next_one_does_not_verify() -> None:
     note(4)
     tamper("DELETE FROM edna_auditentry WHERE id = 2")
@@ -114,12 +118,14 @@ def test_after_an_entry_that_was_taken_out_the_next_one_does_not_verify() -> Non
     assert audit.verify() == [2, 4]
 
 
+@pytest.mark.once
 def test_the_first_entry_cannot_be_taken_out() -> None:
     note(2)
     tamper("DELETE FROM edna_auditentry WHERE id = 1")
     assert audit.verify() == [2]
 
 
+@pytest.mark.once
 def test_entries_that_changed_places_do_not_verify() -> None:
     note(1, count=1)
     note(1, count=2)
@@ -142,6 +148,7 @@ def test_an_end_that_was_cut_off_is_missed_before_and_after_others_have_gone_on(
     assert audit.verify()[:2] == [5 - cut, 6]
 
 
+@pytest.mark.once
 def test_what_was_cut_off_fits_in_its_place_alone() -> None:
     note(1)
     note(1, count=2)
@@ -155,7 +162,7 @@ def test_what_was_cut_off_fits_in_its_place_alone() -> None:
     assert audit.verify() == []
 
 
-@pytest.mark.parametrize(
+@first_everywhere(
     "vandalise",
     [
         "DELETE FROM edna_auditcount",
@@ -164,6 +171,7 @@ def test_what_was_cut_off_fits_in_its_place_alone() -> None:
         "UPDATE edna_auditcount SET newest = mac",
         "UPDATE edna_auditcount SET mac = newest",
     ],
+    count=2,
 )
 def test_the_count_is_not_forged_and_a_lost_one_stays_lost(vandalise: str) -> None:
     """Whoever notes something next does not sign what the vandal wrote."""
@@ -185,6 +193,7 @@ def test_a_lost_count_alone_is_found() -> None:
     assert audit.verify() == [3]
 
 
+@pytest.mark.once
 def test_an_earlier_end_with_its_count_is_not_found() -> None:
     """Said in docs/threat-model.md: the log finds it."""
     note(2)
@@ -195,6 +204,7 @@ def test_an_earlier_end_with_its_count_is_not_found() -> None:
     assert audit.verify() == []
 
 
+@pytest.mark.once
 def test_a_row_that_the_count_does_not_know_stops_nobody() -> None:
     note(2)
     twin = AuditEntry.objects.values().get(id=2)
@@ -271,6 +281,7 @@ def test_a_time_that_is_none_is_one_entry_that_does_not_verify(written: str) -> 
     assert len(audit.entries()) == 3
 
 
+@pytest.mark.once
 def test_a_trail_of_earlier_releases_verifies_and_is_counted_from_now_on() -> None:
     as_earlier_releases_did(3)
     assert audit.verify() == []
@@ -282,6 +293,7 @@ def test_a_trail_of_earlier_releases_verifies_and_is_counted_from_now_on() -> No
     assert audit.verify() == [6]
 
 
+@pytest.mark.once
 def test_a_process_of_an_earlier_release_that_still_runs_breaks_nothing() -> None:
     note(1)
     row = AuditRow(2, timezone.now().replace(minute=0, second=0, microsecond=0), "olga", "apply", "", {})
@@ -291,6 +303,7 @@ def test_a_process_of_an_earlier_release_that_still_runs_breaks_nothing() -> Non
     assert ([entry.id for entry in audit.entries()], audit.verify()) == ([3, 2, 1], [])
 
 
+@pytest.mark.once
 def test_who_has_no_key_of_the_server_cannot_continue_the_trail() -> None:
     note(1)
     with with_server_keys(NEW_KEY):
@@ -298,6 +311,7 @@ def test_who_has_no_key_of_the_server_cannot_continue_the_trail() -> None:
     assert audit.verify() == [2]
 
 
+@pytest.mark.once
 def test_older_keys_go_on_verifying() -> None:
     note(1)
     with with_server_keys(NEW_KEY, *settings.EDNA["MAC_KEYS"]):
@@ -316,6 +330,7 @@ def test_with_naive_times_it_verifies_too() -> None:
 # Append only
 
 
+@pytest.mark.once
 def test_an_entry_is_neither_changed_nor_deleted() -> None:
     note(2)
     entry = AuditEntry.objects.order_by("id")[0]

@@ -24,6 +24,7 @@ from edna.records.bag import Bag, BagKind, open_bag, seal_bag
 from edna.records.diff import Removed
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.support import (
     ANONYMISE_ALL,
     ANONYMISE_LECTURE,
@@ -84,6 +85,7 @@ class refused:
 # Disguising
 
 
+@pytest.mark.once
 def test_unknown_disguise(bea: Student) -> None:
     for call in (
         lambda: bea.disguise("websubmit.delete-acount"),
@@ -95,6 +97,7 @@ def test_unknown_disguise(bea: Student) -> None:
             call()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "params",
     [
@@ -121,6 +124,7 @@ def test_missing_mistyped_and_surplus_parameters(bea: Student, params: dict[str,
         edna.plan(ANONYMISE_LECTURE, bea.user, params=params)
 
 
+@pytest.mark.once
 def test_a_parameter_where_none_is_taken(bea: Student) -> None:
     with refused(errors.InvalidParameters, match="none"):
         bea.disguise(DELETE, lecture=1)
@@ -153,6 +157,7 @@ def test_text_parameters_reach_the_database_as_values(bea: Student) -> None:
         edna.unregister(ByText)
 
 
+@pytest.mark.once
 def test_unregistered_principal(bea: Student) -> None:
     stranger = User.objects.create(email="stranger@example.org")
     with refused(errors.PrincipalNotRegistered, match="register_principal"):
@@ -161,12 +166,14 @@ def test_unregistered_principal(bea: Student) -> None:
         edna.plan(DELETE, stranger)
 
 
+@pytest.mark.once
 def test_somebody_who_is_away_already(bea: Student) -> None:
     bea.disguise(DELETE)
     with refused(errors.PrincipalNotRegistered):
         bea.disguise(DELETE)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "make", [lambda: User(email="x@example.org"), lambda: Lecture.objects.first()], ids=["unsaved", "no user"]
 )
@@ -180,6 +187,7 @@ def test_what_is_no_principal(bea: Student, make: Any) -> None:
             call()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("act", [edna.is_registered, edna.register_principal, lambda who: edna.disguise(DELETE, who)])
 @pytest.mark.parametrize("who", [None, "bea@example.org", 7], ids=repr)
 def test_a_name_or_a_key_instead_of_a_user(act: Any, who: Any) -> None:
@@ -196,12 +204,14 @@ def test_registered_twice(bea: Student) -> None:
     assert not edna.is_registered(new)
 
 
+@pytest.mark.once
 def test_a_public_key_of_somebody_else(bea: Student) -> None:
     new = User.objects.create(email="new@example.org")
     with refused(errors.PrincipalAlreadyRegistered):
         edna.register_principal(new, public_key=bea.secret_key.public_key)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("key", [b"", b"short", bytes(32), b"\x01" + bytes(31), b"x" * 33], ids=repr)
 def test_a_malformed_public_key(bea: Student, key: bytes) -> None:
     """A point of small order protects nothing: refused when it is registered, not when data is sealed to it."""
@@ -210,6 +220,7 @@ def test_a_malformed_public_key(bea: Student, key: bytes) -> None:
         edna.register_principal(new, public_key=key)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "key", [b"\x02" + bytes(30) + b"\x80", b"\xf0" + b"\xff" * 30 + b"\x7f"], ids=["top bit", "u > p"]
 )
@@ -222,6 +233,7 @@ def test_another_spelling_of_a_public_key(bea: Student, key: bytes) -> None:
         edna.rotate(unlocked, public_key=key)
 
 
+@pytest.mark.once
 def test_an_entry_with_another_spelling_of_a_public_key(bea: Student) -> None:
     """Earlier releases took it. Nothing more is lost by it, and the entry is named."""
     own = bytes(bea.secret_key.public_key)
@@ -235,6 +247,7 @@ def test_an_entry_with_another_spelling_of_a_public_key(bea: Student) -> None:
             refusing()
 
 
+@pytest.mark.once
 def test_a_capability_of_somebody_else(bea: Student, carl: Student) -> None:
     with carl.unlock() as unlocked, refused(errors.NotYours):
         edna.disguise(DELETE, bea.user, unlocked=unlocked)
@@ -242,6 +255,7 @@ def test_a_capability_of_somebody_else(bea: Student, carl: Student) -> None:
         edna.plan(DELETE, bea.user, unlocked=unlocked)
 
 
+@pytest.mark.once
 def test_a_capability_that_was_closed(bea: Student) -> None:
     receipt = bea.disguise(ANONYMISE_ALL)
     with bea.unlock() as unlocked:
@@ -259,6 +273,7 @@ def test_a_capability_that_was_closed(bea: Student) -> None:
             call()
 
 
+@pytest.mark.once
 def test_speaking_as_somebody_else(bea: Student, carl: Student) -> None:
     """Neither for another's anonymised answer, nor for one's own that is not anonymised, nor for what nobody owns."""
     edna.disguise_all(ANONYMISE_LECTURE, params={"lecture": Lecture.objects.first().pk})
@@ -272,6 +287,7 @@ def test_speaking_as_somebody_else(bea: Student, carl: Student) -> None:
                 edna.speak_as(unlocked, obj)
 
 
+@pytest.mark.once
 def test_a_specification_that_would_leave_rows_dangling(bea: Student) -> None:
     """Refused before anything happens, naming the field; also where a condition leaves rows out."""
 
@@ -296,6 +312,7 @@ def test_a_specification_that_would_leave_rows_dangling(bea: Student) -> None:
             edna.unregister(cls)
 
 
+@pytest.mark.once
 def test_a_specification_that_leads_to_no_principal(bea: Student) -> None:
     class Lost(Disguise):
         name = "test.lost"
@@ -312,6 +329,7 @@ def test_a_specification_that_leads_to_no_principal(bea: Student) -> None:
 # Credentials
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "given",
     [
@@ -332,6 +350,7 @@ def test_wrong_credentials_do_not_say_which_part_is_wrong(bea: Student, given: d
         edna.unlock(**given)
 
 
+@pytest.mark.once
 def test_one_sentence_for_every_wrong_password(bea: Student) -> None:
     messages = set()
     for identifier in ("bea@example.org", "nobody@example.org"):
@@ -341,6 +360,7 @@ def test_one_sentence_for_every_wrong_password(bea: Student) -> None:
     assert len(messages) == 1
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -357,11 +377,13 @@ def test_a_mistyped_recovery_code(bea: Student, spoil: Any) -> None:
         edna.unlock(recovery_code=spoil(bea.recovery_code))
 
 
+@pytest.mark.once
 def test_a_key_of_nobody(bea: Student) -> None:
     with refused(errors.PrincipalNotRegistered):
         edna.unlock(secret_key=SecretKey.generate())
 
 
+@pytest.mark.once
 def test_a_mistyped_secret_key(bea: Student) -> None:
     text = bea.secret_key.expose_text()
     for wrong in (text[:-1], text[:-1] + ("a" if text[-1] != "a" else "b"), text.partition(":")[2], "", "x"):
@@ -369,6 +391,7 @@ def test_a_mistyped_secret_key(bea: Student) -> None:
             edna.SecretKey.parse(wrong)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("given", [{}, {"identifier": "x"}, {"password": "x"}, {"password": "x", "recovery_code": "y"}])
 def test_not_exactly_one_way_in(bea: Student, given: dict[str, Any]) -> None:
     """A mistake of the programmer, not of the person."""
@@ -379,6 +402,7 @@ def test_not_exactly_one_way_in(bea: Student, given: dict[str, Any]) -> None:
 # Receipts
 
 
+@pytest.mark.once
 def test_a_truncated_or_mistyped_receipt(bea: Student) -> None:
     receipt = str(bea.disguise(DELETE))
     wrong = [receipt[:length] for length in (0, 5, 6, 20, len(receipt) - 1)]
@@ -392,12 +416,14 @@ def test_a_truncated_or_mistyped_receipt(bea: Student) -> None:
         bea.unlock(receipts=[receipt[:-1]])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("receipt", [None, b"edna1:", 7], ids=repr)
 def test_what_is_no_receipt(bea: Student, receipt: Any) -> None:
     with bea.unlock() as unlocked, refused(errors.ReceiptMalformed):
         edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.once
 def test_a_receipt_of_somebody_else(bea: Student, carl: Student) -> None:
     theirs = carl.disguise(DELETE)
     with bea.unlock() as unlocked, refused(errors.ReceiptForeign):
@@ -410,6 +436,7 @@ def test_a_receipt_of_somebody_else(bea: Student, carl: Student) -> None:
     assert carl.reveal(theirs).complete
 
 
+@pytest.mark.once
 def test_a_receipt_used_twice(bea: Student) -> None:
     receipt = bea.disguise(DELETE)
     bea.reveal(receipt)
@@ -417,11 +444,13 @@ def test_a_receipt_used_twice(bea: Student) -> None:
         edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.once
 def test_a_receipt_of_another_site(bea: Student) -> None:
     with bea.unlock() as unlocked, refused(errors.ReceiptUnknown):
         edna.reveal(Receipt(DELETE, Locator.new()), unlocked)
 
 
+@pytest.mark.once
 def test_a_receipt_that_names_another_disguise(bea: Student) -> None:
     """Its checksum is right, because somebody made it so; what the bag says counts."""
     receipt = bea.disguise(DELETE)
@@ -464,7 +493,7 @@ REGIONS = {
 }
 
 
-@pytest.mark.parametrize("region", REGIONS)
+@first_everywhere("region", REGIONS)
 @pytest.mark.usefixtures("of_x25519")
 def test_a_tampered_bag(bea: Student, region: str) -> None:
     """Every region of the stored bytes: refused as a whole, kept as evidence, and fine again once it is put right."""
@@ -485,6 +514,7 @@ def test_a_tampered_bag(bea: Student, region: str) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
@@ -503,6 +533,7 @@ def test_a_bag_that_was_cut_or_padded(bea: Student, spoil: Any, expected: type[E
         edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.once
 def test_bags_swapped_between_two_people(bea: Student, carl: Student) -> None:
     first, second = bea.disguise(DELETE), carl.disguise(DELETE)
     (one, mine), (two, theirs) = bag_rows().items()
@@ -521,6 +552,7 @@ def test_bags_swapped_between_two_people(bea: Student, carl: Student) -> None:
     assert carl.reveal(second).complete
 
 
+@pytest.mark.once
 def test_bags_swapped_between_two_disguises_of_one_person(bea: Student) -> None:
     """Both open with the key, but each knows its place."""
     one, two = Lecture.objects.all()
@@ -535,6 +567,7 @@ def test_bags_swapped_between_two_disguises_of_one_person(bea: Student) -> None:
             edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.once
 def test_a_bag_of_the_other_kind(bea: Student) -> None:
     receipt = bea.disguise(ANONYMISE_ALL)
     diff, voices = (receipt.locator.index(kind, 0) for kind in KINDS)
@@ -589,6 +622,7 @@ def sealed_by(bag: Bag, receipt: Receipt, public_key: PublicKey, mac_key: bytes)
     return made.sealed
 
 
+@pytest.mark.once
 def test_a_bag_forged_by_somebody_who_knows_the_public_key(bea: Student) -> None:
     """Anybody can seal to a public key, and here even knows the locator; without the server's MAC key it is refused."""
     receipt = bea.disguise(DELETE)
@@ -604,6 +638,7 @@ def test_a_bag_forged_by_somebody_who_knows_the_public_key(bea: Student) -> None
     assert User.objects.filter(email="evil@example.org").exists()
 
 
+@pytest.mark.once
 def test_a_genuine_bag_edited_by_its_owner(bea: Student) -> None:
     """The owner can open and seal again, but not sign: their own row stays as the server saw it."""
     receipt = bea.disguise(DELETE)
@@ -621,6 +656,7 @@ def test_a_genuine_bag_edited_by_its_owner(bea: Student) -> None:
         edna.reveal(receipt, unlocked)
 
 
+@pytest.mark.once
 def test_a_bag_handed_to_somebody_else(bea: Student, carl: Student) -> None:
     """Carl opens nothing of Bea's, even if she seals her plaintext to him herself: the MAC names the owner's key."""
     receipt = bea.disguise(DELETE)
@@ -649,6 +685,7 @@ def test_a_locator_that_somebody_put_into_the_list_harms_nobody(bea: Student) ->
     assert bea.reveal(receipt).complete
 
 
+@pytest.mark.once
 def test_the_mac_keys_can_be_rotated_and_not_lost(bea: Student, settings: Any) -> None:
     """A new key in front: old bags open. The old key gone: a clear refusal, until it is put back."""
     receipt = bea.disguise(DELETE)
@@ -686,6 +723,7 @@ def test_overrides_that_do_not_fit_are_refused_or_held(bea: Student) -> None:
 # What was found by trying to break it
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["email", "websubmit.user.mail", "nosuch.user.email", "", "websubmit.user"])
 def test_overrides_of_no_column_are_refused(bea: Student, name: str) -> None:
     """Passed over, they would look as if the value that they give were taken, too."""
@@ -739,6 +777,7 @@ def test_a_foreign_key_that_no_model_describes(bea: Student) -> None:
             cursor.execute("DROP TABLE legacy")
 
 
+@pytest.mark.once
 def test_one_damaged_bag_does_not_keep_the_others_shut(bea: Student) -> None:
     """It is left out of the history, said in ``damaged``, raised by its own receipt; a disguise that would miss data refuses."""
     first = bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
@@ -758,6 +797,7 @@ def test_one_damaged_bag_does_not_keep_the_others_shut(bea: Student) -> None:
         assert edna.reveal(second, unlocked).complete
 
 
+@pytest.mark.once
 def test_a_secret_key_as_text(bea: Student) -> None:
     with edna.unlock(secret_key=bea.secret_key.expose_text()) as unlocked:
         assert unlocked.secret_key == bea.secret_key
@@ -765,6 +805,7 @@ def test_a_secret_key_as_text(bea: Student) -> None:
         edna.unlock(secret_key="edna-secret-key-1:abc")
 
 
+@pytest.mark.once
 def test_in_client_mode_a_later_disguise_of_a_pseudoprincipal_keeps_its_key(bea: Student, settings: Any) -> None:
     """The pseudoprincipal's own bag is listed for it, and becomes its owner's when it goes, wherever locators are kept."""
     settings.EDNA = settings.EDNA | {"LOCATORS": "client"}
@@ -793,6 +834,7 @@ def test_a_capability_is_told_from_an_override(bea: Student) -> None:
     assert not Answer.objects.exclude(author=back).exists()
 
 
+@pytest.mark.once
 def test_deletions_of_other_models_stay_as_fast_as_they_were() -> None:
     """Django deletes without loading rows only where nobody listens: edna listens to principals alone."""
     assert post_delete.has_listeners(User)
@@ -800,6 +842,7 @@ def test_deletions_of_other_models_stay_as_fast_as_they_were() -> None:
     assert not post_delete.has_listeners(Lecture)
 
 
+@pytest.mark.once
 def test_somebody_deleted_by_the_application_leaves_no_entry_behind(bea: Student) -> None:
     """Whoever gets the same primary key later has no key, rather than somebody else's."""
     key = bea.user.pk

@@ -73,6 +73,7 @@ def test_every_pseudoprincipal_has_its_companions(bea: Person, carl: Person) -> 
     assert all(nobody.profile.pk < 0 for nobody in made)
 
 
+@pytest.mark.once
 def test_a_thief_cannot_tell_by_them_whose_a_pseudoprincipal_is(bea: Person, carl: Person) -> None:
     """Every column that is not a random key says the same of everybody's, in whatever order the thief looks at them."""
     for person in (bea, carl):
@@ -151,6 +152,7 @@ def test_who_leaves_with_the_key_takes_them_along_and_brings_them_back(
     assert edna_dump() == tables
 
 
+@pytest.mark.once
 def test_they_are_no_data_of_the_persons_to_take_along(bea: Person, carl: Person) -> None:
     """Neither those that are there, nor those that were changed or removed with the key. What is beside her is."""
 
@@ -170,6 +172,7 @@ def test_they_are_no_data_of_the_persons_to_take_along(bea: Person, carl: Person
         assert exported() == [(model, state, key) for model, key in present for state in ("changed", "removed")]
 
 
+@pytest.mark.once
 def test_what_is_beside_somebody_else_counts(bea: Person, carl: Person) -> None:
     """A session may remove anybody's row: only what is beside a pseudoprincipal is none."""
     with by_hand():
@@ -195,6 +198,7 @@ def by_hand() -> Iterator[None]:
             edna.unregister(nothing)
 
 
+@pytest.mark.once
 def test_what_somebody_wrote_into_one_goes_with_it(bea: Person, carl: Person) -> None:
     """As what they have written into the pseudoprincipal's own row: it was said of nobody."""
     before = application_dump()
@@ -238,6 +242,7 @@ class Keeping(Anonymise):
     references = {"forum.Follower.profile": "retain"}
 
 
+@pytest.mark.once
 def test_what_is_to_stay_keeps_companion_and_pseudoprincipal(bea: Person, carl: Person) -> None:
     with registering(Keeping):
         receipt = bea.disguise("test.keeping")
@@ -264,6 +269,7 @@ def test_the_sweep_takes_them_along_and_a_reveal_makes_them_again(bea: Person, c
     assert Profile.objects.count() == Settings.objects.count() == 2
 
 
+@pytest.mark.once
 def test_one_that_is_made_again_has_them_but_for_those_that_are_sealed(bea: Person, carl: Person) -> None:
     before = application_dump()
     receipt = bea.disguise("forum.anonymise")
@@ -286,6 +292,7 @@ class Mask(Disguise):
     ]
 
 
+@pytest.mark.once
 def test_what_changed_in_one_that_was_swept_needs_nothing_to_come_back(bea: Person, carl: Person) -> None:
     with registering(Mask):
         before = application_dump()
@@ -299,6 +306,7 @@ def test_what_changed_in_one_that_was_swept_needs_nothing_to_come_back(bea: Pers
         assert application_dump() == before
 
 
+@pytest.mark.once
 def test_what_others_have_deleted_is_held_as_ever(bea: Person) -> None:
     """Hers was no placeholder's."""
     receipt = bea.disguise("forum.hush")
@@ -306,6 +314,7 @@ def test_what_others_have_deleted_is_held_as_ever(bea: Person) -> None:
     assert [held.reason for held in bea.reveal(receipt).held] == [edna.Reason.ROW_MISSING]
 
 
+@pytest.mark.once
 def test_a_page_that_makes_what_is_missing_stands_in_nobodys_way(bea: Person, carl: Person) -> None:
     """Of a kind of which everybody has one, and of which the specification has said nothing: the owner's own stays."""
     own = Watch.objects.create(member=bea.user, level=3)
@@ -318,6 +327,7 @@ def test_a_page_that_makes_what_is_missing_stands_in_nobodys_way(bea: Person, ca
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_without_one_of_their_own_the_owner_gets_one(bea: Person) -> None:
     receipt = bea.disguise("forum.anonymise")
     for nobody in nobodies():
@@ -326,6 +336,7 @@ def test_without_one_of_their_own_the_owner_gets_one(bea: Person) -> None:
     assert Watch.objects.get().member == bea.user
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("newest_first", [True, False])
 def test_what_a_page_made_and_a_later_disguise_removed_stands_in_nobodys_way(bea: Person, newest_first: bool) -> None:
     Watch.objects.create(member=bea.user, level=3)

@@ -464,6 +464,7 @@ def test_managers_that_hide_rows_do_not_hide_them_from_a_disguise(monkeypatch: p
     assert rows_of("websubmit_answer", ["id"]) == []
 
 
+@pytest.mark.once
 def test_signals_and_save_are_not_called() -> None:
     """Rows move below the application's code: a receiver that writes an audit line would keep the plaintext."""
     seen: list[Any] = []
@@ -519,6 +520,7 @@ def test_the_callers_transaction_decides() -> None:
     assert bea.history() == []
 
 
+@pytest.mark.once
 def test_pseudoprincipals_cannot_log_in() -> None:
     make_course()
     bea = enrol()
@@ -555,12 +557,14 @@ def test_every_kind_of_pseudoprincipal_key_works(settings: Any, mode: str) -> No
         assert application_dump() | {"sqlite_sequence": []} == before | {"sqlite_sequence": []}
 
 
+@pytest.mark.once
 def test_a_global_disguise_without_rows_does_nothing() -> None:
     enrol()
     with nothing_changes():
         assert edna.disguise_all(ANONYMISE_ALL) == []
 
 
+@pytest.mark.once
 def test_a_global_disguise_reports_its_progress() -> None:
     make_course()
     answer_everything(*enrol_many(3))
@@ -599,5 +603,6 @@ def test_a_sentinel_owner_or_an_unregistered_one_stops_a_global_disguise_before_
     assert len(edna.disguise_all("websubmit.anonymize-lecture", params={"lecture": other.pk})) == 1
 
 
+@pytest.mark.once
 def test_every_error_of_the_door_is_ednas() -> None:
     assert issubclass(edna.errors.UnregisteredOwners, EdnaError)

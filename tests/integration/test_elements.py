@@ -11,6 +11,7 @@ import pytest
 import edna
 from edna import Disguise, Modify, Remove, placeholders
 from edna.testing import Person, application_dump
+from tests.databases import first_everywhere
 from tests.installed import installed, registered, registering
 from tests.integration.counter.models import Address, Board, Customer
 from tests.support import statements
@@ -98,8 +99,8 @@ def test_each_takes_their_own_elements_and_nobody_elses() -> None:
     assert application_dump() == before
 
 
-@pytest.mark.parametrize("back", list(itertools.permutations(range(3))))
-@pytest.mark.parametrize("out", [(0, 1, 2), (2, 0, 1)])
+@first_everywhere("back", list(itertools.permutations(range(3))), count=2)
+@first_everywhere("out", [(0, 1, 2), (2, 0, 1)])
 def test_people_of_one_list_leave_and_return_in_any_order(out: tuple[int, ...], back: tuple[int, ...]) -> None:
     """In one pass, boards that go with one of them included; and while somebody is away, no board has their address."""
     people = [customer(name) for name in ("bea", "carl", "dora")]

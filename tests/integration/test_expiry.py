@@ -85,6 +85,7 @@ def outcome_of(student: Student, receipt: edna.Receipt) -> str:
 # What goes, and when
 
 
+@pytest.mark.once
 def test_nothing_goes_before_its_day(bea: Student) -> None:
     receipt = bea.disguise(DELETE)
     assert buckets() == {bucket(3): Bag.objects.count()}
@@ -110,6 +111,7 @@ def test_on_its_day_all_of_it_goes(bea: Student) -> None:
         edna.unlock(identifier=bea.email, password="four zebras on a unicycle")
 
 
+@pytest.mark.once
 def test_what_is_kept_for_ever_never_goes(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": None}
     before = application_dump()
@@ -122,6 +124,7 @@ def test_what_is_kept_for_ever_never_goes(bea: Student, settings: Any) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_who_is_there_keeps_their_key_when_a_bag_of_theirs_expires(bea: Student) -> None:
     receipt = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
     assert expiry.expire(today=FAR).principals == 0
@@ -168,6 +171,7 @@ def entry_of(student: Student) -> PrincipalEntry:
     return PrincipalEntry.objects.get(public_key=bytes(student.secret_key.public_key))
 
 
+@pytest.mark.once
 def test_an_entry_has_a_day_only_while_its_person_is_removed(bea: Student) -> None:
     assert entry_of(bea).expires_on is None
     receipt = bea.disguise(DELETE)
@@ -206,6 +210,7 @@ def test_an_entry_is_kept_as_long_as_an_older_bag_of_its_person_may_be(
     assert still_opens(bea, older)
 
 
+@pytest.mark.once
 def test_a_shorter_retention_period_does_not_lose_what_was_to_be_kept_longer(
     bea: Student, settings: Any, clock: Any
 ) -> None:
@@ -219,6 +224,7 @@ def test_a_shorter_retention_period_does_not_lose_what_was_to_be_kept_longer(
     assert expiry.expire(today=bucket(8)).principals == 1
 
 
+@pytest.mark.once
 def test_a_hold_on_an_older_bag_keeps_the_entry_that_leads_to_it(bea: Student, clock: Any) -> None:
     older = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
     holds.place(bucket(3), reason="case 12", operator="olga")
@@ -230,6 +236,7 @@ def test_a_hold_on_an_older_bag_keeps_the_entry_that_leads_to_it(bea: Student, c
     assert expiry.expire(today=bucket(8)).principals == 1
 
 
+@pytest.mark.once
 def test_who_has_nothing_older_is_kept_no_longer_than_the_rest(bea: Student, settings: Any) -> None:
     carl = enrol()
     answer_everything(carl)
@@ -240,6 +247,7 @@ def test_who_has_nothing_older_is_kept_no_longer_than_the_rest(bea: Student, set
     assert expiry.expire(today=bucket(3)).principals == 1
 
 
+@pytest.mark.once
 def test_without_lists_nobody_can_tell_whether_there_is_something_older(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "LOCATORS": "client", "RETENTION_DAYS": 180}
     older = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
@@ -275,12 +283,14 @@ def test_half_of_a_disguise_is_gone(bea: Student, kind: str) -> None:
     assert Bag.objects.count() == 0
 
 
+@pytest.mark.once
 def test_a_bag_that_is_missing_before_its_day_is_still_damage(bea: Student) -> None:
     receipt = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
     Bag.objects.filter(index=receipt.locator.index(BagKind.SPEAKS_FOR, 0)).delete()
     assert outcome_of(bea, receipt) == "BagMissing"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("gone", [0, 2, 4])
 def test_a_chunk_of_a_large_disguise_has_expired(bea: Student, gone: int) -> None:
     """The others come back, and those of them that need what is gone are held."""
@@ -300,6 +310,7 @@ def test_a_chunk_of_a_large_disguise_has_expired(bea: Student, gone: int) -> Non
 # Buckets and holds
 
 
+@pytest.mark.once
 def test_a_reveal_in_part_leaves_the_rest_in_its_bucket(bea: Student, settings: Any, clock: Any) -> None:
     receipt = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
     execute("UPDATE websubmit_answer SET author_id = %s WHERE author_id < 0", [bea.user.pk])
@@ -351,6 +362,7 @@ def test_a_hold_that_is_placed_when_the_bags_are_gone_keeps_the_entries(bea: Stu
     assert entry_of(bea).expires_on == bucket(3)
 
 
+@pytest.mark.once
 def test_what_is_held_is_no_part_of_the_work(bea: Student, clock: Any) -> None:
     """Or the bar would never come to its end."""
     bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
@@ -388,6 +400,7 @@ def test_a_bag_that_is_put_off_while_its_bucket_is_erased_stays(bea: Student) ->
     assert [(bag.pk, bag.expires_on) for bag in Bag.objects.all()] == [(bags[-1].pk, bucket(5))]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("day", "reason"), [(datetime.date(2026, 3, 2), "x"), (bucket(3), " "), (bucket(3), "x" * 201)]
 )
@@ -398,6 +411,7 @@ def test_a_hold_needs_a_bucket_and_a_reason(db: None, day: datetime.date, reason
     assert audit.entries() == []
 
 
+@pytest.mark.once
 def test_a_hold_is_placed_once_and_lifted_once(db: None) -> None:
     holds.place(bucket(3), reason="case 12", operator="olga")
     with pytest.raises(errors.HoldRefused, match="held already"):
@@ -424,6 +438,7 @@ def test_what_a_reveal_moves_takes_the_hold_along(bea: Student, clock: Any) -> N
     bea.reveal_everything()
 
 
+@pytest.mark.once
 def test_what_moves_into_a_bag_that_expires_earlier_keeps_its_own_day(bea: Student, clock: Any) -> None:
     """The clock was wrong for a while."""
     clock(6)
@@ -436,6 +451,7 @@ def test_what_moves_into_a_bag_that_expires_earlier_keeps_its_own_day(bea: Stude
     assert entry_of(bea).expires_on == bucket(8)
 
 
+@pytest.mark.once
 def test_the_entry_that_leads_to_such_a_bag_is_kept_as_long(bea: Student, clock: Any) -> None:
     """Whatever day it has: without it, nobody would find the bag."""
     clock(6)
@@ -448,6 +464,7 @@ def test_the_entry_that_leads_to_such_a_bag_is_kept_as_long(bea: Student, clock:
     assert entry_of(bea).expires_on == bucket(8)
 
 
+@pytest.mark.once
 def test_no_hold_spreads_where_nothing_moves(bea: Student, clock: Any) -> None:
     older = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
     clock(6)
@@ -477,6 +494,7 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.once
 def test_the_command_shows_what_expires_when(bea: Student, clock: Any) -> None:
     bea.disguise(DELETE)
     holds.place(bucket(5), reason="case 12", operator="olga")
@@ -491,6 +509,7 @@ def test_the_command_shows_what_expires_when(bea: Student, clock: Any) -> None:
     assert "Nothing is stored." in run("edna_expire", "--dry-run")
 
 
+@pytest.mark.once
 def test_the_command_for_holds(db: None) -> None:
     assert "No legal hold." in run("edna_hold", "list")
     assert "case 12" in run("edna_hold", "place", "2027-03-01", "--reason", "case 12", "--operator", "olga")

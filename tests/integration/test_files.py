@@ -31,6 +31,7 @@ from edna.operations.retention import expiry
 from edna.records.diff import Removed
 from edna.testing import Person, application_dump
 from edna.testing.search import finds
+from tests.databases import first_everywhere
 from tests.faults.steps import killed_at
 from tests.handing import keys_in_browsers
 from tests.installed import registering
@@ -123,6 +124,7 @@ def test_a_file_comes_back_by_what_a_browser_hands_over(world: Any, files: Any, 
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_what_is_made_of_a_file_goes_and_comes_back_with_it(world: Any, files: Any, tmp_path: Path) -> None:
     """A thumbnail, say. When its receiver is told, the file can still be read."""
     ada = person(world)
@@ -144,6 +146,7 @@ def test_what_is_made_of_a_file_goes_and_comes_back_with_it(world: Any, files: A
     assert thumbnail.read_bytes() == SECRET[:3]
 
 
+@pytest.mark.once
 def test_a_receiver_that_fails_keeps_no_file(world: Any, files: Any) -> None:
     ada = person(world)
     document(world, ada)
@@ -159,6 +162,7 @@ def test_a_receiver_that_fails_keeps_no_file(world: Any, files: Any) -> None:
     assert files() == before
 
 
+@pytest.mark.once
 def test_of_any_storage(world: Any, files: Any) -> None:
     ada = person(world)
     document(world, ada, draft=ContentFile(b"a draft in memory", "draft.txt"))
@@ -183,6 +187,7 @@ def test_the_file_of_a_changed_column_goes_and_comes_back(world: Any, files: Any
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_an_image_and_its_size(world: Any, files: Any) -> None:
     image = pytest.importorskip("PIL.Image")
     ada = person(world)
@@ -225,6 +230,7 @@ def test_pieces_that_do_not_compress_fit_a_bag_each(world: Any, files: Any, monk
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_large_files_need_little_memory(world: Any, files: Any, tmp_path: Path, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "COMPRESS": False}
     ada = person(world)
@@ -242,6 +248,7 @@ def test_large_files_need_little_memory(world: Any, files: Any, tmp_path: Path, 
     assert peak < 20 * 1024 * 1024
 
 
+@pytest.mark.once
 def test_by_hand(world: Any, files: Any) -> None:
     ada = person(world)
     row = document(world, ada)
@@ -263,6 +270,7 @@ def test_by_hand(world: Any, files: Any) -> None:
         edna.unregister(nothing_sealed)
 
 
+@pytest.mark.once
 def test_a_row_that_only_changes_hands_keeps_its_file(world: Any, files: Any) -> None:
     ada = person(world)
     document(world, ada)
@@ -282,6 +290,7 @@ def test_a_row_that_only_changes_hands_keeps_its_file(world: Any, files: Any) ->
         edna.unregister(HandOver)
 
 
+@pytest.mark.once
 def test_a_replayed_update_renames_the_file_or_takes_it_away(world: Any, files: Any) -> None:
     ada = person(world)
     first, second = document(world, ada, b"first"), document(world, ada, b"second", name="other.pdf")
@@ -320,6 +329,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_files(world: 
     assert counts[0] == counts[1]
 
 
+@pytest.mark.once
 def test_where_there_is_no_file_nothing_is_asked(world: Any, files: Any) -> None:
     ada = person(world)
     world.Note.objects.create(author=ada.user, text="hello")
@@ -368,6 +378,7 @@ def test_a_file_that_two_people_name_goes_with_the_second(world: Any, files: Any
         assert state(files) == before
 
 
+@pytest.mark.once
 def test_a_file_that_two_rows_of_one_person_name(world: Any, files: Any) -> None:
     ada = person(world)
     name = document(world, ada).scan.name
@@ -396,6 +407,7 @@ def test_a_shared_row_keeps_its_file_until_the_last_owner_has_left(world: Any, f
         assert state(files) == before
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_shared_row_that_is_held_keeps_its_file(world: Any, files: Any, tmp_path: Path, first: int) -> None:
     people = [person(world), person(world, "bea")]
@@ -414,6 +426,7 @@ def test_a_shared_row_that_is_held_keeps_its_file(world: Any, files: Any, tmp_pa
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_what_the_project_itself_writes_stays(world: Any, files: Any) -> None:
     """A default picture and a placeholder are nobody's own, even if only one row names them."""
     FileSystemStorage().save("portraits/nobody.png", ContentFile(b"nobody"))
@@ -431,6 +444,7 @@ def test_what_the_project_itself_writes_stays(world: Any, files: Any) -> None:
 # What is in the way
 
 
+@pytest.mark.once
 def test_a_missing_file_stays_missing(world: Any, files: Any, tmp_path: Path) -> None:
     ada = person(world)
     (tmp_path / document(world, ada).scan.name).unlink()
@@ -443,6 +457,7 @@ def test_a_missing_file_stays_missing(world: Any, files: Any, tmp_path: Path) ->
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_a_storage_that_does_not_answer_stops_the_disguise(
     world: Any, files: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,6 +479,7 @@ def test_a_storage_that_does_not_answer_stops_the_disguise(
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_a_name_that_another_file_has_by_now_is_never_overwritten(world: Any, files: Any, tmp_path: Path) -> None:
     ada = person(world)
     taken = document(world, ada)
@@ -487,6 +503,7 @@ def test_a_name_that_another_file_has_by_now_is_never_overwritten(world: Any, fi
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_the_old_name_of_a_changed_column_is_taken(world: Any, files: Any, tmp_path: Path) -> None:
     ada = person(world)
     row = document(world, ada)
@@ -501,6 +518,7 @@ def test_the_old_name_of_a_changed_column_is_taken(world: Any, files: Any, tmp_p
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_the_same_content_under_the_name_is_fine(world: Any, files: Any, tmp_path: Path) -> None:
     ada = person(world)
     row = document(world, ada)
@@ -511,6 +529,7 @@ def test_the_same_content_under_the_name_is_fine(world: Any, files: Any, tmp_pat
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_a_record_that_is_held_keeps_its_file(world: Any, files: Any) -> None:
     ada = person(world)
     row = document(world, ada)
@@ -524,6 +543,7 @@ def test_a_record_that_is_held_keeps_its_file(world: Any, files: Any) -> None:
     assert state(files) == before
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", [0, 1])
 def test_one_disguise_on_top_of_another(world: Any, files: Any, first: int) -> None:
     ada = person(world)
@@ -537,6 +557,7 @@ def test_one_disguise_on_top_of_another(world: Any, files: Any, first: int) -> N
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_content_lives_as_long_as_the_bag_that_leads_to_it(
     world: Any, files: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -555,6 +576,7 @@ def test_content_lives_as_long_as_the_bag_that_leads_to_it(
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_the_same_disguise_again_and_again_leaves_nothing(world: Any, files: Any) -> None:
     ada = person(world)
     document(world, ada)
@@ -564,6 +586,7 @@ def test_the_same_disguise_again_and_again_leaves_nothing(world: Any, files: Any
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_lost_or_damaged_content_is_noticed_before_anything_changes(world: Any, files: Any) -> None:
     ada = person(world)
     document(world, ada, SECRET * 2000)
@@ -632,6 +655,7 @@ def test_killed_while_revealing(world: Any, files: Any) -> None:
     assert state(files) == before
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_killed_before_the_file_was_written_and_disguised_again(world: Any, files: Any) -> None:
     """Whatever is on the disk then, none of it or a part of it, goes; the content is still sealed."""
@@ -658,6 +682,7 @@ def crashed(work: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
         return work()
 
 
+@pytest.mark.once
 def test_what_is_left_is_finished_by_the_command(world: Any, files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = person(world)
     document(world, ada)
@@ -674,7 +699,7 @@ def test_what_is_left_is_finished_by_the_command(world: Any, files: Any, monkeyp
     assert run("edna_files") == "No file was waiting.\n"
 
 
-@pytest.mark.parametrize(
+@first_everywhere(
     "change", [{"name": "templates/index.html"}, {"size": 10**15}, {"digest": b"d" * 32}, {"mac": b"m" * 32}]
 )
 def test_a_task_that_the_site_has_not_noted_is_not_done(
@@ -694,6 +719,7 @@ def test_a_task_that_the_site_has_not_noted_is_not_done(
     assert edna.finish_files().written == 1
 
 
+@pytest.mark.once
 def test_what_is_left_is_finished_by_the_next_who_has_to_do_with_files(
     world: Any, files: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -707,6 +733,7 @@ def test_what_is_left_is_finished_by_the_next_who_has_to_do_with_files(
     assert not FileTask.objects.exists()
 
 
+@pytest.mark.once
 def test_a_storage_that_does_not_answer_is_asked_again_later(
     world: Any, files: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -739,6 +766,7 @@ def test_a_storage_that_does_not_answer_is_asked_again_later(
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_a_file_that_is_another_one_by_now_is_not_deleted(
     world: Any, files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -762,6 +790,7 @@ def test_a_file_that_a_row_names_again_is_not_deleted(world: Any, files: Any, mo
     assert state(files) == before
 
 
+@pytest.mark.once
 def test_a_file_whose_row_has_gone_again_is_not_written(
     world: Any, files: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -775,6 +804,7 @@ def test_a_file_whose_row_has_gone_again_is_not_written(
     assert not Bag.objects.exists()
 
 
+@pytest.mark.once
 def test_a_name_that_is_taken_between_reveal_and_writing(
     world: Any, files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -811,6 +841,7 @@ def run(*arguments: str) -> Any:
     return json.loads(out.getvalue()) if "--json" in arguments else out.getvalue()
 
 
+@pytest.mark.once
 def test_content_that_a_reveal_has_yet_to_write_does_not_expire(
     world: Any, files: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from edna.operations.models import AuditEntry, Job, JobItem
 from edna.operations.upkeep import verification
 from edna.store import vouching
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.integration.test_tags import Vandal
 from tests.support import ANONYMISE_ALL, ANONYMISE_LECTURE, DELETE, Student, enrol_in_course, execute
 
@@ -127,7 +128,7 @@ def test_a_vandal_who_forgets_all_migrations_since_has_them_fail(bea: Student) -
     assert set(tags()) == {None}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@first_everywhere("way", WAYS)
 def test_a_vandal_has_the_migration_vouch_for_nothing(bea: Student, way: Callable[[], None], typed: Any) -> None:
     """As it was done: a public key of theirs and a job, both without a tag, and the migration is to be run again."""
     audit.note("start", operator="olga")

@@ -75,6 +75,7 @@ def a_job(**columns: Any) -> Job:
     return job
 
 
+@pytest.mark.once
 def test_a_site_that_is_looked_after_is_well() -> None:
     with nothing_changes():
         found = health.health()
@@ -84,6 +85,7 @@ def test_a_site_that_is_looked_after_is_well() -> None:
 
 
 class TestServerKey:
+    @pytest.mark.once
     def test_another_key_than_the_data_s(self, settings: Any) -> None:
         settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key than the data's"]}
         with nothing_changes():
@@ -93,6 +95,7 @@ class TestServerKey:
         assert "Put the key back" in advised["server_key"]
         assert "edna.E059" in line("checks").finding
 
+    @pytest.mark.once
     def test_a_known_key_in_no_list(self) -> None:
         know_server_keys("a former key of the site")
         found = health.health()
@@ -100,6 +103,7 @@ class TestServerKey:
         assert "edna_keys forget" in advised["server_key"]
         assert "edna.W060" in line("checks").finding
 
+    @pytest.mark.once
     def test_a_new_key_that_waits_behind(self, settings: Any) -> None:
         settings.EDNA = {**settings.EDNA, "MAC_KEYS": [*settings.EDNA["MAC_KEYS"], "a new key, behind"]}
         assert "edna_keys add" in attention("server_key")
@@ -112,16 +116,19 @@ class TestRunners:
         JobRunner.objects.create(job=job.pk, name="elsewhere:1", seen_at=timezone.now())
         assert line("runners").verdict is Verdict.OK
 
+    @pytest.mark.once
     def test_a_runner_that_has_died_is_none(self) -> None:
         long_ago = timezone.now() - datetime.timedelta(hours=1)
         JobRunner.objects.create(job=a_job().pk, name="elsewhere:1", seen_at=long_ago)
         assert "edna_run" in attention("runners")
 
+    @pytest.mark.once
     def test_paused_and_finished_jobs_need_none(self) -> None:
         for state in ("paused", "cancelled", "finished"):
             a_job(state=state)
         assert line("runners").verdict is Verdict.OK
 
+    @pytest.mark.once
     @pytest.mark.parametrize(
         ("workers", "broker", "word"), [(None, "unreachable", "broker"), (0, "ok", "worker"), (2, "ok", "")]
     )
@@ -133,6 +140,7 @@ class TestRunners:
         assert found.ok is (workers == 2)
         assert word in line("runners").advice
 
+    @pytest.mark.once
     def test_workers_are_not_asked_where_there_are_none(self) -> None:
         def probe() -> int:
             raise AssertionError
@@ -142,6 +150,7 @@ class TestRunners:
         assert (found.workers, found.broker) == (None, "")
 
 
+@pytest.mark.once
 def test_principals_that_have_failed() -> None:
     job = a_job(state="finished")
     JobItem.objects.create(job=job.pk, reference="1", state=1, reason="ConstraintRefused")
@@ -149,6 +158,7 @@ def test_principals_that_have_failed() -> None:
     assert line("jobs").numbers["failed"] == 1
 
 
+@pytest.mark.once
 def test_a_job_that_this_site_did_not_note() -> None:
     job = a_job()
     JobRunner.objects.create(job=job.pk, name="elsewhere:1", seen_at=timezone.now())
@@ -158,6 +168,7 @@ def test_a_job_that_this_site_did_not_note() -> None:
 
 
 class TestRecurring:
+    @pytest.mark.once
     @pytest.mark.parametrize("name", sorted(RECURRING))
     def test_what_was_never_done_or_long_ago(self, name: str) -> None:
         of = "schedules" if name == "schedules" else "upkeep"
@@ -168,24 +179,29 @@ class TestRecurring:
         assert "never" in line(of).finding
         assert command.split()[1] in attention(of)
 
+    @pytest.mark.once
     def test_a_run_that_was_begun_and_never_ended_is_none(self) -> None:
         LastRun.objects.filter(name="verify").update(finished_at=None)
         assert "edna_verify" in attention("upkeep")
 
+    @pytest.mark.once
     def test_nothing_needs_to_expire_where_nothing_does(self, settings: Any) -> None:
         settings.EDNA = {**settings.EDNA, "RETENTION_DAYS": None}
         LastRun.objects.filter(name="expire").delete()
         assert health.health().ok
 
+    @pytest.mark.once
     def test_a_schedule_in_trouble(self) -> None:
         runs.note_run("schedules", {"in_trouble": 1}, using="default")
         assert "edna_run_schedules" in attention("schedules")
 
+    @pytest.mark.once
     def test_damage_that_verifying_has_found(self) -> None:
         runs.note_run("verify", {"damage": 2, "attention": 0}, using="default")
         assert "edna_verify" in attention("upkeep")
         assert "2 rows" in line("upkeep").finding
 
+    @pytest.mark.once
     def test_what_a_task_notes_for_itself_is_no_task(self) -> None:
         runs.note_run("verify: files that wait", {"77": 1}, using="default")
         assert set(figures.recurring()) == set(RECURRING)
@@ -208,6 +224,7 @@ class TestStorage:
         assert found.numbers["bags"] == 2
         assert "2999-01-01" in found.finding
 
+    @pytest.mark.once
     def test_files_that_wait(self) -> None:
         FileTask.objects.create(
             field="a.b.c", name="f", size=1, digest=bytes(32), free=False, erase=False, mac=bytes(32)
@@ -220,6 +237,7 @@ def bag(*, expires_on: datetime.date | None) -> None:
 
 
 class TestChecks:
+    @pytest.mark.once
     def test_those_that_complain_are_named_by_their_number(self, settings: Any) -> None:
         settings.EDNA = {**settings.EDNA, "MAC_KEYS": [], "TYPO": "s3cret"}
         ServerKey.objects.all().delete()
@@ -229,12 +247,14 @@ class TestChecks:
         assert found.numbers["ids"] == "edna.E001 edna.W001"
         assert "s3cret" not in repr(found)
 
+    @pytest.mark.once
     def test_those_that_are_silenced_are_not(self, settings: Any) -> None:
         settings.EDNA = {**settings.EDNA, "TYPO": 1}
         settings.SILENCED_SYSTEM_CHECKS = [*settings.SILENCED_SYSTEM_CHECKS, "edna.E001"]
         assert health.health().ok
 
 
+@pytest.mark.once
 def test_the_ledger_is_on_or_off(settings: Any) -> None:
     assert line("ledger").numbers == {"on": 0}
     settings.EDNA = {**settings.EDNA, "LEDGER": True}
@@ -259,6 +279,7 @@ def test_as_many_statements_for_many_as_for_few() -> None:
     assert len(statements(health.health)) == len(few)
 
 
+@pytest.mark.once
 def test_nothing_in_it_says_who() -> None:
     bea = enrol_in_course("bea@example.org")
     receipt = bea.disguise(DELETE)
@@ -275,12 +296,14 @@ def test_nothing_in_it_says_who() -> None:
 
 
 class TestCommand:
+    @pytest.mark.once
     def test_when_all_is_well(self, capsys: pytest.CaptureFixture[str]) -> None:
         call_command("edna_health")
         said = capsys.readouterr().out
         assert [row.split()[0] for row in said.splitlines()[1:]] == NAMES
         assert "attention" not in said
 
+    @pytest.mark.once
     def test_when_something_wants_attention(self, capsys: pytest.CaptureFixture[str]) -> None:
         a_job()
         with pytest.raises(CommandError, match="runners") as refused:
@@ -292,6 +315,7 @@ class TestCommand:
         assert [each["name"] for each in said["lines"] if each["verdict"] == "attention"] == ["runners"]
 
 
+@pytest.mark.once
 def test_the_shape_is_plain() -> None:
     """For pages: what a template shows needs no method of ours."""
     found: Health = health.health()

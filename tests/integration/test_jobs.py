@@ -139,6 +139,7 @@ def test_everybody_is_disguised_once_and_gets_everything_back(
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_selection(students: list[Student], at_once: Any) -> None:
     at_once(2)
     chosen = students[:3]
@@ -148,12 +149,14 @@ def test_a_selection(students: list[Student], at_once: Any) -> None:
     assert set(User.objects.values_list("pk", flat=True)) == {each.user.pk for each in students[3:]}
 
 
+@pytest.mark.once
 def test_who_is_named_twice_is_disguised_once(students: list[Student]) -> None:
     report = finished(jobs.start(ANONYMISE_ALL, principals=[students[0].user, students[0].user]))
     assert report.total == 1
     assert len(students[0].history()) == 1
 
 
+@pytest.mark.once
 def test_a_job_for_nobody_is_finished_at_once(students: list[Student]) -> None:
     report = jobs.start(DELETE, principals=[])
     assert (report.state, report.total) == (JobState.FINISHED, 0)
@@ -161,6 +164,7 @@ def test_a_job_for_nobody_is_finished_at_once(students: list[Student]) -> None:
     assert jobs.run(report.id) == report
 
 
+@pytest.mark.once
 def test_everybody_includes_pseudoprincipals(students: list[Student]) -> None:
     edna.disguise_all(ANONYMISE_ALL)
     anonymous = set(User.objects.filter(is_anon=True).values_list("pk", flat=True))
@@ -193,6 +197,7 @@ def test_the_same_number_of_statements_for_many_rows_and_principals(at_once: Any
     assert statements_of_a_batch(40, 10) == few
 
 
+@pytest.mark.once
 def test_parameters_are_kept_as_text_and_read_back(students: list[Student]) -> None:
     first, other = Lecture.objects.order_by("pk")
     job = jobs.start(ANONYMISE_LECTURE, params={"lecture": first.pk})
@@ -231,6 +236,7 @@ def test_parameters_of_every_type_read_back() -> None:
 # Refusals
 
 
+@pytest.mark.once
 def test_refused_before_anything_is_noted(students: list[Student], settings: Any) -> None:
     edna_before = edna_dump()
     refusals: list[tuple[type[Exception], dict[str, Any]]] = [
@@ -256,6 +262,7 @@ def test_refused_before_anything_is_noted(students: list[Student], settings: Any
     assert edna_dump() == edna_before
 
 
+@pytest.mark.once
 def test_another_principal_model_is_refused() -> None:
     from apps.lobsters_sim.models import User as Lobster
 
@@ -264,12 +271,14 @@ def test_another_principal_model_is_refused() -> None:
         jobs.start(DELETE, principals=[lobster])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("act", [jobs.report, jobs.run, jobs.pause, jobs.resume, jobs.cancel, jobs.retry])
 def test_no_such_job(act: Callable[[int], Any]) -> None:
     with pytest.raises(JobUnknown):
         act(1)
 
 
+@pytest.mark.once
 def test_a_job_is_not_run_in_client_mode(students: list[Student], settings: Any) -> None:
     """Started before the setting was changed: its receipts would be nobody's."""
     job = jobs.start(DELETE)
@@ -304,6 +313,7 @@ def test_the_list_is_in_no_order(students: list[Student]) -> None:
 # Steering
 
 
+@pytest.mark.once
 def test_pause_resume_and_cancel(students: list[Student], at_once: Any) -> None:
     at_once(2)
     job = jobs.start(DELETE)
@@ -337,6 +347,7 @@ def test_what_is_paused_between_the_look_and_the_locks_is_not_done(students: lis
         assert batches.perform(work, most=5, claimed=[], count=lambda *_: None).found == 0
 
 
+@pytest.mark.once
 def test_what_is_paused_once_nobody_is_left_is_finished(students: list[Student]) -> None:
     """There would be nothing to resume."""
     job = jobs.start(DELETE, principals=[students[0].user]).id
@@ -344,6 +355,7 @@ def test_what_is_paused_once_nobody_is_left_is_finished(students: list[Student])
     assert (jobs.report(job).state, jobs.report(job).left) == (JobState.FINISHED, 0)
 
 
+@pytest.mark.once
 def test_a_finished_job_is_not_paused_or_cancelled(students: list[Student]) -> None:
     job = finished(jobs.start(DELETE))
     for act in (jobs.pause, jobs.resume, jobs.cancel, jobs.retry):
@@ -351,6 +363,7 @@ def test_a_finished_job_is_not_paused_or_cancelled(students: list[Student]) -> N
             act(job.id)
 
 
+@pytest.mark.once
 def test_time_that_is_up(students: list[Student], at_once: Any) -> None:
     at_once(1)
     job = jobs.start(DELETE)
@@ -363,6 +376,7 @@ def test_time_that_is_up(students: list[Student], at_once: Any) -> None:
     finished(job)
 
 
+@pytest.mark.once
 def test_what_operators_do_is_in_the_trail(students: list[Student]) -> None:
     job = jobs.start(DELETE, operator="olga")
     jobs.pause(job.id, operator="per")
@@ -402,6 +416,7 @@ def test_whoever_runs_jobs_hears_of_them_once_they_are_there(students: list[Stud
 # Who is not there any more
 
 
+@pytest.mark.once
 def test_who_has_left_meanwhile_is_skipped_and_on_no_list(students: list[Student]) -> None:
     job = jobs.start(ANONYMISE_ALL)
     gone = students[0]
@@ -413,6 +428,7 @@ def test_who_has_left_meanwhile_is_skipped_and_on_no_list(students: list[Student
     assert len(gone.history()) == 1
 
 
+@pytest.mark.once
 def test_who_has_left_while_failed_is_on_no_list(stubborn: type[Redaction], students: list[Student]) -> None:
     stubborn.refused = students[0].email
     report = finished(jobs.start(Stubborn.name))
@@ -422,6 +438,7 @@ def test_who_has_left_while_failed_is_on_no_list(stubborn: type[Redaction], stud
     assert (report.failed, report.skipped) == (0, 1)
 
 
+@pytest.mark.once
 def test_whose_row_the_application_has_deleted_is_skipped(students: list[Student]) -> None:
     job = jobs.start(DELETE)
     User.objects.filter(pk=students[0].user.pk).delete()  # with signals: the entry is let go of
@@ -432,6 +449,7 @@ def test_whose_row_the_application_has_deleted_is_skipped(students: list[Student
     assert (report.done, report.skipped) == (NUMBER - 2, 2)
 
 
+@pytest.mark.once
 def test_who_has_no_key_is_skipped(students: list[Student]) -> None:
     stranger = User.objects.create_user("stranger@example.org")
     report = finished(jobs.start(DELETE, principals=[stranger, students[0].user]))
@@ -439,6 +457,7 @@ def test_who_has_no_key_is_skipped(students: list[Student]) -> None:
     assert User.objects.filter(pk=stranger.pk).exists()
 
 
+@pytest.mark.once
 def test_tidy_takes_out_who_has_no_key_any_more(students: list[Student]) -> None:
     job = jobs.pause(jobs.start(DELETE).id)
     edna.models.PrincipalEntry.objects.filter(reference=str(students[0].user.pk)).delete()
@@ -448,6 +467,7 @@ def test_tidy_takes_out_who_has_no_key_any_more(students: list[Student]) -> None
     assert (report.skipped, report.left) == (1, NUMBER - 1)
 
 
+@pytest.mark.once
 def test_tidy_ends_what_an_interrupted_cancel_has_left(students: list[Student]) -> None:
     job = jobs.start(DELETE)
     Job.objects.filter(pk=job.id).update(state=JobState.CANCELLED)
@@ -455,6 +475,7 @@ def test_tidy_ends_what_an_interrupted_cancel_has_left(students: list[Student]) 
     assert not JobItem.objects.exists()
 
 
+@pytest.mark.once
 def test_who_fails_while_the_job_is_cancelled_is_on_no_list(
     students: list[Student], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,6 +494,7 @@ def test_who_fails_while_the_job_is_cancelled_is_on_no_list(
     assert not JobItem.objects.exists()
 
 
+@pytest.mark.once
 def test_who_leaves_is_off_the_lists_of_jobs_whose_code_is_gone(students: list[Student]) -> None:
     with registering(Stubborn):
         job = jobs.pause(jobs.start(Stubborn.name).id)
@@ -520,6 +542,7 @@ def test_a_failure_is_one_principals(
         assert set(student.texts().values()) == {"redacted"}
 
 
+@pytest.mark.once
 def test_everybody_fails(stubborn: type[Redaction], students: list[Student]) -> None:
     stubborn.refused = "An answer"
     before = application_dump()
@@ -528,6 +551,7 @@ def test_everybody_fails(stubborn: type[Redaction], students: list[Student]) -> 
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_failures_are_given_up(stubborn: type[Redaction], students: list[Student]) -> None:
     stubborn.refused = students[0].email
     job = finished(jobs.start(Stubborn.name))
@@ -536,6 +560,7 @@ def test_failures_are_given_up(stubborn: type[Redaction], students: list[Student
     assert not JobItem.objects.exists()
 
 
+@pytest.mark.once
 def test_retrying_a_paused_job_leaves_it_paused(
     stubborn: type[Redaction], students: list[Student], at_once: Any
 ) -> None:
@@ -612,6 +637,7 @@ def test_no_more_runners_than_it_allows(students: list[Student]) -> None:
     assert report.seconds > 3.0
 
 
+@pytest.mark.once
 def test_a_runner_of_this_machine_whose_process_is_gone_is_dead_at_once(students: list[Student]) -> None:
     import socket
     import subprocess
@@ -626,6 +652,7 @@ def test_a_runner_of_this_machine_whose_process_is_gone_is_dead_at_once(students
     finished(job)
 
 
+@pytest.mark.once
 def test_a_row_that_a_runner_of_this_process_has_left_behind_is_nobodys(students: list[Student]) -> None:
     """It lost the database, and could not clear up."""
     job = jobs.start(DELETE, concurrency=1)
@@ -670,6 +697,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("rate", "others", "seconds"), [(2.0, 0, 3.5), (2.0, 1, 7.0), (0.5, 0, 14.0), (100.0, 0, 0.07)]
 )
@@ -688,6 +716,7 @@ def test_no_faster_than_the_limit(
     assert max(after - before for before, after in pairwise(seen)) <= max(1, rate / (1 + others))
 
 
+@pytest.mark.once
 def test_many_short_runs_are_no_faster_than_a_long_one(students: list[Student], clock: Clock) -> None:
     job = jobs.start(DELETE, rate_per_second=0.5)
     for _ in range(40):
@@ -696,6 +725,7 @@ def test_many_short_runs_are_no_faster_than_a_long_one(students: list[Student], 
     assert report.state is JobState.FINISHED
 
 
+@pytest.mark.once
 def test_a_runner_that_waits_is_woken_by_a_pause(students: list[Student], clock: Clock) -> None:
     job = jobs.start(DELETE, rate_per_second=0.001)
     ticks: list[float] = []

@@ -21,6 +21,7 @@ from edna.errors import EdnaError
 from edna.management.commands.edna_plan import describe
 from edna.records.diff import Modified
 from edna.testing import Person, application_dump
+from tests.databases import first_everywhere
 from tests.installed import registered, registering
 from tests.integration.papers.models import Paper, Writer
 from tests.integration.papers.specs import DELETED, Name
@@ -94,7 +95,7 @@ def test_only_the_key_changes_and_everything_comes_back_to_the_byte(bea: Person)
     assert edna_dump() == tables
 
 
-@pytest.mark.parametrize(
+@first_everywhere(
     "names",
     [
         ("papers.name", "papers.mail"),
@@ -108,6 +109,7 @@ def test_only_the_key_changes_and_everything_comes_back_to_the_byte(bea: Person)
         ("papers.whole", "papers.each"),
         ("papers.each", "papers.each-author", "papers.leave"),
     ],
+    count=3,
 )
 def test_disguises_of_one_document_compose_in_any_order(bea: Person, names: tuple[str, ...]) -> None:
     """Whichever comes back first; what was put around or under it comes back with whoever comes last."""

@@ -22,6 +22,7 @@ from edna.engine.surroundings import recreate
 from edna.errors import PrincipalAlreadyRegistered
 from edna.keypool import THREAD, KeyPool, PoolStatistics
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.support import ANONYMISE_ALL, answer_everything, enrol, in_another_process, make_course, nothing_changes
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -400,7 +401,7 @@ def taken(monkeypatch: Any) -> Iterator[Callable[[int], set[bytes]]]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("number", [1, 3, 4, 7])
+@first_everywhere("number", [1, 3, 4, 7])
 @pytest.mark.parametrize("nested", [False, True], ids=["alone", "in somebody's transaction"])
 def test_a_disguise_draws_again_where_a_key_is_taken(taken: Any, *, number: int, nested: bool) -> None:
     make_course()
@@ -418,7 +419,7 @@ def test_a_disguise_draws_again_where_a_key_is_taken(taken: Any, *, number: int,
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("number", [1, 3, 4])
+@first_everywhere("number", [1, 3, 4])
 @pytest.mark.parametrize("nested", [False, True], ids=["alone", "in somebody's transaction"])
 def test_a_rotation_draws_again_where_a_key_is_taken(taken: Any, *, number: int, nested: bool) -> None:
     make_course()

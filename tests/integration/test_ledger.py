@@ -62,6 +62,7 @@ def test_a_row_is_there_while_somebody_is_disguised() -> None:
     assert rows() == 0
 
 
+@pytest.mark.once
 def test_none_is_written_while_the_ledger_is_off() -> None:
     make_course()
     bea = enrol()
@@ -87,6 +88,7 @@ def test_the_same_disguise_twice_is_one_row_until_both_are_revealed() -> None:
     assert rows() == 0
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("ledger")
 def test_other_parameters_are_another_row() -> None:
     make_course()
@@ -113,6 +115,7 @@ def test_a_row_stays_until_everything_is_back() -> None:
     assert rows() == 0
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("ledger")
 def test_pseudoprincipals_are_not_in_it() -> None:
     make_course()
@@ -176,6 +179,7 @@ def test_an_undone_transaction_leaves_no_row(transactional_db: None) -> None:
     assert rows() == 1
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("ledger")
 def test_a_disguise_by_hand_is_not_in_it() -> None:
     """Nothing could do it again."""
@@ -232,6 +236,7 @@ def test_everybody_costs_no_more_than_one() -> None:
 # What it tells
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("ledger")
 def test_rows_differ_by_nothing_that_is_about_a_person() -> None:
     """Of one size, whoever it is, whichever disguise, and however much they have; nothing in them twice."""
@@ -251,6 +256,7 @@ def test_rows_differ_by_nothing_that_is_about_a_person() -> None:
         assert not any(spelled in ledger for spelled in spellings(needle)), needle
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("ledger")
 def test_the_same_person_and_disguise_have_another_row_under_another_key() -> None:
     """So that two sites, or a site before and after a rotation of the key, cannot be compared."""
@@ -268,6 +274,7 @@ def test_the_same_person_and_disguise_have_another_row_under_another_key() -> No
     assert len(indexes) == 2
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("ledger")
 def test_no_index_of_a_row_is_anywhere_else_in_the_database() -> None:
     make_course()

@@ -128,6 +128,7 @@ class TestRows:
         assert len(bea.texts()) == 4
         assert all("bea@" in text for text in bea.texts().values())
 
+    @pytest.mark.once
     def test_one_row_many_times(self, bea: Student) -> None:
         before = application_dump()
         answer = answers_of(bea.user)[0]
@@ -152,6 +153,7 @@ class TestRows:
         assert bea.reveal(s.receipt).complete
         assert application_dump() == before
 
+    @pytest.mark.once
     def test_a_removed_account_and_its_session(self, bea: Student) -> None:
         """Rows that refer to each other go in one call, in whatever order they are given."""
         before, tables = application_dump(), edna_dump()
@@ -163,6 +165,7 @@ class TestRows:
         assert application_dump() == before
         assert edna_dump() == tables
 
+    @pytest.mark.once
     def test_nothing_at_all_has_a_receipt_too(self, bea: Student) -> None:
         with edna.session(bea.user, NAME) as s:
             pass
@@ -189,6 +192,7 @@ class TestRows:
             assert application_dump() == before
             assert edna_dump() == tables
 
+    @pytest.mark.once
     def test_what_lies_under_pseudoprincipals_with_the_key(self, bea: Student) -> None:
         before = application_dump()
         edna.disguise_all(ANONYMISE_ALL)
@@ -250,6 +254,7 @@ class TestPseudoprincipals:
         assert application_dump() == before
         assert edna_dump() == tables
 
+    @pytest.mark.once
     def test_the_options_of_the_name_hold(self, bea: Student, callback: Callback) -> None:
         """Its own placeholders, and its own rule for what came to a pseudoprincipal meanwhile."""
 
@@ -275,6 +280,7 @@ class TestPseudoprincipals:
         assert not Answer.objects.filter(pk=moved.pk).exists()
         edna.unregister(other)
 
+    @pytest.mark.once
     def test_the_name_may_keep_its_locators_off_the_server(self, bea: Student) -> None:
         def other(revealed: edna.Revealed) -> None:
             assert revealed.blobs == (b"blob",)
@@ -287,6 +293,7 @@ class TestPseudoprincipals:
         assert bea.reveal(str(s.receipt)).complete
         edna.unregister(other)
 
+    @pytest.mark.once
     def test_only_one_of_this_session_can_be_shared(self, bea: Student, carl: User) -> None:
         with edna.session(bea.user, NAME) as s:
             ghost = s.new_pseudoprincipal()
@@ -300,6 +307,7 @@ class TestPseudoprincipals:
 
 
 class TestBlobs:
+    @pytest.mark.once
     def test_they_come_back_in_order(self, bea: Student, callback: Callback) -> None:
         saved = (b"", b"first", bytes(range(256)), b"first", "zwölf".encode())
         with edna.session(bea.user, NAME) as s:
@@ -315,6 +323,7 @@ class TestBlobs:
         assert outcome.restored == {"websubmit.answer": 1, NAME: 5}
         assert callback.blobs == saved
 
+    @pytest.mark.once
     def test_the_function_gets_what_it_needs(self, bea: Student, callback: Callback) -> None:
         """The rows are back, the person is there, and the capability is open."""
         answer = answers_of(bea.user)[0]
@@ -335,6 +344,7 @@ class TestBlobs:
         bea.reveal(s.receipt)
         assert len(callback.calls) == 1
 
+    @pytest.mark.once
     def test_without_blobs_it_is_not_called(self, bea: Student, callback: Callback) -> None:
         with edna.session(bea.user, NAME) as s:
             s.remove(answers_of(bea.user)[0])
@@ -353,11 +363,13 @@ class TestBlobs:
         assert callback.blobs == (b"before", blob, b"after")
         assert counts()["edna_bag"] == 0
 
+    @pytest.mark.once
     def test_nobody_else_can_read_them(self, bea: Student) -> None:
         with edna.session(bea.user, NAME) as s:
             s.save(b"what nobody may read")
         assert finds(loot(), {"blob": b"what nobody may read", "name": NAME}) == []
 
+    @pytest.mark.once
     def test_if_the_function_fails_nothing_is_revealed(self, bea: Student, callback: Callback) -> None:
         with edna.session(bea.user, NAME) as s:
             s.save(b"blob")
@@ -374,6 +386,7 @@ class TestBlobs:
         assert bea.reveal(s.receipt).complete
         assert not Lecture.objects.filter(label="half done").exists()
 
+    @pytest.mark.once
     def test_if_it_fails_no_frame_of_ours_shows_what_was_sealed(self, bea: Student, callback: Callback) -> None:
         """Error pages and mails print the variables of every frame of a traceback."""
         with edna.session(bea.user, NAME) as s:
@@ -390,6 +403,7 @@ class TestBlobs:
         assert len(shown) > 20
         assert not any("what nobody may read" in value or "xxxxxxxx" in value for value in shown)
 
+    @pytest.mark.once
     def test_it_may_hold_some_or_all(self, bea: Student, callback: Callback) -> None:
         with edna.session(bea.user, NAME) as s:
             for number in range(4):
@@ -409,6 +423,7 @@ class TestBlobs:
         assert callback.calls[-1].blobs == (b"1", b"3")
         assert bea.history() == []
 
+    @pytest.mark.once
     def test_a_large_one_can_be_held(self, bea: Student, callback: Callback) -> None:
         blob = bytes(range(251)) * (2 * blobs.PART_BYTES // 100)
         with edna.session(bea.user, NAME) as s:
@@ -421,6 +436,7 @@ class TestBlobs:
         assert bea.reveal(s.receipt).complete
         assert callback.calls[-1].blobs == (blob,)
 
+    @pytest.mark.once
     def test_a_held_one_refuses_a_reveal_of_all_or_nothing(self, bea: Student, callback: Callback) -> None:
         with edna.session(bea.user, NAME) as s:
             s.save(b"blob")
@@ -430,6 +446,7 @@ class TestBlobs:
             bea.reveal(s.receipt, allow_partial=False)
         assert refusal.value.outcome.held[0].field == "not-now"
 
+    @pytest.mark.once
     @pytest.mark.parametrize("words", ["", "what Bea wrote", None, 7, "x" * 101])
     def test_a_reason_is_a_word(self, bea: Student, callback: Callback, words: Any) -> None:
         with edna.session(bea.user, NAME) as s:
@@ -441,6 +458,7 @@ class TestBlobs:
         with nothing_changes(), pytest.raises(ValueError, match="positions"):
             bea.reveal(s.receipt)
 
+    @pytest.mark.once
     def test_when_the_function_is_gone_they_are_held(self, bea: Student, callback: Callback) -> None:
         """Rows come back without it."""
         with edna.session(bea.user, NAME) as s:
@@ -458,6 +476,7 @@ class TestBlobs:
         assert bea.reveal(s.receipt).complete
         assert callback.blobs == (b"one", b"two")
 
+    @pytest.mark.once
     def test_a_function_that_disguises_the_same_person_is_refused(self, bea: Student, callback: Callback) -> None:
         """The reveal has read the list of this person's bags already, and would lose the new one."""
         with edna.session(bea.user, NAME) as s:
@@ -466,6 +485,7 @@ class TestBlobs:
         with nothing_changes(), pytest.raises(SpecError, match="after the reveal"):
             bea.reveal(s.receipt)
 
+    @pytest.mark.once
     @pytest.mark.parametrize("what", ["text", None, 7, ["list"]])
     def test_only_bytes_are_taken(self, bea: Student, what: Any) -> None:
         with nothing_changes(), pytest.raises(TypeError, match="bytes"), edna.session(bea.user, NAME) as s:
@@ -568,6 +588,7 @@ class TestRefusals:
                     block()
         assert runs == ["row_changes.modify", "execute.finish"]
 
+    @pytest.mark.once
     def test_a_name_needs_a_function(self, bea: Student) -> None:
         with (
             nothing_changes(),
@@ -580,11 +601,13 @@ class TestRefusals:
         with nothing_changes(), pytest.raises(UnknownDisguise, match=r"edna\.session"):
             bea.disguise(NAME)
 
+    @pytest.mark.once
     def test_a_person_without_a_key(self, bea: Student) -> None:
         nobody = User.objects.create_user("nobody@example.org")
         with nothing_changes(), pytest.raises(PrincipalNotRegistered), edna.session(nobody, NAME):
             pass
 
+    @pytest.mark.once
     def test_somebody_elses_key(self, bea: Student) -> None:
         other = enrol()
         with (
@@ -595,6 +618,7 @@ class TestRefusals:
         ):
             pass
 
+    @pytest.mark.once
     def test_somebody_elses_rows_are_not_decorrelated(self, bea: Student, carl: User) -> None:
         """It would make their row one of a pseudoprincipal for whom this person speaks."""
         for rows in (answers_of(carl)[0], Answer.objects.all()):
@@ -605,10 +629,12 @@ class TestRefusals:
         with nothing_changes(), pytest.raises(NotYours, match="unlocked"), edna.session(bea.user, NAME) as s:
             s.decorrelate(mine[0], "author")
 
+    @pytest.mark.once
     def test_somebody_elses_account_is_not_removed(self, bea: Student, carl: User) -> None:
         with nothing_changes(), pytest.raises(NotYours), edna.session(bea.user, NAME) as s:
             s.remove(carl, Answer.objects.filter(author=carl))
 
+    @pytest.mark.once
     def test_pseudoprincipals_are_removed_with_the_key_only(self, bea: Student) -> None:
         before = application_dump()
         receipt = bea.disguise(ANONYMISE_ALL)
@@ -627,6 +653,7 @@ class TestRefusals:
         assert bea.reveal(receipt).complete
         assert application_dump() == before
 
+    @pytest.mark.once
     @pytest.mark.parametrize(
         "values",
         [{"nothing": 1}, {"id": 7}, {"pk": 7}, {"answers": []}, {"text": F("submitted_at")}],
@@ -635,15 +662,18 @@ class TestRefusals:
         with nothing_changes(), pytest.raises(SpecError), edna.session(bea.user, NAME) as s:
             s.modify(answers_of(bea.user)[0], **values)
 
+    @pytest.mark.once
     @pytest.mark.parametrize("owner", ["question", "text", "nothing", "id"])
     def test_columns_that_are_no_owners(self, bea: Student, owner: str) -> None:
         with nothing_changes(), pytest.raises(SpecError), edna.session(bea.user, NAME) as s:
             s.decorrelate(answers_of(bea.user)[0], owner)
 
+    @pytest.mark.once
     def test_objects_that_are_not_saved(self, bea: Student) -> None:
         with nothing_changes(), pytest.raises(SpecError, match="not saved"), edna.session(bea.user, NAME) as s:
             s.remove(Answer(author=bea.user))
 
+    @pytest.mark.once
     def test_after_its_end_it_does_nothing(self, bea: Student) -> None:
         with edna.session(bea.user, NAME) as s:
             assert repr(s) == f"<Session {NAME} open>"
@@ -659,6 +689,7 @@ class TestRefusals:
                 with pytest.raises(SessionClosed):
                     late()
 
+    @pytest.mark.once
     def test_the_unlocked_principal_sees_what_was_made(self, bea: Student) -> None:
         with bea.unlock() as unlocked:
             assert edna.speaks_for(unlocked) == []

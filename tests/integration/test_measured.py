@@ -79,6 +79,7 @@ def told(operation: str, name: str, **more: Any) -> dict[str, Any]:
     return {"operation": operation, "name": name, "principals": 0, "rows": 0, "held": {}, "error": "", **more}
 
 
+@pytest.mark.once
 def test_leaving_and_returning(bea: Student, gauge: Gauge, commit: Any) -> None:
     with commit():
         receipt = bea.disguise(DELETE)
@@ -90,6 +91,7 @@ def test_leaving_and_returning(bea: Student, gauge: Gauge, commit: Any) -> None:
     assert gauge.take() == [told("reveal", DELETE, principals=1, rows=5)]
 
 
+@pytest.mark.once
 def test_everybody_at_once_is_one_operation(gauge: Gauge, commit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edna.engine.disguise_and_reveal._TARGETS_AT_ONCE", 2)
     make_course()
@@ -99,6 +101,7 @@ def test_everybody_at_once_is_one_operation(gauge: Gauge, commit: Any, monkeypat
     assert gauge.take() == [told("disguise_all", ANONYMISE_ALL, principals=5, rows=20)]
 
 
+@pytest.mark.once
 def test_by_hand(bea: Student, gauge: Gauge, commit: Any) -> None:
     by_hand = edna.on_reveal("test.by-hand")(lambda revealed: None)
     try:
@@ -113,6 +116,7 @@ def test_by_hand(bea: Student, gauge: Gauge, commit: Any) -> None:
     assert refused == told("session", "test.by-hand", error="RuntimeError")
 
 
+@pytest.mark.once
 def test_chunks_are_one_operation(bea: Student, gauge: Gauge, commit: Any) -> None:
     with cut_into_chunks(2):
         with commit():
@@ -123,6 +127,7 @@ def test_chunks_are_one_operation(bea: Student, gauge: Gauge, commit: Any) -> No
         assert gauge.take() == [told("reveal", DELETE, principals=1, rows=5)]
 
 
+@pytest.mark.once
 def test_of_what_breaks_off_the_chunks_that_stay_are_counted(
     bea: Student, gauge: Gauge, commit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +178,7 @@ class _NotNested:
         return self
 
 
+@pytest.mark.once
 def test_what_is_held_is_counted_by_reason(bea: Student, gauge: Gauge, commit: Any) -> None:
     receipt = bea.disguise(DELETE)
     Question.objects.order_by("pk")[0].delete()
@@ -188,6 +194,7 @@ def test_what_is_held_is_counted_by_reason(bea: Student, gauge: Gauge, commit: A
     assert heard["error"] == ""
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
@@ -205,6 +212,7 @@ def test_refusals_are_told_at_once(bea: Student, gauge: Gauge, call: Any, expect
     assert (heard["principals"], heard["rows"]) == (0, 0)
 
 
+@pytest.mark.once
 def test_only_names_of_the_project_are_passed_on(bea: Student, gauge: Gauge) -> None:
     """Whatever somebody types where a name is expected would become a label of a metric and a word of the log."""
     foreign = edna.Receipt("bea@example.org", Locator.new())
@@ -221,6 +229,7 @@ def test_only_names_of_the_project_are_passed_on(bea: Student, gauge: Gauge) -> 
         assert (heard["name"], heard["error"]) == ("", expected.__name__)
 
 
+@pytest.mark.once
 def test_the_name_is_known_however_it_was_passed(bea: Student, gauge: Gauge, commit: Any) -> None:
     with commit():
         receipt = edna.disguise(principal=bea.user, name=DELETE)
@@ -240,6 +249,7 @@ def test_what_is_rolled_back_is_not_told(bea: Student, gauge: Gauge, commit: Any
     assert gauge.heard == []
 
 
+@pytest.mark.once
 def test_an_operation_in_a_receiver_counts_for_itself(bea: Student, gauge: Gauge, commit: Any) -> None:
     dora = enrol()
     Answer.objects.create(author=dora.user, question=Question.objects.first(), text="one")
@@ -254,6 +264,7 @@ def test_an_operation_in_a_receiver_counts_for_itself(bea: Student, gauge: Gauge
     assert sorted((heard["name"], heard["rows"]) for heard in gauge.take()) == [(ANONYMISE_ALL, 4), (DELETE, 2)]
 
 
+@pytest.mark.once
 def test_an_operation_inside_another_one_counts_for_itself(bea: Student, gauge: Gauge, commit: Any) -> None:
     """A runner of a job that found nobody to disguise has done nothing, whatever else was done meanwhile."""
     with commit(), measurements.measuring("batch", ANONYMISE_ALL):
@@ -261,6 +272,7 @@ def test_an_operation_inside_another_one_counts_for_itself(bea: Student, gauge: 
     assert gauge.take() == [told("disguise", DELETE, principals=1, rows=5)]
 
 
+@pytest.mark.once
 def test_a_failing_receiver_harms_nobody(
     bea: Student, gauge: Gauge, commit: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -282,6 +294,7 @@ def test_a_failing_receiver_harms_nobody(
     assert len(gauge.heard) == 3
 
 
+@pytest.mark.once
 def test_a_log_that_fails_harms_nobody(bea: Student, commit: Any, caplog: pytest.LogCaptureFixture) -> None:
     def broken(record: logging.LogRecord) -> bool:
         if hasattr(record, "event"):
@@ -303,6 +316,7 @@ def test_a_log_that_fails_harms_nobody(bea: Student, commit: Any, caplog: pytest
     assert "What Bea wrote" not in caplog.text
 
 
+@pytest.mark.once
 def test_if_nobody_listens_nothing_is_computed(
     bea: Student, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -330,6 +344,7 @@ def test_listening_costs_no_statement(bea: Student) -> None:
         signals.measured.disconnect(gauge)
 
 
+@pytest.mark.once
 def test_nothing_that_is_told_says_who(bea: Student, commit: Any) -> None:
     told: list[Any] = []
 
@@ -351,6 +366,7 @@ def test_nothing_that_is_told_says_who(bea: Student, commit: Any) -> None:
     assert finds(repr(told).encode(), needles) == []
 
 
+@pytest.mark.once
 def test_a_batch_counts_what_the_engine_commits(bea: Student, gauge: Gauge, commit: Any) -> None:
     """For jobs, which build and execute plans themselves."""
     with commit(), measurements.measuring("batch", DELETE), transaction.atomic():

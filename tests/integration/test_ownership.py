@@ -58,6 +58,7 @@ def voice(person: Person, obj: Any, **kwargs: Any) -> Any:
 
 
 class TestOwners:
+    @pytest.mark.once
     def test_of_two_owners_it_is_the_one_that_is_theirs(self, desk: Any, bea: Person, carl: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user, recipient=carl.user)
         assert (voice(bea, letter), voice(carl, letter)) == (None, None)
@@ -68,6 +69,7 @@ class TestOwners:
         letter.refresh_from_db()
         assert (voice(bea, letter), voice(carl, letter)) == (letter.author_id, letter.recipient_id)
 
+    @pytest.mark.once
     def test_a_letter_to_oneself_is_spoken_for_by_the_first_owner(self, desk: Any, bea: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user, recipient=bea.user)
         bea.disguise("desk.unsign")
@@ -76,6 +78,7 @@ class TestOwners:
         assert voice(bea, letter) == letter.author_id
         assert voice(bea, letter, owner="recipient") == letter.recipient_id
 
+    @pytest.mark.once
     def test_a_mention_makes_nobody_an_owner(self, desk: Any, bea: Person, carl: Person) -> None:
         """The column refers to a principal, and no disguise calls it an owner."""
         own = desk.Letter.objects.create(author=bea.user)
@@ -85,6 +88,7 @@ class TestOwners:
         assert voice(bea, others) is None
         assert voice(bea, own) == own.author_id
 
+    @pytest.mark.once
     def test_null_and_nobody(self, desk: Any, bea: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user)
         shelf = desk.Shelf.objects.create(label="a")
@@ -119,6 +123,7 @@ class TestOwners:
         for obj in (desk.Draft.objects.get(), desk.Page.objects.get(), desk.Essay.objects.get()):
             assert voice(bea, obj) is None
 
+    @pytest.mark.once
     def test_without_a_word_of_any_disguise(self, desk: Any, bea: Person) -> None:
         """The only foreign key to a principal counts; of two, the caller has to say which."""
         letter = desk.Letter.objects.create(author=bea.user)
@@ -131,6 +136,7 @@ class TestOwners:
         assert voice(bea, duel, owner="first") == letter.author_id
         assert voice(bea, duel, owner="second") is None
 
+    @pytest.mark.once
     @pytest.mark.parametrize("owner", ["text", "nothing", "author__nothing", ""])
     def test_an_owner_that_is_no_path(self, desk: Any, bea: Person, owner: str) -> None:
         letter = desk.Letter.objects.create(author=bea.user)
@@ -138,6 +144,7 @@ class TestOwners:
         with pytest.raises(SpecError, match="no path"):
             voice(bea, letter, owner=owner)
 
+    @pytest.mark.once
     def test_a_pseudoprincipal_speaks_for_its_own_row(self, desk: Any, bea: Person, carl: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user)
         bea.disguise("desk.unsign")
@@ -148,6 +155,7 @@ class TestOwners:
 
 
 class TestRights:
+    @pytest.mark.once
     def test_another_persons_pseudoprincipal(self, desk: Any, bea: Person, carl: Person) -> None:
         letters = [desk.Letter.objects.create(author=each.user) for each in (bea, carl)]
         edna.disguise_all("desk.unsign")
@@ -156,6 +164,7 @@ class TestRights:
         assert [voice(bea, letter) for letter in letters] == [letters[0].author_id, None]
         assert [voice(carl, letter) for letter in letters] == [None, letters[1].author_id]
 
+    @pytest.mark.once
     def test_the_row_decides_not_the_object(self, desk: Any, bea: Person, carl: Person) -> None:
         """Whoever can set an attribute of the object does not own the row."""
         mine, theirs = (desk.Letter.objects.create(author=each.user) for each in (bea, carl))
@@ -170,6 +179,7 @@ class TestRights:
         desk.Letter.objects.filter(pk=mine.pk).delete()
         assert voice(bea, gone) is None
 
+    @pytest.mark.once
     def test_at_any_depth(self, desk: Any, bea: Person, carl: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user)
         for _ in range(3):
@@ -177,6 +187,7 @@ class TestRights:
         letter.refresh_from_db()
         assert (voice(bea, letter), voice(carl, letter)) == (letter.author_id, None)
 
+    @pytest.mark.once
     def test_a_pseudoprincipal_that_is_gone(self, desk: Any, bea: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user)
         edna.on_reveal(NAME)(nothing_to_do)
@@ -207,6 +218,7 @@ class TestRights:
                 edna.speak_as(unlocked, letter)
             transaction.set_rollback(True)
 
+    @pytest.mark.once
     def test_after_the_capability_is_closed(self, desk: Any, bea: Person) -> None:
         letter = desk.Letter.objects.create(author=bea.user)
         bea.disguise("desk.unsign")
@@ -215,6 +227,7 @@ class TestRights:
         with pytest.raises(CapabilityClosed):
             edna.speak_as(unlocked, letter)
 
+    @pytest.mark.once
     def test_after_a_rotation(self, desk: Any, bea: Person) -> None:
         if not hasattr(edna, "rotate"):
             pytest.skip("keys cannot be rotated yet")
@@ -273,6 +286,7 @@ class TestSessions:
         assert bea.reveal(s.receipt).complete
         assert application_dump() == before
 
+    @pytest.mark.once
     def test_all_to_one_pseudoprincipal(self, desk: Any, bea: Person) -> None:
         draft = desk.Draft.objects.create(writer=bea.user)
         pages = [desk.Page.objects.create(writer=bea.user, number=number) for number in range(3)]
@@ -299,6 +313,7 @@ class TestSessions:
             assert bea.reveal(s.receipt).complete
             assert application_dump() == before
 
+    @pytest.mark.once
     def test_a_mention_of_anothers_pseudoprincipal_follows_it(self, desk: Any, bea: Person, carl: Person) -> None:
         """Carl's reveal lets go of whom Bea's removed letter names; her reveal names him."""
         theirs = desk.Letter.objects.create(author=carl.user)

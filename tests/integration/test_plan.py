@@ -72,6 +72,7 @@ def test_it_says_what_only_the_key_finds(bea: Student, settings: Any) -> None:
     assert edna.plan(DELETE, bea.user).beyond_reach.keys() == {"websubmit.answer"}
 
 
+@pytest.mark.once
 def test_a_removal_is_listed_in_the_order_of_execution(bea: Student) -> None:
     """Referring tables before those they refer to; tables without rows too."""
     plan = edna.plan(DELETE, bea.user)
@@ -112,6 +113,7 @@ def test_everybody_at_once(bea: Student) -> None:
     assert edna.plan_all(ANONYMISE_LECTURE, params={"lecture": -1}).rows == 0
 
 
+@pytest.mark.once
 def test_with_the_key_the_anonymised_answers_are_planned_too(bea: Student) -> None:
     edna.disguise_all(ANONYMISE_ALL)
     with bea.unlock() as unlocked:
@@ -123,6 +125,7 @@ def test_with_the_key_the_anonymised_answers_are_planned_too(bea: Student) -> No
     assert ("websubmit.answer", "remove", 0) in lines(edna.plan(DELETE, bea.user))
 
 
+@pytest.mark.once
 def test_a_plan_is_plain_data(bea: Student) -> None:
     shown = json.loads(json.dumps(edna.plan(DELETE, bea.user).as_dict()))
     assert shown["disguise"] == DELETE
@@ -131,6 +134,7 @@ def test_a_plan_is_plain_data(bea: Student) -> None:
     assert 200 < shown["estimated_bytes"] < 2000
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("lectures", [1, 100])
 def test_the_estimate_is_near_what_is_sealed(lectures: int) -> None:
     """With the keys of pseudoprincipals, of which there is one for each lecture, and what padding adds to a small bag."""
@@ -145,6 +149,7 @@ def test_the_estimate_is_near_what_is_sealed(lectures: int) -> None:
         assert 0.5 < estimated / sealed < 2, (name, estimated, sealed)
 
 
+@pytest.mark.once
 def test_a_plan_shows_no_data(bea: Student) -> None:
     """It may end up in a log line or on an error page."""
     with bea.unlock() as unlocked:
@@ -152,6 +157,7 @@ def test_a_plan_shows_no_data(bea: Student) -> None:
     assert finds(shown.encode(), {"e-mail": bea.email, "answer": "An answer", "API key": bea.user.apikey}) == []
 
 
+@pytest.mark.once
 def test_the_estimate_grows_with_the_rows(bea: Student) -> None:
     small = edna.plan(DELETE, bea.user).estimated_bytes
     Answer.objects.filter(author=bea.user).update(text="x" * 10_000)
@@ -200,6 +206,7 @@ class Twice(Disguise):
     ]
 
 
+@pytest.mark.once
 def test_a_column_that_two_steps_change_comes_back(bea: Student) -> None:
     before = application_dump()
     edna.register(Twice)
@@ -219,6 +226,7 @@ def test_a_column_that_two_steps_change_comes_back(bea: Student) -> None:
         edna.unregister(Twice)
 
 
+@pytest.mark.once
 def test_uncovered_relations_are_named_all_at_once() -> None:
     class Careless(Disguise):
         name = "test.careless"
@@ -235,6 +243,7 @@ def test_uncovered_relations_are_named_all_at_once() -> None:
         edna.unregister(Careless)
 
 
+@pytest.mark.once
 def test_keep_lets_a_reference_stay() -> None:
     """The check is satisfied; whether the database is, is another matter."""
 
@@ -249,6 +258,7 @@ def test_keep_lets_a_reference_stay() -> None:
         edna.unregister(Kept)
 
 
+@pytest.mark.once
 def test_an_unusable_owner_path_is_said() -> None:
     class Wrong(Disguise):
         name = "test.wrong"

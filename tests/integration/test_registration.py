@@ -20,6 +20,7 @@ from edna.custody.base import SlotSecret, lookup, part, pepper_key, stored_tag
 from edna.errors import PrincipalError, WrongCredentials
 from edna.models import KeySlot
 from edna.testing.search import finds
+from tests.databases import first_everywhere
 from tests.support import (
     DELETE,
     edna_dump,
@@ -41,6 +42,7 @@ def user() -> User:
     return User.objects.create_user("bea@example.org", PASSWORD)
 
 
+@pytest.mark.once
 def test_a_generated_key_is_returned_once_with_a_recovery_code(user: User) -> None:
     assert not edna.is_registered(user)
     made = edna.register_principal(user)
@@ -101,6 +103,7 @@ def test_identifier_and_password_open_the_key(user: User, identifier: str, passw
         edna.unlock(identifier=identifier, password=password.upper())
 
 
+@pytest.mark.once
 def test_an_identifier_of_ones_own_choice(user: User) -> None:
     made = edna.register_principal(user, identifier="student no. 7", password=PASSWORD)
     assert edna.unlock(identifier="Student No. 7", password=PASSWORD).public_key == made.public_key
@@ -108,6 +111,7 @@ def test_an_identifier_of_ones_own_choice(user: User) -> None:
         edna.unlock(identifier=user.email, password=PASSWORD)
 
 
+@pytest.mark.once
 def test_without_a_password_only_code_and_key_open(user: User) -> None:
     made = edna.register_principal(user)
     with pytest.raises(WrongCredentials):
@@ -118,6 +122,7 @@ def test_without_a_password_only_code_and_key_open(user: User) -> None:
     assert len(rows_of("edna_keyslot", ["id"])) == 1
 
 
+@pytest.mark.once
 def test_a_key_pair_made_elsewhere(user: User) -> None:
     """A browser or a device made it: the server knows the public half and keeps no way to the other."""
     key = SecretKey.generate()
@@ -140,6 +145,7 @@ def test_many_at_once() -> None:
     assert rows_of("edna_keyslot", ["id"]) == []
 
 
+@pytest.mark.once
 def test_nothing_that_opens_the_key_is_kept(user: User) -> None:
     made = edna.register_principal(user, password=PASSWORD)
     assert made.secret_key is not None
@@ -153,6 +159,7 @@ def test_nothing_that_opens_the_key_is_kept(user: User) -> None:
     assert finds(loot(), hidden) == []
 
 
+@pytest.mark.once
 def test_changing_the_password_shuts_the_old_one_out(user: User) -> None:
     made = edna.register_principal(user, password=PASSWORD)
     with edna.unlock(identifier=user.email, password=PASSWORD) as unlocked:
@@ -164,6 +171,7 @@ def test_changing_the_password_shuts_the_old_one_out(user: User) -> None:
     assert len(rows_of("edna_keyslot", ["id"])) == 2
 
 
+@pytest.mark.once
 def test_a_password_can_be_set_later_and_to_the_same_again(user: User) -> None:
     made = edna.register_principal(user)
     with edna.unlock(recovery_code=made.recovery_code) as unlocked:
@@ -173,6 +181,7 @@ def test_a_password_can_be_set_later_and_to_the_same_again(user: User) -> None:
     assert len(rows_of("edna_keyslot", ["id"])) == 2
 
 
+@pytest.mark.once
 def test_a_new_recovery_code_shuts_the_old_one_out(user: User) -> None:
     """Only the code changes: password and key stay, and there is no slot more than before."""
     made = edna.register_principal(user, password=PASSWORD)
@@ -186,6 +195,7 @@ def test_a_new_recovery_code_shuts_the_old_one_out(user: User) -> None:
     assert finds(loot(), {"code": code.expose(), "printed": str(code)}) == []
 
 
+@pytest.mark.once
 def test_a_key_without_slots_gets_a_recovery_code(user: User) -> None:
     made = edna.register_principals([user])[0]
     with edna.unlock(secret_key=made.secret_key) as unlocked:
@@ -193,6 +203,7 @@ def test_a_key_without_slots_gets_a_recovery_code(user: User) -> None:
     assert edna.unlock(recovery_code=code).public_key == made.public_key
 
 
+@pytest.mark.once
 def test_by_recovery_code_alone_somebody_who_is_away_gets_a_new_password(user: User) -> None:
     """Without the account and without the old password; under another address, because somebody has theirs."""
     made = edna.register_principal(user, password=PASSWORD)
@@ -220,6 +231,7 @@ def test_who_takes_somebody_elses_identifier_and_password_takes_no_slot_away(use
         assert edna.unlock(identifier=user.email, password=PASSWORD, principal=who).public_key == made.public_key
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("password", [PASSWORD, "another one"])
 def test_registering_with_a_freed_address_does_not_tell_whether_the_password_is_the_former_owners(
     user: User, password: str
@@ -240,6 +252,7 @@ def test_registering_with_a_freed_address_does_not_tell_whether_the_password_is_
         assert unlocked.public_key == made[0].public_key
 
 
+@pytest.mark.once
 def test_of_two_who_are_away_the_receipt_says_which_is_meant(user: User) -> None:
     found = []
     for _ in range(2):
@@ -251,6 +264,7 @@ def test_of_two_who_are_away_the_receipt_says_which_is_meant(user: User) -> None
             assert unlocked.public_key == public_key
 
 
+@pytest.mark.once
 def test_a_new_password_replaces_ones_own_slot_alone(user: User) -> None:
     edna.register_principal(user, password=PASSWORD)
     edna.disguise(DELETE, user)
@@ -262,6 +276,7 @@ def test_a_new_password_replaces_ones_own_slot_alone(user: User) -> None:
         assert len(edna.history(unlocked)) == 1
 
 
+@pytest.mark.once
 def test_slots_survive_a_rotation_of_the_server_keys(user: User, settings: Any) -> None:
     made = edna.register_principal(user, password=PASSWORD)
     old = settings.EDNA["MAC_KEYS"]
@@ -271,6 +286,7 @@ def test_slots_survive_a_rotation_of_the_server_keys(user: User, settings: Any) 
     assert edna.unlock(recovery_code=made.recovery_code).public_key == made.public_key
 
 
+@pytest.mark.once
 def test_a_slot_that_is_used_is_made_anew_with_the_first_server_key(user: User, settings: Any) -> None:
     """So an older key of the server is less and less needed for slots."""
     made = edna.register_principal(user, password=PASSWORD)
@@ -316,6 +332,7 @@ def with_the_former_salt(user: User) -> Registration:
     return made
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("of_x25519")
 def test_a_slot_with_the_salt_of_earlier_releases_opens_and_is_made_anew(user: User, derivations: list[Any]) -> None:
     made = with_the_former_salt(user)
@@ -333,6 +350,7 @@ def test_a_slot_with_the_salt_of_earlier_releases_opens_and_is_made_anew(user: U
         edna.unlock(identifier=user.email, password=PASSWORD)
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("of_x25519")
 def test_a_slot_of_version_1_opens_and_is_made_anew(user: User) -> None:
     """Afterwards a browser opens it as well."""
@@ -351,6 +369,7 @@ def test_a_slot_of_version_1_opens_and_is_made_anew(user: User) -> None:
     edna.unlock(recovery_code=made.recovery_code).close()
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("of_x25519")
 def test_another_slot_of_version_1_is_tagged_as_today(user: User) -> None:
     """When one is made anew: from then on the other goes when a browser, which cannot show its former tag, sends one of its kind."""
@@ -371,6 +390,7 @@ def test_another_slot_of_version_1_is_tagged_as_today(user: User) -> None:
     assert KeySlot.objects.count() == 2
 
 
+@pytest.mark.once
 def test_such_a_slot_goes_with_a_changed_password_and_a_rotated_key(user: User) -> None:
     made = with_the_former_salt(user)
     with edna.unlock(secret_key=made.secret_key) as unlocked:
@@ -380,6 +400,7 @@ def test_such_a_slot_goes_with_a_changed_password_and_a_rotated_key(user: User) 
     edna.unlock(identifier=user.email, password="another password").close()
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("of_x25519")
 def test_such_a_slot_under_an_older_server_key_opens(user: User, settings: Any, derivations: list[Any]) -> None:
     made = with_the_former_salt(user)
@@ -390,7 +411,7 @@ def test_such_a_slot_under_an_older_server_key_opens(user: User, settings: Any, 
     assert len(derivations) == 2, "one derivation serves all server keys there"
 
 
-@pytest.mark.parametrize("keys", [1, 3])
+@first_everywhere("keys", [1, 3])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_wrong_password_costs_the_same_whoever_is_known(
     user: User, settings: Any, derivations: list[Any], *, keys: int, known: bool
@@ -424,6 +445,7 @@ def derivations(monkeypatch: Any) -> list[Any]:
     return asked
 
 
+@pytest.mark.once
 def test_a_password_opens_what_was_locked_at_a_former_cost(user: User, settings: Any) -> None:
     """The cost of guessing can be raised: old slots are found as long as their cost is listed."""
     key = edna.register_principal(user, password=PASSWORD).secret_key
@@ -440,6 +462,7 @@ def test_a_password_opens_what_was_locked_at_a_former_cost(user: User, settings:
     edna.unlock(identifier=user.email, password=PASSWORD).close()
 
 
+@pytest.mark.once
 def test_the_key_outlives_the_account(user: User) -> None:
     """After leaving, the same password and code open it: by them the person is found again."""
     made = edna.register_principal(user, password=PASSWORD)
@@ -449,6 +472,7 @@ def test_the_key_outlives_the_account(user: User) -> None:
             assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
 
 
+@pytest.mark.once
 def test_registering_again_after_leaving_is_a_new_beginning(user: User) -> None:
     """Somebody who leaves and signs up anew is another account with another key; the old one waits beside it."""
     old = edna.register_principal(user, password=PASSWORD)

@@ -83,6 +83,7 @@ class TestRemovedRows:
         assert edna.replay(Answer, where={"id": [first, second]}, set={"text": "[moderated]"}) == 2
         assert texts(bea)[:3] == ["[moderated]", "[moderated]", texts(bea)[2]]
 
+    @pytest.mark.once
     def test_an_update_from_before_the_disguise_is_not_done_again(self, bea: Student) -> None:
         """The author may have changed the row since."""
         edna.replay(Answer, where={"author": bea.user}, set={"text": "[moderated]"})
@@ -91,6 +92,7 @@ class TestRemovedRows:
         assert bea.reveal(receipt).complete
         assert set(texts(bea)) == {"written again"}
 
+    @pytest.mark.once
     def test_nor_if_an_earlier_disguise_has_missed_it(self, bea: Student) -> None:
         """Each bag misses what came after it."""
         bea.disguise("test.anonymise")
@@ -100,6 +102,7 @@ class TestRemovedRows:
         assert bea.reveal(receipt).complete
         assert texts(bea) == ["written"]
 
+    @pytest.mark.once
     def test_it_holds_however_often_the_row_goes_and_comes(self, bea: Student) -> None:
         receipt = bea.disguise(DELETE)
         edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "[moderated]"})
@@ -120,6 +123,7 @@ class TestRemovedRows:
         assert (user.is_anon, user.joined_on) == (True, None)
         assert texts(bea) == ["b", *before[1:]]
 
+    @pytest.mark.once
     def test_a_held_record_keeps_it(self, bea: Student) -> None:
         receipt = bea.disguise(DELETE)
         edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "[moderated]"})
@@ -129,6 +133,7 @@ class TestRemovedRows:
         assert bea.reveal(receipt).complete
         assert set(texts(bea)) == {"[moderated]"}
 
+    @pytest.mark.once
     def test_anybody_elses_rows_are_not_touched(self, bea: Student) -> None:
         carl = enrol("carl@example.org")
         answer_everything(carl)
@@ -159,6 +164,7 @@ class TestChangedRows:
         assert bea.reveal(receipt).complete
         assert texts(bea) == ["[moderated]", *before[1:]]
 
+    @pytest.mark.once
     def test_it_is_found_by_columns_that_no_disguise_changed(self, bea: Student) -> None:
         lecture = Lecture.objects.order_by("pk").first()
         assert lecture is not None
@@ -177,12 +183,14 @@ class TestChangedRows:
         assert set(Answer.objects.values_list("author", flat=True)) == {carl.user.pk}
         assert User.objects.count() == 2
 
+    @pytest.mark.once
     def test_columns_that_the_disguise_left_alone_were_updated_at_once(self, bea: Student) -> None:
         receipt = bea.disguise(Anonymise.name)
         edna.replay(Answer, where={"pk": list(Answer.objects.values_list("pk", flat=True))}, set={"text": "x"})
         assert bea.reveal(receipt).complete
         assert set(texts(bea)) == {"x"}
 
+    @pytest.mark.once
     def test_one_lies_on_top_of_another(self, bea: Student) -> None:
         receipts = [bea.disguise(Redact.name), bea.disguise(Withdraw.name)]
         edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "[moderated]"})
@@ -192,6 +200,7 @@ class TestChangedRows:
 
 
 class TestTheLog:
+    @pytest.mark.once
     def test_the_database_alone_does_not_tell_what_it_says(self, bea: Student) -> None:
         bea.disguise(DELETE)
         edna.replay(User, where={"email": bea.email}, set={"email": "moderated@example.org"})
@@ -199,11 +208,13 @@ class TestTheLog:
         [row] = Replay.objects.all()
         assert row.logged_on == datetime.datetime.now(datetime.UTC).date()
 
+    @pytest.mark.once
     def test_all_entries_of_a_small_size_look_alike(self, bea: Student) -> None:
         edna.replay(User, where={"pk": 1}, set={"is_admin": False})
         edna.replay(Answer, where={"text": "x" * 30}, set={"text": "y" * 30})
         assert len({len(row.sealed) for row in Replay.objects.all()}) == 1
 
+    @pytest.mark.once
     def test_a_forged_entry_is_refused_and_changes_nothing(self, bea: Student) -> None:
         receipt = bea.disguise(DELETE)
         edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "x"})
@@ -213,6 +224,7 @@ class TestTheLog:
         with nothing_changes(), pytest.raises(BagForged):
             bea.reveal(receipt)
 
+    @pytest.mark.once
     def test_an_older_server_key_still_reads_it(self, bea: Student, settings: Any) -> None:
         receipt = bea.disguise(DELETE)
         edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "x"})
@@ -228,6 +240,7 @@ class TestTheLog:
             edna.replay(User, where={"pk": 1}, set={"is_admin": False})
         assert Replay.objects.count() == 1
 
+    @pytest.mark.once
     def test_entries_stay_as_long_as_a_bag_can_be_as_old(self, bea: Student, settings: Any) -> None:
         """One of the first of a month, kept for thirty days, is erased on the first of the month after the next."""
         edna.replay(User, where={"pk": 1}, set={"is_admin": False})
@@ -247,6 +260,7 @@ class TestTheLog:
             counted.append(len(statements(lambda student=student, receipt=receipt: student.reveal(receipt))))
         assert counted[0] == counted[1]
 
+    @pytest.mark.once
     def test_a_reveal_without_a_log_asks_for_it_once(self) -> None:
         make_course()
         [student] = enrol_many(1)
@@ -256,6 +270,7 @@ class TestTheLog:
 
 
 class TestBadInput:
+    @pytest.mark.once
     @pytest.mark.parametrize(
         ("where", "new"),
         [

@@ -18,6 +18,7 @@ from edna.models import Bag, PrincipalEntry, SessionLink
 from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
+from tests.databases import first_everywhere
 from tests.support import execute, nothing_changes, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
@@ -75,7 +76,7 @@ def test_who_owns_nothing_any_more_goes_with_their_entry(world: Any, ada: Person
     assert pseudoprincipals(world, ada) == 0
 
 
-@pytest.mark.parametrize("first", [0, 1])
+@first_everywhere("first", [0, 1])
 @pytest.mark.parametrize("second", ["world.anonymise", "world.prune"])
 def test_a_chain_of_pseudoprincipals_comes_back_in_any_order(world: Any, ada: Person, second: str, first: int) -> None:
     """The first ones own nothing since the second disguise, whose records, sealed to ada, name them."""
@@ -90,6 +91,7 @@ def test_a_chain_of_pseudoprincipals_comes_back_in_any_order(world: Any, ada: Pe
     assert PrincipalEntry.objects.count() == 1
 
 
+@pytest.mark.once
 def test_rows_that_were_removed_with_the_key_at_hand_name_the_swept(world: Any, ada: Person) -> None:
     before = application_dump()
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.leave", with_key=True)]
@@ -100,6 +102,7 @@ def test_rows_that_were_removed_with_the_key_at_hand_name_the_swept(world: Any, 
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_who_is_made_again_is_a_pseudoprincipal_and_goes_in_the_end(world: Any, ada: Person) -> None:
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.prune", with_key=True)]
     swept = set(world.Person.objects.exclude(pk=ada.user.pk).values_list("pk", flat=True))
@@ -133,6 +136,7 @@ def test_somebody_else_has_the_key_by_now(world: Any, ada: Person) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_after_a_rotation_the_old_keys_of_the_swept_open_nothing(world: Any, ada: Person) -> None:
     before = application_dump()
     receipts = [ada.disguise("world.anonymise"), ada.disguise("world.prune", with_key=True)]
@@ -146,6 +150,7 @@ def test_after_a_rotation_the_old_keys_of_the_swept_open_nothing(world: Any, ada
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_who_is_named_by_somebody_elses_records_stays(world: Any, ada: Person) -> None:
     """Bert liked what is ada's, and left: the like is sealed to him and names a note, and ada's like of his is sealed, too."""
     bert = person(world, "bert")
@@ -163,6 +168,7 @@ def test_who_is_named_by_somebody_elses_records_stays(world: Any, ada: Person) -
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_disguise_for_which_a_bag_waits_keeps_its_pseudoprincipals(world: Any, ada: Person) -> None:
     """An administrator disguised the pseudoprincipals: their bags are listed for them."""
     before = application_dump()
@@ -195,6 +201,7 @@ def test_somebody_refers_to_one_since_it_was_found(world: Any, ada: Person) -> N
         assert orphans.let_go(world.Person, ids_of_pseudoprincipals(), using="default") == 0
 
 
+@pytest.mark.once
 def test_nobody_is_swept_where_sessions_may_have_made_some(world: Any, ada: Person) -> None:
     @edna.on_reveal("world.by-hand")
     def callback(revealed: Any) -> None:
@@ -272,6 +279,7 @@ def test_lists_and_runners_of_jobs_that_are_gone(world: Any) -> None:
     assert Job.objects.count() == 0
 
 
+@pytest.mark.once
 def test_the_command(world: Any, ada: Person) -> None:
     ada.disguise("world.anonymise")
     world.Note.objects.first().delete()

@@ -17,6 +17,7 @@ from edna import Decorrelate, Disguise, Held, Modify, Param, Reason, Remove, pla
 from edna.errors import RevealRefused
 from edna.records.locator import BagKind
 from edna.testing import application_dump
+from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
@@ -143,6 +144,7 @@ class TestRemovedRows:
         assert Held(USER, bea.user.pk, Reason.UNIQUE_TAKEN, "email") in outcome.held
         assert application_dump() == before
 
+    @pytest.mark.once
     def test_an_override_is_not_used_where_nothing_is_taken(self, bea: Student) -> None:
         before = application_dump()
         receipt = bea.disguise(DELETE)
@@ -215,6 +217,7 @@ class TestRemovedRows:
         assert outcome.held == [Held(ANSWER, mine.pk, Reason.UNIQUE_TAKEN, "question")]
         assert outcome.restored == {ANSWER: 3}
 
+    @pytest.mark.once
     def test_the_outcome_is_plain_data(self, bea: Student) -> None:
         receipt = bea.disguise(DELETE)
         User.objects.create_user(bea.email)
@@ -335,6 +338,7 @@ class TestChangedRows:
         assert bea.reveal(leaving).complete
         assert len(answers_of(bea)) == 4
 
+    @pytest.mark.once
     def test_nobody_else_can_reveal_it(self, bea: Student, carl: Student, receipt: edna.Receipt) -> None:
         with nothing_changes(), pytest.raises(edna.errors.ReceiptForeign):
             carl.reveal(receipt)
@@ -425,6 +429,7 @@ class TestModifiedRows:
         assert bea.reveal(first).complete
         assert application_dump() == before
 
+    @pytest.mark.once
     def test_a_drawn_value_that_was_drawn_again_comes_back_with_the_later_one(
         self, bea: Student, registered: Any
     ) -> None:
@@ -560,6 +565,7 @@ class TestReferencesMadeSince:
 
 
 class TestReceiptsAndHistory:
+    @pytest.mark.once
     def test_the_history_lists_newest_first_with_parameters(self, bea: Student) -> None:
         lecture = Lecture.objects.first()
         first = bea.disguise(ANONYMISE_LECTURE, lecture=lecture.pk)
@@ -571,6 +577,7 @@ class TestReceiptsAndHistory:
         assert oldest.counts == {ANSWER: 2}
         assert newest.counts == {USER: 1, ANSWER: 2}
 
+    @pytest.mark.once
     def test_a_disguise_that_met_no_rows_is_in_the_history_and_can_be_revealed(self, bea: Student) -> None:
         receipt = bea.disguise(ANONYMISE_LECTURE, lecture=-5)
         [entry] = bea.history()
@@ -580,6 +587,7 @@ class TestReceiptsAndHistory:
         assert bea.history() == []
         assert bag_count() == 0
 
+    @pytest.mark.once
     def test_a_receipt_reveals_in_any_wrapping(self, bea: Student) -> None:
         """As text, as the object, wrapped by a mail program."""
         before = application_dump()
@@ -587,6 +595,7 @@ class TestReceiptsAndHistory:
         assert bea.reveal(f"  {text[:20]}\r\n > {text[20:]}\n".replace(">", "")).complete
         assert application_dump() == before
 
+    @pytest.mark.once
     def test_the_removed_disguise_class_does_not_hinder_a_reveal(self, bea: Student, registered: Any) -> None:
         """A project may drop a disguise from its code while data is under it."""
 
@@ -600,7 +609,7 @@ class TestReceiptsAndHistory:
         assert bea.reveal(receipt).complete
         assert application_dump() == before
 
-    @pytest.mark.parametrize("segments", [[1], [4], [0, 1, 2], [3, 4]], ids=str)
+    @first_everywhere("segments", [[1], [4], [0, 1, 2], [3, 4]], ids=str)
     def test_a_missing_part_of_a_disguise_is_noticed(self, segments: list[int], bea: Student, settings: Any) -> None:
         """A large disguise has several bags; if one is gone, the last one too, the rest must not be taken for the whole."""
         settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 1}
@@ -614,7 +623,7 @@ class TestReceiptsAndHistory:
             assert [type(error) for error in unlocked.damaged] == [edna.errors.BagMissing]
 
     @pytest.mark.parametrize("kind", [BagKind.DIFF, BagKind.SPEAKS_FOR])
-    @pytest.mark.parametrize("segments", [[0], [3], [1, 2], [0, 1, 2, 3]], ids=str)
+    @first_everywhere("segments", [[0], [3], [1, 2], [0, 1, 2, 3]], ids=str)
     def test_a_missing_bag_of_either_kind_is_noticed(
         self, kind: BagKind, segments: list[int], bea: Student, registered: Any, settings: Any
     ) -> None:
@@ -659,6 +668,7 @@ def test_disguises_of_many_segments_come_back(chunk: int, bea: Student, carl: St
     assert edna_dump() == tables
 
 
+@pytest.mark.once
 def test_a_disguise_by_the_staff_between_looking_and_revealing_is_not_lost(bea: Student, registered: Any) -> None:
     """An unlocked principal remembers whom it speaks for; what others did to those meanwhile is looked up again."""
     registered(Restoring)
@@ -677,6 +687,7 @@ def test_a_disguise_by_the_staff_between_looking_and_revealing_is_not_lost(bea: 
     assert edna_dump() == tables
 
 
+@pytest.mark.once
 def test_leaving_with_a_capability_from_before_takes_all_along(bea: Student) -> None:
     """What the staff anonymised after the key was unlocked belongs to the student as well."""
     before = application_dump()
@@ -689,6 +700,7 @@ def test_leaving_with_a_capability_from_before_takes_all_along(bea: Student) -> 
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_people_who_return_are_known_again(bea: Student) -> None:
     """After a return the account is registered as before; in between its key belongs to nobody in particular."""
     receipt = bea.disguise(DELETE)
@@ -706,6 +718,7 @@ class Scrambled(Disguise):
     transformations = [Modify(Answer, owner="author", set={"text": placeholders.random_string()})]
 
 
+@pytest.mark.once
 def test_the_later_of_two_disguises_clears_away_the_first_ones_pseudoprincipals(bea: Student) -> None:
     """What the first one kept lies in the second one's bag after the first reveal: nothing else is left to do."""
     before = application_dump()

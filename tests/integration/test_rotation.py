@@ -19,6 +19,7 @@ from edna.records.bag import BagKind
 from edna.records.locator import SEALED_LOCATOR_BYTES, Locator, seal_locator
 from edna.testing import Person, application_dump
 from edna.testing.search import finds
+from tests.databases import first_everywhere
 from tests.faults.post.models import Citizen, Letter
 from tests.installed import installed, registered, registering
 from tests.support import (
@@ -172,6 +173,7 @@ def test_every_receipt_reveals_with_the_new_key(bea: Student, carl: Student) -> 
     assert after["edna_bag"] == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_is_disguised_after_a_rotation_is_like_what_was_before(bea: Student, carl: Student, order: int) -> None:
     """Rotated between two disguises, twice: revealed in either order."""
@@ -190,6 +192,7 @@ def test_what_is_disguised_after_a_rotation_is_like_what_was_before(bea: Student
     assert bea.history() == []
 
 
+@pytest.mark.once
 def test_the_slots_are_new(bea: Student) -> None:
     """The old password and the old code open nothing; the new ones open the new key; the same password may stay."""
     receipt = bea.disguise(DELETE)
@@ -211,6 +214,7 @@ def test_the_slots_are_new(bea: Student) -> None:
     assert len(rows_of("edna_keyslot", ["id"])) == 1
 
 
+@pytest.mark.once
 def test_a_key_pair_from_elsewhere(bea: Student) -> None:
     """The server never sees its secret half, and keeps no slot."""
     before = application_dump()
@@ -226,6 +230,7 @@ def test_a_key_pair_from_elsewhere(bea: Student) -> None:
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_what_cannot_be_asked_for(bea: Student, carl: Student) -> None:
     receipt = bea.disguise(DELETE)
     own = bea.secret_key.public_key
@@ -249,6 +254,7 @@ def test_what_cannot_be_asked_for(bea: Student, carl: Student) -> None:
 # Whoever has the old key
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("of_x25519")
 def test_a_thief_with_an_old_copy_and_the_old_key_learns_nothing_new(bea: Student, carl: Student) -> None:
     """They know the old locators; what lies under them now they cannot open, and what came since they cannot find."""
@@ -271,6 +277,7 @@ def test_a_thief_with_an_old_copy_and_the_old_key_learns_nothing_new(bea: Studen
         assert new_copy.bags[index] != old_copy.bags[index]
 
 
+@pytest.mark.once
 def test_a_bag_from_the_old_copy_cannot_be_put_back(bea: Student) -> None:
     """A vandal who writes old bytes into the table gets neither the old key nor the new one to open them."""
     receipt = bea.disguise(DELETE)
@@ -284,6 +291,7 @@ def test_a_bag_from_the_old_copy_cannot_be_put_back(bea: Student) -> None:
         edna.unlock(secret_key=old)
 
 
+@pytest.mark.once
 def test_a_capability_from_before_opens_nothing(bea: Student) -> None:
     """Of another request, say: it is told that the key is nobody's, and gives the old key no new slot."""
     receipt = bea.disguise(EachAlone.name)
@@ -308,6 +316,7 @@ def test_a_capability_from_before_opens_nothing(bea: Student) -> None:
 # Damage
 
 
+@pytest.mark.once
 def test_a_damaged_bag_is_refused_and_nothing_changes(bea: Student) -> None:
     """Sealing anew what opens would leave behind what does not; unless that is what is asked for."""
     first = bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
@@ -326,6 +335,7 @@ def test_a_damaged_bag_is_refused_and_nothing_changes(bea: Student) -> None:
     assert rotated(bea)
 
 
+@pytest.mark.once
 def test_what_was_given_up_does_not_come_back_with_a_backup(bea: Student) -> None:
     """It is under the old key, which is nobody's any more. `unlocked.damaged` says before what will be lost."""
     first = bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.order_by("pk")[0].pk)
@@ -347,6 +357,7 @@ def test_what_was_given_up_does_not_come_back_with_a_backup(bea: Student) -> Non
         edna.reveal(first, unlocked)
 
 
+@pytest.mark.once
 def test_a_missing_bag_is_refused(bea: Student) -> None:
     receipt = bea.disguise(EachAlone.name)
     store.delete_bags([receipt.locator.index(BagKind.SPEAKS_FOR, 0)], using="default")
@@ -354,6 +365,7 @@ def test_a_missing_bag_is_refused(bea: Student) -> None:
         edna.rotate(unlocked)
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("of_x25519")
 def test_a_planted_item_is_refused_or_forgotten(bea: Student, carl: Student) -> None:
     """It cannot be told from a bag of one's own that was damaged. One that leads nowhere is no matter."""
@@ -395,6 +407,7 @@ def test_an_error_in_the_middle_leaves_one_key_that_opens_everything(
 # Modes and settings
 
 
+@pytest.mark.once
 def test_in_client_mode_the_receipts_are_needed(bea: Student, settings: Any) -> None:
     """The server does not know the bags; what it is not told about would be lost, so it asks."""
     before = application_dump()
@@ -423,6 +436,7 @@ def test_in_client_mode_the_receipts_are_needed(bea: Student, settings: Any) -> 
     assert rows_of("edna_bag", ["id"]) == []
 
 
+@pytest.mark.once
 def test_one_disguise_in_client_mode_is_enough_to_ask(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EachAlone, "locators", "client")
     receipt = bea.disguise(EachAlone.name)
@@ -432,6 +446,7 @@ def test_one_disguise_in_client_mode_is_enough_to_ask(bea: Student, monkeypatch:
     assert bea.reveal(receipt).complete
 
 
+@pytest.mark.once
 def test_a_receipt_of_somebody_else_is_refused(bea: Student, carl: Student) -> None:
     bea.disguise(EachAlone.name)
     foreign = carl.disguise(EachAlone.name)
@@ -456,6 +471,7 @@ def test_bags_keep_their_dates_and_get_the_current_mac_key(bea: Student, setting
     assert conf.mac_keys()[0] == new.encode()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("chunk", [1, 3])
 def test_every_segment_is_sealed_anew(bea: Student, settings: Any, chunk: int) -> None:
     settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": chunk}
@@ -504,7 +520,7 @@ def post_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]
         yield
 
 
-@pytest.mark.parametrize("first", ["Dora", "Emil"])
+@first_everywhere("first", ["Dora", "Emil"])
 @pytest.mark.parametrize("who", [("Dora",), ("Emil",), ("Dora", "Emil")])
 def test_shared_rows_come_back_whoever_rotates(
     post_tables: None, db: None, tmp_path: Any, settings: Any, who: tuple[str, ...], first: str
@@ -541,6 +557,7 @@ def test_shared_rows_come_back_whoever_rotates(
         assert rows_of("edna_bag", ["id"]) == []
 
 
+@pytest.mark.once
 def test_nothing_of_the_new_keys_is_in_the_database(bea: Student) -> None:
     edna.disguise_all(EachAlone.name)
     rotated(bea, password=NEW_PASSWORD)

@@ -86,6 +86,7 @@ def test_somebody_is_warned_twice_and_then_disguised(clock: Clock, asked: list[e
     assert [letter.to for letter in mail.outbox] == [[student.email]] * 3
 
 
+@pytest.mark.once
 def test_the_last_mail_has_the_receipt_which_brings_everything_back(clock: Clock, asked: list[edna.Notice]) -> None:
     make_course()
     student = away()
@@ -170,6 +171,7 @@ def test_the_same_day_twice_is_as_once(clock: Clock, asked: list[edna.Notice]) -
     assert len(mail.outbox) == 1
 
 
+@pytest.mark.once
 def test_without_notices_the_disguise_comes_at_once(clock: Clock) -> None:
     student = away()
     with scheduled(notices=()):
@@ -197,6 +199,7 @@ def test_a_schedule_that_got_longer_warns_again_in_its_time(clock: Clock) -> Non
 # Who returns
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("after", [0, 1, 22, 29])
 def test_who_returns_after_a_notice_is_left_alone(clock: Clock, asked: list[edna.Notice], after: int) -> None:
     student = away()
@@ -217,6 +220,7 @@ def test_who_returns_after_a_notice_is_left_alone(clock: Clock, asked: list[edna
     assert there(student)
 
 
+@pytest.mark.once
 def test_who_returned_while_the_scheduler_was_down_is_warned_anew(clock: Clock, asked: list[edna.Notice]) -> None:
     student = away()
     clock.pass_(335)
@@ -228,6 +232,7 @@ def test_who_returned_while_the_scheduler_was_down_is_warned_anew(clock: Clock, 
     assert run().warned == {}
 
 
+@pytest.mark.once
 def test_a_login_counts_as_well_as_a_request(clock: Clock, asked: list[edna.Notice]) -> None:
     student = away()
     clock.pass_(335)
@@ -257,6 +262,7 @@ def test_who_returns_between_the_start_of_the_job_and_the_batch_is_left_alone(
     assert run().returned == 1
 
 
+@pytest.mark.once
 def test_a_job_of_a_schedule_that_is_gone_disguises_nobody(clock: Clock) -> None:
     student = away()
     with scheduled(notices=()):
@@ -278,6 +284,7 @@ def test_who_has_no_key_or_was_never_seen_is_left_alone(clock: Clock, asked: lis
     assert (report.warned, report.due, asked) == ({}, 0, [])
 
 
+@pytest.mark.once
 def test_a_pseudoprincipal_is_never_dormant(clock: Clock) -> None:
     make_course()
     student = away(since=FIRST + days(5_000))
@@ -297,6 +304,7 @@ def test_only_narrows_whom_it_is_for(clock: Clock) -> None:
     assert (there(student), there(teacher)) == (False, True)
 
 
+@pytest.mark.once
 def test_who_no_longer_is_meant_starts_anew(clock: Clock) -> None:
     student = away()
     with scheduled(only=Q(is_admin=False)):
@@ -311,6 +319,7 @@ def test_who_no_longer_is_meant_starts_anew(clock: Clock) -> None:
     assert there(student)
 
 
+@pytest.mark.once
 def test_who_is_no_longer_meant_when_the_batch_comes_is_left_alone(clock: Clock) -> None:
     student = away()
     with scheduled(only=Q(is_admin=False), notices=()):
@@ -467,6 +476,7 @@ def test_a_receipt_that_cannot_be_mailed_undoes_nothing(clock: Clock, asked: lis
     assert student.reveal_latest().complete
 
 
+@pytest.mark.once
 def test_a_notice_shows_neither_the_person_nor_the_receipt(clock: Clock, asked: list[edna.Notice]) -> None:
     student = away()
     decay(clock)
@@ -479,6 +489,7 @@ def test_a_notice_shows_neither_the_person_nor_the_receipt(clock: Clock, asked: 
 # What stays
 
 
+@pytest.mark.once
 def test_nothing_of_a_notice_stays_when_somebody_goes(clock: Clock, asked: list[edna.Notice]) -> None:
     """By the schedule, by themselves, or by code that knows nothing of edna."""
     for leave in (lambda student: student.disguise(DELETE), lambda student: student.user.delete()):
@@ -499,6 +510,7 @@ def test_nothing_of_a_notice_stays_when_somebody_goes(clock: Clock, asked: list[
     assert notices() == []
 
 
+@pytest.mark.once
 def test_a_notice_is_not_kept_of_somebody_who_left_while_the_mails_were_sent(clock: Clock) -> None:
     students = [away(), away()]
 
@@ -513,6 +525,7 @@ def test_a_notice_is_not_kept_of_somebody_who_left_while_the_mails_were_sent(clo
     assert list(DormancyNotice.objects.values_list("reference", flat=True)) == [str(students[1].user.pk)]
 
 
+@pytest.mark.once
 def test_notices_of_a_schedule_that_is_gone_go_with_the_next_run(clock: Clock) -> None:
     away()
     with scheduled():
@@ -613,6 +626,7 @@ def test_5000_dormant_people_are_warned_in_pages_and_disguised_by_one_job(clock:
 # Dry, and by command
 
 
+@pytest.mark.once
 def test_a_dry_run_counts_and_changes_nothing(clock: Clock, asked: list[edna.Notice]) -> None:
     away()
     for day in (335, 358, 365):
@@ -626,6 +640,7 @@ def test_a_dry_run_counts_and_changes_nothing(clock: Clock, asked: list[edna.Not
             asked.clear()
 
 
+@pytest.mark.once
 def test_an_unfinished_job_gets_no_second_one_beside_it(clock: Clock) -> None:
     away()
     clock.pass_(400)
@@ -647,6 +662,7 @@ def test_the_job_keeps_to_the_rate_of_the_schedule(clock: Clock) -> None:
     assert jobs.report(report.job).schedule == NAME
 
 
+@pytest.mark.once
 def test_a_schedule_in_trouble_keeps_no_other_from_being_run(clock: Clock) -> None:
     away()
     clock.pass_(335)
@@ -656,6 +672,7 @@ def test_a_schedule_in_trouble_keeps_no_other_from_being_run(clock: Clock) -> No
     assert reports[NAME].warned == {30: 1}
 
 
+@pytest.mark.once
 def test_the_run_is_noted_with_numbers_alone(clock: Clock, asked: list[edna.Notice]) -> None:
     away()
     clock.pass_(335)
@@ -720,6 +737,7 @@ def test_the_command_says_in_its_exit_status_that_mails_failed(clock: Clock, ask
     assert caught.value.returncode == 3
 
 
+@pytest.mark.once
 def test_the_command_refuses_an_unknown_schedule() -> None:
     with pytest.raises(CommandError, match="No schedule is called 'nothing'"):
         call_command("edna_run_schedules", schedule="nothing")

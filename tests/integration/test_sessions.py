@@ -146,6 +146,7 @@ def test_what_each_engine_leaves_behind_is_in_the_docs(engine: str, tmp_path: Pa
 in_cookies = pytest.mark.parametrize("engine", ["signed_cookies"], indirect=True)
 
 
+@pytest.mark.once
 @in_cookies
 def test_every_return_ends_the_cookies_of_the_one_before(engine: str, bea: Student) -> None:
     olds = [browser(bea)]
@@ -166,6 +167,7 @@ async def whoami(request: Any) -> HttpResponse:
 urlpatterns = [path("whoami/", whoami), path("leave/", leave)]
 
 
+@pytest.mark.once
 @every_engine
 def test_an_asynchronous_page_takes_no_session_from_before_a_return(
     engine: str, bea: Student, carl: Student, settings: Any, django_capture_on_commit_callbacks: Any
@@ -194,6 +196,7 @@ def test_an_asynchronous_page_takes_no_session_from_before_a_return(
     assert shown(again) == here
 
 
+@pytest.mark.once
 @in_cookies
 def test_a_login_in_an_asynchronous_view_is_good_until_the_next_return(
     engine: str, bea: Student, settings: Any
@@ -209,6 +212,7 @@ def test_a_login_in_an_asynchronous_view_is_good_until_the_next_return(
     assert async_to_sync(client.get)("/whoami/").content.decode() == "None None None"
 
 
+@pytest.mark.once
 @in_cookies
 def test_a_refused_cookie_is_emptied(engine: str, bea: Student) -> None:
     client = browser(bea)
@@ -217,6 +221,7 @@ def test_a_refused_cookie_is_emptied(engine: str, bea: Student) -> None:
     assert SESSION_KEY not in client.session
 
 
+@pytest.mark.once
 @in_cookies
 def test_a_rotated_server_key_does_not_let_old_cookies_in(engine: str, bea: Student, settings: Any) -> None:
     client = browser(bea)
@@ -231,6 +236,7 @@ def test_a_return_costs_sessions_in_the_database_nothing(engine: str, bea: Stude
     assert not SessionLink.objects.exists()
 
 
+@pytest.mark.once
 @in_cookies
 def test_a_new_key_ends_no_session(engine: str, bea: Student) -> None:
     """Only a return does."""
@@ -261,6 +267,7 @@ def _fail_after(student: Student) -> None:
         raise ZeroDivisionError
 
 
+@pytest.mark.once
 @on_server
 def test_a_session_that_got_a_new_key(engine: str, bea: Student, django_capture_on_commit_callbacks: Any) -> None:
     """Changing the password gives the session another key, and no signal says so."""
@@ -279,6 +286,7 @@ def test_a_session_that_got_a_new_key(engine: str, bea: Student, django_capture_
     assert not logged_in(client)
 
 
+@pytest.mark.once
 @on_server
 def test_a_session_from_before_edna(engine: str, bea: Student, django_capture_on_commit_callbacks: Any) -> None:
     """Its next request makes it known."""
@@ -292,6 +300,7 @@ def test_a_session_from_before_edna(engine: str, bea: Student, django_capture_on
     assert not logged_in(client)
 
 
+@pytest.mark.once
 @on_server
 def test_somebody_else_in_the_same_browser(
     engine: str, bea: Student, carl: Student, django_capture_on_commit_callbacks: Any
@@ -308,6 +317,7 @@ def test_somebody_else_in_the_same_browser(
     assert not logged_in(client)
 
 
+@pytest.mark.once
 @every_engine
 def test_logging_out_forgets_the_session(engine: str, bea: Student) -> None:
     client = browser(bea)
@@ -316,6 +326,7 @@ def test_logging_out_forgets_the_session(engine: str, bea: Student) -> None:
     assert links() == []
 
 
+@pytest.mark.once
 def test_what_a_link_says(bea: Student) -> None:
     """Nothing that the session does not say itself."""
     browser(bea)
@@ -370,6 +381,7 @@ def test_three_small_statements(bea: Student, settings: Any) -> None:
     assert len(_login(bea)) == len(sent) - 3
 
 
+@pytest.mark.once
 def test_none_for_users_who_are_no_principals(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": ["websubmit.lecture"]}
     assert _edna_statements(_login(bea)) == []
@@ -386,6 +398,7 @@ def test_one_more_login_with_the_same_session(bea: Student) -> None:
     assert links() == keys(client)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "request_", [None, RequestFactory().get("/"), SimpleNamespace(session=None), SimpleNamespace(user=None)]
 )
@@ -408,6 +421,7 @@ def test_signals_without_a_request_or_a_session(request_: Any, kind: str, bea: S
     assert links() == []
 
 
+@pytest.mark.once
 def test_a_principal_without_a_key_can_log_in(db: None) -> None:
     user = User.objects.create_user("dora@example.org", PASSWORD)
     client = Client()

@@ -34,6 +34,7 @@ from edna.middleware import EdnaMiddleware, RequestEdna
 from edna.models import PrincipalEntry
 from edna.testing import Person, application_dump
 from edna.visitors import attendance, log_out
+from tests.databases import first_everywhere
 from tests.installed import installed, registered
 from tests.integration.inn.models import Guest, Host, Letter, Meal, Regular, Stay
 from tests.support import PASSWORD, edna_dump, enrol, execute, nothing_changes, rows_of, statements
@@ -107,6 +108,7 @@ def rows(gus: Person, hana: Person) -> None:
 # Who is who
 
 
+@pytest.mark.once
 def test_the_checks_find_nothing_wrong(inn: None) -> None:
     assert [message for message in run_checks(tags=["edna"]) if "inn" in f"{message.obj} {message.msg}".lower()] == []
 
@@ -150,6 +152,7 @@ def test_a_pseudoprincipal_of_one_model_is_none_of_the_other(rows: None) -> None
         assert not edna.is_pseudoprincipal(Host.objects.create(pk=guest.pk))
 
 
+@pytest.mark.once
 def test_of_the_same_name_and_password_in_two_applications_it_is_said_whose_key_is_meant(gus: Person) -> None:
     """Refusing the second registration would tell that somebody has this name and password."""
     guest, host = Guest.objects.create(), Host.objects.create()
@@ -163,6 +166,7 @@ def test_of_the_same_name_and_password_in_two_applications_it_is_said_whose_key_
 # Disguises
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("work", [edna.disguise, edna.plan])
 def test_a_disguise_of_another_model_is_refused(work: Any, rows: None, gus: Person, hana: Person) -> None:
     """Not applied to whoever has the same number there."""
@@ -174,6 +178,7 @@ def test_a_disguise_of_another_model_is_refused(work: Any, rows: None, gus: Pers
                 work(name, person.user, unlocked=unlocked)
 
 
+@pytest.mark.once
 def test_a_key_of_another_model_is_refused(rows: None, gus: Person, hana: Person) -> None:
     with nothing_changes(), hana.unlock() as unlocked, pytest.raises(errors.NotYours):
         edna.disguise("inn.depart", gus.user, unlocked=unlocked)
@@ -246,7 +251,7 @@ class TestMentions:
         edna.unregister(nothing_to_do)
 
     @pytest.mark.parametrize("name", ["inn.forget-stays", "inn.hush", "inn.unfriend", "inn.depart"])
-    @pytest.mark.parametrize("order", list(permutations(("gus", "hana", "gil"))), ids="-".join)
+    @first_everywhere("order", list(permutations(("gus", "hana", "gil"))), ids="-".join)
     @pytest.mark.parametrize("directly", [True, False])
     def test_of_two_pseudoprincipals_with_one_key(
         self, gus: Person, hana: Person, gil: Person, same_keys: None, name: str, order: tuple[str, ...], directly: bool
@@ -391,6 +396,7 @@ class TestSessionsFromBeforeEdna:
         call_command("edna_register", *options, stdout=out, stderr=io.StringIO())
         return int(json.loads(out.getvalue())["sessions_linked"])
 
+    @pytest.mark.once
     def test_are_linked_to_whose_they_are(
         self, doors: None, gus: Person, hana: Person, ulla: Person, tmp_path: Path
     ) -> None:
@@ -402,6 +408,7 @@ class TestSessionsFromBeforeEdna:
         gus.disguise("inn.depart")
         assert list(sessions().values()) == [DOORS[Host]]
 
+    @pytest.mark.once
     def test_of_the_chosen_model(self, doors: None, gus: Person, hana: Person, ulla: Person, tmp_path: Path) -> None:
         for person in (gus, hana, ulla):
             request_of(person.user)
@@ -409,6 +416,7 @@ class TestSessionsFromBeforeEdna:
         hana.disguise("inn.retire")
         assert sorted(sessions().values()) == sorted([DOORS[Guest], DOORS[User]])
 
+    @pytest.mark.once
     def test_of_a_backend_that_is_gone_are_nobodys(
         self, doors: None, gus: Person, settings: Any, tmp_path: Path
     ) -> None:
@@ -417,6 +425,7 @@ class TestSessionsFromBeforeEdna:
         assert self.linked(tmp_path) == 0
 
 
+@pytest.mark.once
 def test_logging_in_as_somebody_else_of_the_same_number(doors: None, gus: Person, hana: Person) -> None:
     """Django lets them go on with the session, if it has no password to compare; edna knows whose it is now."""
     request = request_of(gus.user)
@@ -447,7 +456,7 @@ def seen(user: Any, request: HttpRequest | None = None) -> Any:
 
 
 @pytest.mark.parametrize("keys", ["negative", "random", "sequence"])
-@pytest.mark.parametrize("model", [Guest, Regular, Host])
+@first_everywhere("model", [Guest, Regular, Host])
 def test_no_pseudoprincipal_of_any_model_is_the_user_of_a_request(
     rows: None, doors: None, settings: Any, keys: str, model: Any
 ) -> None:
@@ -474,6 +483,7 @@ def test_ordinary_people_cost_no_statement_because_of_another_models_generator(
     assert statements(lambda: seen(hana.user)) == []
 
 
+@pytest.mark.once
 def test_a_disguise_by_hand_may_leave_its_pseudoprincipals_active(settings: Any, hana: Person) -> None:
     class Busy(edna.Pseudoprincipal):
         model = Host
@@ -490,6 +500,7 @@ def test_a_disguise_by_hand_may_leave_its_pseudoprincipals_active(settings: Any,
         edna.unregister(nothing_to_do)
 
 
+@pytest.mark.once
 def test_refusing_a_pseudoprincipal_leaves_the_session_of_another_models_user(
     rows: None, doors: None, hana: Person
 ) -> None:
@@ -503,6 +514,7 @@ def test_refusing_a_pseudoprincipal_leaves_the_session_of_another_models_user(
     assert seen(placeholder, request_of(host)) is None
 
 
+@pytest.mark.once
 def test_a_user_without_a_user_name_needs_an_identifier(gus: Person) -> None:
     """Said in a sentence, not by an AttributeError."""
     request = request_of()
@@ -570,7 +582,7 @@ class Inn:
         assert [entry for person in self.everybody for entry in person.history()] == []
 
 
-@pytest.mark.parametrize("seed", [*range(10), 59])
+@first_everywhere("seed", [*range(10), 59], count=4)
 def test_a_story_of_guests_and_hosts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the end every row is as it was, and what was written under disguise names those who were meant."""
     counters: dict[type[Model], Iterator[int]] = {}
@@ -593,6 +605,7 @@ def test_a_story_of_guests_and_hosts(seed: int, monkeypatch: pytest.MonkeyPatch)
     assert edna_dump() == tables
 
 
+@pytest.mark.once
 def test_who_is_somebody_in_several_models_is_asked_for(tmp_path: Path) -> None:
     """A number alone is nobody's name: the key of one of them would be given to the other."""
     Guest.objects.create(pk=7, name="Gus")
@@ -606,6 +619,7 @@ def test_who_is_somebody_in_several_models_is_asked_for(tmp_path: Path) -> None:
     assert not edna.is_registered(Guest.objects.get(pk=7))
 
 
+@pytest.mark.once
 def test_who_is_somebody_in_one_model_is_found_there() -> None:
     host = Host.objects.create(pk=9, name="Hana")
     call_command("edna_register", "9", stdout=io.StringIO())

@@ -104,6 +104,7 @@ def finish(scene: Scene) -> None:
     assert edna_dump() == scene.tables
 
 
+@pytest.mark.once
 def test_a_shared_bag_names_nobody(scene: Scene) -> None:
     """Neither whose it is nor which disguise made it; both owners open it, and only they."""
     bags = shared_bags(scene.emil)
@@ -116,6 +117,7 @@ def test_a_shared_bag_names_nobody(scene: Scene) -> None:
     finish(scene)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "spoil", [flipped, lambda sealed: sealed[:-1], lambda sealed: flipped(sealed, 40)], ids=["tag", "cut", "stanza"]
 )
@@ -142,6 +144,7 @@ class OneVeil(edna.Disguise):
     pseudoprincipal = Mask
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_missing_segment_of_a_shared_bag_is_noticed(scene: Scene, number: int, settings: Any) -> None:
     """The last one too."""
@@ -166,6 +169,7 @@ def test_a_missing_segment_of_a_shared_bag_is_noticed(scene: Scene, number: int,
         edna.unregister(OneVeil)
 
 
+@pytest.mark.once
 def test_a_shared_bag_sealed_anew_by_somebody_who_has_its_locator_is_refused(scene: Scene) -> None:
     """An owner can open and seal it, and cannot sign: rows of theirs do not get into the other's reveal."""
     bag = shared_bags(scene.dora)[0]
@@ -194,6 +198,7 @@ def made_up(locator: Locator) -> None:
         store.add_bags(seal_shared(head, [batch], locator=locator, using="default"), expires_on=None, using="default")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("whose", ["their own", "their pseudoprincipal's"])
 @pytest.mark.parametrize("what", ["nothing", "a made-up bag", "a foreign bag", "a foreign shared bag"])
 def test_a_planted_item_neither_breaks_nor_leaks(scene: Scene, what: str, whose: str) -> None:
@@ -238,6 +243,7 @@ def forgetting() -> Iterator[None]:
     forget_relations()
 
 
+@pytest.mark.once
 def test_a_shared_row_comes_back_on_the_terms_of_today(
     scene: Scene, forgetting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def test_sessions_are_found_by_owner() -> None:
     assert store.sessions_of([ONE, TWO], using=USING) == ["second"]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("today", "days", "expected"),
     [

@@ -28,6 +28,7 @@ from edna.operations.retention import expiry
 from edna.operations.upkeep import residue, verification
 from edna.testing import application_dump
 from edna.testing.search import finds
+from tests.databases import first_everywhere
 from tests.integration.shell import refused
 from tests.support import (
     ANONYMISE_ALL,
@@ -199,6 +200,7 @@ DISGUISING: dict[str, Disguising] = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("way", DISGUISING)
 def test_nothing_is_sealed_to_a_replaced_key(bea: Student, vandal: Vandal, way: str) -> None:
     vandal.take_over(bea)
@@ -209,6 +211,7 @@ def test_nothing_is_sealed_to_a_replaced_key(bea: Student, vandal: Vandal, way: 
     assert BEA not in str(refusal.value)
 
 
+@pytest.mark.once
 def test_nor_where_people_keep_their_receipts_themselves(bea: Student, vandal: Vandal, settings: Any) -> None:
     """Nothing is listed then, so that the entry is not written."""
     settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
@@ -217,6 +220,7 @@ def test_nor_where_people_keep_their_receipts_themselves(bea: Student, vandal: V
         bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.all()[0].pk)
 
 
+@pytest.mark.once
 def test_a_job_of_the_site_leaves_out_whose_key_was_replaced(bea: Student, vandal: Vandal, typed: Any) -> None:
     """The others are done."""
     vandal.take_over(bea)
@@ -227,6 +231,7 @@ def test_a_job_of_the_site_leaves_out_whose_key_was_replaced(bea: Student, vanda
     assert "EntryForged" in typed("edna_jobs", "show", job.id).out
 
 
+@pytest.mark.once
 def test_nor_to_a_replaced_key_of_somebody_they_speak_for(bea: Student, vandal: Vandal) -> None:
     bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.all()[0].pk)
     [speaking] = PrincipalEntry.objects.filter(natural=False).values_list("pk", flat=True)
@@ -255,6 +260,7 @@ def test_whatever_the_tag_is_over(bea: Student, carl: User, change: str) -> None
     assert found()["entry_tag"] == [own.pk]
 
 
+@pytest.mark.once
 def test_an_entry_that_was_copied_with_its_tag(bea: Student) -> None:
     """Under another number."""
     own = entry_of(bea.user)
@@ -265,6 +271,7 @@ def test_an_entry_that_was_copied_with_its_tag(bea: Student) -> None:
         bea.disguise()
 
 
+@pytest.mark.once
 def test_an_entry_that_was_put_in_for_somebody_without_a_key(bea: Student, vandal: Vandal) -> None:
     new = User.objects.create_user("dora@example.org", None)
     vandal.insert(
@@ -285,6 +292,7 @@ def test_an_entry_that_was_put_in_for_somebody_without_a_key(bea: Student, vanda
             edna.register_principal(new, password=PASSWORD)
 
 
+@pytest.mark.once
 def test_the_vandals_key_is_nobodys(bea: Student, vandal: Vandal) -> None:
     """With the key that they have put in they are not taken for that person, and get no tag by a rotation."""
     bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.all()[0].pk)
@@ -302,6 +310,7 @@ def test_the_vandals_key_is_nobodys(bea: Student, vandal: Vandal) -> None:
             edna.unlock(secret_key=vandal.secret_key)
 
 
+@pytest.mark.once
 def test_somebody_elses_rows_are_not_taken_for_those_of_a_voice(bea: Student, carl: User) -> None:
     """Bea is the vandal: one for whom she speaks is to be Carl, so that she could seal what is his."""
     receipt = bea.disguise(ANONYMISE_LECTURE, lecture=Lecture.objects.all()[0].pk)
@@ -317,6 +326,7 @@ def test_somebody_elses_rows_are_not_taken_for_those_of_a_voice(bea: Student, ca
             edna.rotate(unlocked)
 
 
+@pytest.mark.once
 def test_an_entry_of_before_a_rotation_is_put_back(bea: Student) -> None:
     """What edna cannot tell, as the threat model says: it was right once."""
     before = entry_of(bea.user)
@@ -328,6 +338,7 @@ def test_an_entry_of_before_a_rotation_is_put_back(bea: Student) -> None:
     assert bea.reveal(receipt).complete
 
 
+@pytest.mark.once
 def test_the_slot_of_an_earlier_password_is_put_back(bea: Student) -> None:
     """Nor this, as the threat model says; a rotation helps where a new password does not."""
     with bea.unlock() as unlocked:
@@ -345,6 +356,7 @@ def test_the_slot_of_an_earlier_password_is_put_back(bea: Student) -> None:
         edna.unlock(identifier=BEA, password=PASSWORD)
 
 
+@pytest.mark.once
 def test_a_paused_job_is_put_back_as_it_ran(bea: Student) -> None:
     """Nor this: it was right once."""
     job = a_job(bea)
@@ -375,6 +387,7 @@ def test_tags_follow_a_principal(bea: Student, carl: User) -> None:
     assert found() == {}
 
 
+@pytest.mark.once
 def test_a_tag_tells_nothing_without_a_key_of_the_server(bea: Student) -> None:
     """Of the same person and key it is another one in another place: it is over the number of the row."""
     own = entry_of(bea.user)
@@ -623,6 +636,7 @@ def test_who_comes_back_does_not_push_a_forged_entry_aside(bea: Student, vandal:
     assert bea.reveal(receipt).complete
 
 
+@pytest.mark.once
 def test_the_store_itself_writes_no_tag_for_a_forged_entry(bea: Student) -> None:
     """However it was changed since it was read; nor does it delete one."""
     set_entry(entry_of(bea.user).pk, tag=None)
@@ -656,7 +670,7 @@ JOB_CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("change", JOB_CHANGES)
+@first_everywhere("change", JOB_CHANGES)
 def test_a_job_that_was_changed_is_not_run(bea: Student, change: str) -> None:
     job = a_job(bea, name=ANONYMISE_LECTURE, params={"lecture": Lecture.objects.all()[0].pk})
     Job.objects.filter(pk=job.id).update(**JOB_CHANGES[change])
@@ -667,6 +681,7 @@ def test_a_job_that_was_changed_is_not_run(bea: Student, change: str) -> None:
     assert found() == {"job": [job.id]}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("state", ["cancelled", "finished", "paused"])
 def test_a_job_is_not_started_again_by_an_update(bea: Student, vandal: Vandal, state: str) -> None:
     job = a_job(bea)
@@ -684,6 +699,7 @@ def test_a_job_is_not_started_again_by_an_update(bea: Student, vandal: Vandal, s
     assert application_dump() == before
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("steer", [jobs.pause, jobs.resume, jobs.cancel, jobs.retry])
 def test_no_button_makes_a_job_right(bea: Student, vandal: Vandal, steer: Any) -> None:
     job = vandal.note_job(bea)
@@ -692,6 +708,7 @@ def test_no_button_makes_a_job_right(bea: Student, vandal: Vandal, steer: Any) -
         steer(job)
 
 
+@pytest.mark.once
 def test_a_job_that_is_changed_while_it_is_at_work(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "JOB_BATCH": 1}
     job = jobs.start(ANONYMISE_ALL)
@@ -705,6 +722,7 @@ def test_a_job_that_is_changed_while_it_is_at_work(bea: Student, settings: Any) 
         jobs.run(job.id)
 
 
+@pytest.mark.once
 def test_whom_the_site_did_not_put_on_a_list(bea: Student, carl: User, vandal: Vandal, typed: Any) -> None:
     """They are left, and the others are done. Trying again changes nothing."""
     job = a_job(bea)
@@ -731,6 +749,7 @@ ITEM_CHANGES: dict[str, Callable[[JobItem, int, User], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("change", ITEM_CHANGES)
 def test_an_item_that_was_changed_is_not_done(bea: Student, carl: User, change: str) -> None:
     job, other = a_job(bea), a_job(bea, name=DELETE)
@@ -744,6 +763,7 @@ def test_an_item_that_was_changed_is_not_done(bea: Student, carl: User, change: 
     assert jobs.report(other.id if change == "another job" else job.id).failures == {"JobForged": 1}
 
 
+@pytest.mark.once
 def test_a_forged_job_is_in_nobodys_way(bea: Student, vandal: Vandal, typed: Any) -> None:
     vandal.note_job(bea)
     job = a_job(bea)
@@ -845,6 +865,7 @@ def test_a_new_key_of_the_server_and_one_that_was_lost(bea: Student, settings: A
     assert bea.reveal(bea.disguise()).complete
 
 
+@pytest.mark.once
 def test_nobody_is_named(bea: Student, typed: Any) -> None:
     set_entry(entry_of(bea.user).pk, tag=None)
     ran = typed("edna_vouch", "--as-they-are")

@@ -92,6 +92,7 @@ def test_no_statement_more(bea: Student) -> None:
     assert counted[0] == counted[1]
 
 
+@pytest.mark.once
 def test_what_is_said_later_holds_for_who_left_before(bea: Student) -> None:
     with registering(leave()):
         receipt = bea.disguise("terms.leave")
@@ -112,6 +113,7 @@ def test_rows_that_do_not_come_back_are_counted_and_erased(bea: Student) -> None
     assert outcome.restored == {USER: 1}
 
 
+@pytest.mark.once
 def test_said_to_come_back_as_it_was(bea: Student) -> None:
     before = application_dump()
     for terms in (AS_IT_WAS, {"is_admin": AS_IT_WAS}):
@@ -138,6 +140,7 @@ def test_placeholders_of_every_kind(bea: Student) -> None:
     assert user.apikey != bea.user.apikey
 
 
+@pytest.mark.once
 def test_an_override_of_the_caller_does_not_reach_what_the_specification_decides(bea: Student) -> None:
     with registering(leave(user={"email": placeholders.constant("kept@example.org")})):
         receipt = bea.disguise("terms.leave")
@@ -147,6 +150,7 @@ def test_an_override_of_the_caller_does_not_reach_what_the_specification_decides
     assert not outcome.altered, "it is not back"
 
 
+@pytest.mark.once
 def test_what_is_held_comes_back_on_the_same_terms(bea: Student) -> None:
     with registering(leave(user={"is_admin": False})):
         receipt = bea.disguise("terms.leave")
@@ -159,6 +163,7 @@ def test_what_is_held_comes_back_on_the_same_terms(bea: Student) -> None:
     assert not came_back(bea).is_admin
 
 
+@pytest.mark.once
 def test_a_disguise_that_is_not_registered_any_more_comes_back_on_the_terms_of_the_others(bea: Student) -> None:
     with registering(leave(name="terms.former")):
         receipt = bea.disguise("terms.former")
@@ -168,6 +173,7 @@ def test_a_disguise_that_is_not_registered_any_more_comes_back_on_the_terms_of_t
     assert outcome.complete
 
 
+@pytest.mark.once
 def test_rows_of_a_former_disguise_are_dropped_only_if_all_others_say_so(bea: Student) -> None:
     with registering(leave(name="terms.former")):
         first = bea.disguise("terms.former")
@@ -175,6 +181,7 @@ def test_rows_of_a_former_disguise_are_dropped_only_if_all_others_say_so(bea: St
         assert not bea.reveal(first).dropped
 
 
+@pytest.mark.once
 def test_a_disguise_has_its_own_terms(bea: Student) -> None:
     with registering(leave(user={"is_admin": False}, answers=NOTHING), leave(name="terms.other")):
         outcome = bea.reveal(bea.disguise("terms.other"))
@@ -197,6 +204,7 @@ def test_records_that_fold_into_a_later_disguise(bea: Student) -> None:
     assert (came_back(bea).is_admin, came_back(bea).joined_on) == (False, bea.user.joined_on)
 
 
+@pytest.mark.once
 def test_rows_that_wait_in_another_bag_were_dropped_before(bea: Student) -> None:
     """The answers' own disguise is revealed while the account is away: they would wait in its bag, and come back with it."""
     shred = type(
@@ -219,6 +227,7 @@ def test_in_chunks(bea: Student, settings: Any) -> None:
     assert outcome.complete
 
 
+@pytest.mark.once
 def test_after_a_rotation(bea: Student) -> None:
     with registering(leave(user={"is_admin": False})):
         receipt = bea.disguise("terms.leave")
@@ -229,6 +238,7 @@ def test_after_a_rotation(bea: Student) -> None:
     assert not came_back(bea).is_admin
 
 
+@pytest.mark.once
 def test_by_hand(bea: Student, by_hand: None) -> None:
     with edna.session(bea.user, BY_HAND) as session:
         session.remove(bea.user, *bea.user.answers.all())
@@ -237,6 +247,7 @@ def test_by_hand(bea: Student, by_hand: None) -> None:
     assert not came_back(bea).is_admin
 
 
+@pytest.mark.once
 def test_a_replayed_update_is_done_first(bea: Student) -> None:
     """The specification has the last word, as it has over everything that was sealed."""
     with registering(leave(user={"joined_on": None})):
@@ -246,6 +257,7 @@ def test_a_replayed_update_is_done_first(bea: Student) -> None:
     assert (came_back(bea).is_active, came_back(bea).joined_on) == (False, None)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("terms", [{"no_such": 1}, {"joined_on": "rubbish"}, {"is_admin": F("is_admin")}], ids=str)
 def test_terms_that_cannot_be_kept_let_nothing_come_back(bea: Student, terms: Any) -> None:
     with registering(leave()):
@@ -256,6 +268,7 @@ def test_terms_that_cannot_be_kept_let_nothing_come_back(bea: Student, terms: An
     assert not User.objects.exists()
 
 
+@pytest.mark.once
 def test_the_plan_says_it(bea: Student) -> None:
     with registering(leave(user={"is_admin": False, "email": AS_IT_WAS}, answers=NOTHING)):
         plan = edna.plan("terms.leave", bea.user)
@@ -266,6 +279,7 @@ def test_the_plan_says_it(bea: Student) -> None:
     }
 
 
+@pytest.mark.once
 def test_after_a_record_migration(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a migration makes of the record comes first: it does not give the right back."""
 

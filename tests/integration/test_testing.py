@@ -91,6 +91,7 @@ def test_a_sound_disguise_passes(bea: Person) -> None:
         bea.reveal(receipt)
 
 
+@pytest.mark.once
 def test_a_text_that_stays_is_found_with_its_place(bea: Person) -> None:
     bea.disguise(LeavesTheText.name)
     with pytest.raises(AssertionError, match=r"websubmit_answer\.text holds 'Because of the sea\.'"):
@@ -105,6 +106,7 @@ def test_an_encoded_text_is_found(bea: Person) -> None:
         assert_nothing_left(TEXT)
 
 
+@pytest.mark.once
 def test_what_a_session_holds_is_found(bea: Person) -> None:
     bea.disguise(DELETE)
     data = Session.get_session_store_class()().encode({"name": EMAIL})
@@ -120,18 +122,21 @@ def test_a_row_of_edna_s_that_tells_is_found(bea: Person) -> None:
         assert_nothing_left(EMAIL)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("nothing", [(), ("",), ("bea@example.org", b"")])
 def test_to_search_for_nothing_is_no_search(bea: Person, nothing: tuple[str | bytes, ...]) -> None:
     with pytest.raises(ValueError, match="name what must not be found"):
         assert_nothing_left(*nothing)
 
 
+@pytest.mark.once
 def test_too_short_a_text_is_refused(bea: Person) -> None:
     """A small primary key is somewhere in every table."""
     with pytest.raises(ValueError, match="fewer than 3 characters"):
         assert_nothing_left(EMAIL, "2")
 
 
+@pytest.mark.once
 def test_what_no_record_says_is_seen_to_stay(bea: Person) -> None:
     with (
         pytest.raises(AssertionError, match="websubmit_lecture: 2 rows are missing, 2 are new; changed: label"),
@@ -153,11 +158,13 @@ def test_what_returns_otherwise_is_seen(bea: Person) -> None:
         comes_back(bea, ReturnsAnother.name)
 
 
+@pytest.mark.once
 def test_whoever_has_not_returned_is_missed(bea: Person) -> None:
     with pytest.raises(AssertionError, match="websubmit_user: 1 rows are missing, 0 are new"), everything_returns():
         bea.disguise(DELETE)
 
 
+@pytest.mark.once
 def test_a_failure_tells_no_contents(bea: Person) -> None:
     with pytest.raises(AssertionError) as failure, everything_returns():
         bea.disguise(DELETE)
@@ -182,6 +189,7 @@ def test_a_value_of_another_type_is_another_value(bea: Person) -> None:
         assert_same(before, application_dump())
 
 
+@pytest.mark.once
 def test_cheap_keys_cost_the_least_and_open_what_was_made_before(db: None) -> None:
     user = User.objects.create_user(EMAIL)
     with cheap_keys():
@@ -195,6 +203,7 @@ def test_cheap_keys_cost_the_least_and_open_what_was_made_before(db: None) -> No
     assert conf.argon2_costs()[0] == usual
 
 
+@pytest.mark.once
 def test_the_fixture_gives_a_key_that_a_password_opens(db: None, edna_person: Callable[..., Person]) -> None:
     assert conf.argon2_costs()[0] == (1, 8192)
     bea = edna_person(User.objects.create_user(EMAIL), password="four zebras")
@@ -228,6 +237,7 @@ def cases() -> type[TestCase]:
     return Leaving
 
 
+@pytest.mark.once
 def test_a_testcase_has_the_same_assertions(db: None) -> None:
     usual = conf.argon2_costs()
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(cases())
@@ -239,6 +249,7 @@ def test_a_testcase_has_the_same_assertions(db: None) -> None:
     assert conf.argon2_costs() == usual
 
 
+@pytest.mark.once
 def test_it_needs_no_pytest_and_no_apps_that_are_ready() -> None:
     program = (
         "import sys; sys.modules['pytest'] = None\n"

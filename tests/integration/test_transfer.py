@@ -179,6 +179,7 @@ def pieces(path: str) -> list[Any]:
 # The file
 
 
+@pytest.mark.once
 def test_the_file_is_for_its_owner_alone(path: str) -> None:
     before = os.umask(0)
     try:
@@ -188,6 +189,7 @@ def test_the_file_is_for_its_owner_alone(path: str) -> None:
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("link", [False, True])
 def test_nothing_is_overwritten(path: str, tmp_path: Path, link: bool) -> None:
     mine = tmp_path / "mine"
@@ -198,6 +200,7 @@ def test_nothing_is_overwritten(path: str, tmp_path: Path, link: bool) -> None:
     assert Path(path).read_text() == "mine"
 
 
+@pytest.mark.once
 def test_what_fails_leaves_no_file(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill()
 
@@ -220,6 +223,7 @@ def test_the_order_of_rows_is_random(path: str) -> None:
     assert [key for key in found if key in written] != written
 
 
+@pytest.mark.once
 def test_whoever_reads_it_learns_what_the_tables_hold_and_no_more(path: str) -> None:
     bea, receipt = fill()
     transfer.export(path)
@@ -273,6 +277,7 @@ def test_an_edited_file_is_refused_wherever_it_was_edited(exported: str) -> None
     refused(exported, "cut off or edited")
 
 
+@pytest.mark.once
 def test_a_file_whose_checksum_was_made_anew_is_refused(exported: str) -> None:
     """Anybody can compute a checksum; the MAC takes a key of the server."""
     content = Path(exported).read_bytes()
@@ -289,6 +294,7 @@ def test_a_file_of_another_site_is_refused(exported: str) -> None:
         refused(exported, "no key of MAC_KEYS signed it")
 
 
+@pytest.mark.once
 def test_a_file_that_was_signed_with_an_older_key_is_taken(path: str) -> None:
     fill()
     with with_server_keys("an old key of at least 16 bytes"):
@@ -299,18 +305,21 @@ def test_a_file_that_was_signed_with_an_older_key_is_taken(path: str) -> None:
         assert transfer.load(path).rows
 
 
+@pytest.mark.once
 def test_a_file_of_another_format_is_refused_in_a_sentence(exported: str) -> None:
     content = Path(exported).read_bytes()
     Path(exported).write_bytes(content.replace(b"edna export 1\n", b"edna export 2\n", 1))
     refused(exported, "is of format 2, and this release reads format 1")
 
 
+@pytest.mark.once
 def test_a_file_with_other_tables_is_refused(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     known = transfer.store.tables()
     monkeypatch.setattr(transfer.store, "tables", lambda: known[1:])
     refused(exported, "a release of edna with other tables")
 
 
+@pytest.mark.once
 def test_a_file_that_changes_while_it_is_read_changes_nothing(exported: str) -> None:
     content = Path(exported).read_bytes()
     middle = content.index(b"edna.principalentry", len(content) // 3)
@@ -422,6 +431,7 @@ def test_statements_do_not_depend_on_the_rows_of_a_page(path: str, tmp_path: Pat
 # The commands
 
 
+@pytest.mark.once
 def test_commands(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     fill()
     before = stored()

@@ -328,6 +328,7 @@ def test_a_file_that_waits_for_more_than_a_day(bea: Student, monkeypatch: pytest
     assert found_by(verification.verify()) == {}
 
 
+@pytest.mark.once
 def test_an_orphan_that_something_may_name_is_no_reason_to_worry(bea: Student) -> None:
     @edna.on_reveal("websubmit.by-hand")
     def callback(revealed: Any) -> None:
@@ -344,6 +345,7 @@ def test_an_orphan_that_something_may_name_is_no_reason_to_worry(bea: Student) -
 # With a key
 
 
+@pytest.mark.once
 def test_a_bag_of_the_person_that_was_changed(bea: Student) -> None:
     """Without their key nobody can tell."""
     receipt = bea.history()[0].receipt
@@ -355,6 +357,7 @@ def test_a_bag_of_the_person_that_was_changed(bea: Student) -> None:
     assert found_by(verification.verify(secret_key=bea.secret_key)) == {"person_damaged": sorted([bag.pk, other.pk])}
 
 
+@pytest.mark.once
 def test_a_bag_of_the_person_that_is_missing(bea: Student) -> None:
     receipt = bea.history()[0].receipt
     Bag.objects.filter(index=receipt.locator.index(BagKind.SPEAKS_FOR, 0)).delete()
@@ -365,6 +368,7 @@ def test_a_bag_of_the_person_that_is_missing(bea: Student) -> None:
     assert (found_by(verified), verified.worst) == ({"person_nothing": []}, Severity.NOTE)
 
 
+@pytest.mark.once
 def test_a_server_key_that_is_missing(bea: Student, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "MAC_KEYS": ["another key of the server, long enough"]}
     assert set(found_by(verification.verify(secret_key=bea.secret_key))) == {
@@ -376,6 +380,7 @@ def test_a_server_key_that_is_missing(bea: Student, settings: Any) -> None:
     }
 
 
+@pytest.mark.once
 def test_the_command_takes_a_key_and_tells_nothing(
     bea: Student, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,6 +403,7 @@ def test_the_command_takes_a_key_and_tells_nothing(
     assert run("--key-file", str(tmp_path / "nowhere"))[0] == 1
 
 
+@pytest.mark.once
 def test_the_key_of_nobody(db: None) -> None:
     with pytest.raises(errors.PrincipalNotRegistered):
         verification.verify(secret_key=edna.SecretKey.generate())

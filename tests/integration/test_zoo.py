@@ -235,11 +235,13 @@ def principal_with(model: type[Model], key: type[Any]) -> bool:
     return model._meta.label_lower in PRINCIPALS and isinstance(model._meta.pk, key)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_zoo_has(zoo: Any, feature: str) -> None:  # noqa: F811
     assert [model.__name__ for model in models_of() if FEATURES[feature](model)]
 
 
+@pytest.mark.once
 def test_the_zoo_has_at_least_25_models_and_every_reference_policy(zoo: Any) -> None:  # noqa: F811
     tables = {model._meta.db_table for model in models_of() if not model._meta.swapped}
     assert len(tables) >= 25
@@ -247,6 +249,7 @@ def test_the_zoo_has_at_least_25_models_and_every_reference_policy(zoo: Any) -> 
     assert policies == {"delete", "retain"}  # and "restore", which is the default
 
 
+@pytest.mark.once
 def test_the_zoos_disguises_pass_the_checks(zoo: Any) -> None:  # noqa: F811
     found = [each for each in run_checks() if each.id.startswith("edna.E") and "zoo" in str(each.obj)]
     assert found == []

@@ -126,6 +126,7 @@ def test_what_a_monitor_is_is_in_no_error_of_its_clone() -> None:
     assert_error_leaks_nothing(caught.value, master, to_base64(master).encode())
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_without_policies_in_the_settings_nothing_that_wants_one_is_sealed(
     bea: Student,  # noqa: F811
@@ -140,6 +141,7 @@ def test_without_policies_in_the_settings_nothing_that_wants_one_is_sealed(
     assert "restore" in problem.msg
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_without_the_application_and_the_settings_nothing_that_wants_one_is_sealed(
     bea: Student,  # noqa: F811
@@ -154,6 +156,7 @@ def test_without_the_application_and_the_settings_nothing_that_wants_one_is_seal
     assert (application_dump(), edna_dump()) == before
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_a_worker_does_not_seal_by_a_list_of_an_epoch_that_is_closed(
     bea: Student,  # noqa: F811
@@ -170,6 +173,7 @@ def test_a_worker_does_not_seal_by_a_list_of_an_epoch_that_is_closed(
     assert (application_dump(), edna_dump()) == before
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_bags_of_closed_epochs_do_not_ask_the_monitor_each_time(
     bea: Student,  # noqa: F811

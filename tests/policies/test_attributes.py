@@ -202,6 +202,7 @@ def test_only_a_worker_that_satisfies_it_reveals_and_a_new_key_keeps_it(
     assert application_dump() == before
 
 
+@pytest.mark.once
 @with_library
 @pytest.mark.django_db
 def test_without_the_library_nothing_is_sealed_and_nothing_is_lost(
@@ -236,6 +237,7 @@ def test_without_the_library_nothing_is_sealed_and_nothing_is_lost(
     assert application_dump() == before[0]
 
 
+@pytest.mark.once
 @with_library
 @pytest.mark.django_db
 def test_parameters_of_a_closed_epoch_seal_nothing(
@@ -283,6 +285,7 @@ def test_checks_and_the_page_know_it(
     assert "names no ATTRIBUTES" in problem.msg
 
 
+@pytest.mark.once
 @with_library
 @pytest.mark.django_db
 def test_the_commands_make_what_it_takes(site: Served, settings: Any, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_only_a_worker_that_satisfies_the_policy_reveals(
     assert not Bag.objects.exists()
 
 
+@pytest.mark.once
 def test_the_history_says_how_much_needs_another_role(
     bea: Student, become: Callable[[Mapping[str, str]], None]
 ) -> None:
@@ -129,6 +130,7 @@ def test_the_history_says_how_much_needs_another_role(
         assert unlocked.barred == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
 def test_whoever_comes_back_is_told_what_has_happened_and_what_to_do(
     bea: Student, become: Callable[[Mapping[str, str]], None], party: Served, language: str
@@ -155,6 +157,7 @@ def test_whoever_comes_back_is_told_what_has_happened_and_what_to_do(
     assert told() == [False, True, True]
 
 
+@pytest.mark.once
 def test_sealing_asks_nobody_and_a_credential_outlives_the_monitor(
     bea: Student, party: Served, become: Callable[[Mapping[str, str]], None], settings: Any
 ) -> None:
@@ -176,6 +179,7 @@ def test_sealing_asks_nobody_and_a_credential_outlives_the_monitor(
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_credential_that_ends_while_the_monitor_is_down_opens_nothing_and_nothing_is_lost(
     bea: Student, party: Served, become: Callable[[Mapping[str, str]], None], settings: Any
 ) -> None:
@@ -198,6 +202,7 @@ def test_a_credential_that_ends_while_the_monitor_is_down_opens_nothing_and_noth
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_process_without_the_application_says_so(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     receipt = gone(bea)
     hidden = edna_dump()
@@ -209,6 +214,7 @@ def test_a_process_without_the_application_says_so(bea: Student, monkeypatch: py
     assert [bag for bag in edna_dump() if bag not in hidden] == []
 
 
+@pytest.mark.once
 def test_what_another_disguise_has_sealed_opens_without_a_credential(bea: Student) -> None:
     before = application_dump()
     receipt = edna.disguise(AnonymizeAll.name, bea.user)
@@ -237,6 +243,7 @@ def test_a_new_key_keeps_the_policy_and_takes_a_worker_that_satisfies_it(
     assert application_dump() == before
 
 
+@pytest.mark.once
 def test_a_bag_that_was_moved_is_refused(bea: Student, become: Callable[[Mapping[str, str]], None]) -> None:
     receipt = gone(bea)
     other = enrol_in_course("carl@example.org", password=PASSWORD)
@@ -251,6 +258,7 @@ def test_a_bag_that_was_moved_is_refused(bea: Student, become: Callable[[Mapping
     assert caught.type in (errors.PolicySealForged, errors.BagMisplaced)
 
 
+@pytest.mark.once
 def test_a_new_epoch_is_noticed(
     bea: Student, party: Served, become: Callable[[Mapping[str, str]], None], settings: Any
 ) -> None:
@@ -287,6 +295,7 @@ def test_verification_and_health_know_policy_seals(bea: Student, become: Callabl
     assert "region = eu" in line.finding
 
 
+@pytest.mark.once
 def test_a_disguise_with_a_policy_that_there_is_not_seals_nothing(
     bea: Student, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +306,7 @@ def test_a_disguise_with_a_policy_that_there_is_not_seals_nothing(
     assert (application_dump(), edna_dump()) == before
 
 
+@pytest.mark.once
 def test_the_file_of_sealed_bags_opens_without_the_site(
     bea: Student, become: Callable[[Mapping[str, str]], None]
 ) -> None:
@@ -308,6 +318,7 @@ def test_the_file_of_sealed_bags_opens_without_the_site(
     assert not any(each["sealed"].startswith("gQ") for each in document["bags"])
 
 
+@pytest.mark.once
 def test_the_command_says_when_clauses_that_bags_may_be_sealed_to_are_gone(settings: Any, tmp_path: Path) -> None:
     """Whoever changes the text of a policy locks everybody out of what was sealed under the former one."""
     folder, said = tmp_path / "monitor", io.StringIO()
@@ -325,6 +336,7 @@ def test_the_command_says_when_clauses_that_bags_may_be_sealed_to_are_gone(setti
     assert "former clauses" not in tell(restore="role = chief", former="role = boss")
 
 
+@pytest.mark.once
 def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_path: Path, party: Served) -> None:
     folder = tmp_path / "monitor"
 
@@ -378,6 +390,7 @@ def test_the_command_from_nothing_to_a_reveal(bea: Student, settings: Any, tmp_p
     monitor.close()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("error", [errors.MonitorUnavailable, errors.PolicyNotSatisfied, errors.CredentialExpired])
 def test_a_page_tells_nobody_that_what_waits_for_a_worker_is_damaged(error: type[errors.EdnaError]) -> None:
     assert "nothing is lost" in str(words.explain(error("...")))

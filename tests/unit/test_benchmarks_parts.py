@@ -153,6 +153,7 @@ def test_kinds_of_statements(sql: str, kind: str) -> None:
     assert kind_of(sql) == kind
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_all_that_a_disguise_and_its_reveal_do_is_found_in_its_part() -> None:
     lecture = Lecture.objects.create(label="One")
@@ -178,6 +179,7 @@ def test_all_that_a_disguise_and_its_reveal_do_is_found_in_its_part() -> None:
     assert found["parts_whole_ms"] == pytest.approx(spent.whole_ns / 1e6, abs=0.01)
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_key_pairs_and_derivations_are_found_too() -> None:
     student = User.objects.create_user("bea@example.org")

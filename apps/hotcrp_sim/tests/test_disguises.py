@@ -18,6 +18,7 @@ from apps.hotcrp_sim import keys
 from apps.hotcrp_sim import models as m
 from apps.showcase.tests.tables import thief
 from edna import devices
+from tests.databases import first_everywhere
 
 from .conftest import (
     ANONYMIZE,
@@ -45,11 +46,13 @@ def traces_of(person: Person) -> list[str]:
     return [trace for trace in person.traces if trace in copy]
 
 
+@pytest.mark.once
 def test_the_specifications_need_no_warning() -> None:
     messages = [message for message in run_checks() if message.id.startswith("edna.")]
     assert [message for message in messages if "hotcrp" in f"{message.obj} {message.msg}".lower()] == []
 
 
+@pytest.mark.once
 def test_everybody_owns_something_in_every_owner_column(conference: Conference) -> None:
     """Or the tests below would prove less than they seem to."""
     columns = {f"{model.__name__}.{field.name}" for model, field in owner_columns()}
@@ -70,6 +73,7 @@ def dump() -> dict[str, list[tuple[Any, ...]]]:
     return tables
 
 
+@pytest.mark.once
 def test_a_chair_returns_as_a_member_of_the_pc(conference: Conference) -> None:
     chair = conference.chair
     assert m.ContactInfo.objects.get(pk=chair.pk).roles & m.CHAIR
@@ -181,6 +185,7 @@ def test_anonymised_accounts_of_the_pc_are_empty_and_others_as_they_were(
         assert account.roles == person.contact.roles
 
 
+@pytest.mark.once
 def test_who_is_anonymised_logs_in_with_the_old_address(conference: Conference, anonymised: Anonymised) -> None:
     anonymised()
     for person in conference.everybody:
@@ -190,7 +195,7 @@ def test_who_is_anonymised_logs_in_with_the_old_address(conference: Conference, 
     assert authenticate(None, hotcrp_email="rae@example.org", password=PASSWORD) is None
 
 
-@pytest.mark.parametrize("name", ["bea", "rae", "chair"])
+@first_everywhere("name", ["bea", "rae", "chair"])
 @pytest.mark.parametrize("with_key", [True, False], ids=["with-key", "without-key"])
 @pytest.mark.parametrize("first", [REMOVE, ANONYMIZE])
 def test_anonymised_then_removed_then_revealed_in_both_orders(
@@ -259,7 +264,7 @@ def test_every_order_in_which_three_return(conference: Conference) -> None:
         assert dump() == before
 
 
-@pytest.mark.parametrize("name", ["bea", "rae", "chair"])
+@first_everywhere("name", ["bea", "rae", "chair"])
 @pytest.mark.parametrize("first", [REMOVE, ANONYMIZE])
 def test_removed_before_the_conference_is_anonymised(first: str, name: str, conference: Conference) -> None:
     """What was left of somebody who is away loses its placeholders for others; both come back, in either order."""
@@ -301,7 +306,7 @@ def test_anonymised_twice_then_removed_in_every_order(order: tuple[int, ...], co
 
 
 @pytest.mark.parametrize("returning", [(0, 1), (1, 0)], ids=["same-order", "last-first"])
-@pytest.mark.parametrize("pair", [("rae", "sam"), ("bea", "carl")], ids="-".join)
+@first_everywhere("pair", [("rae", "sam"), ("bea", "carl")], ids="-".join)
 def test_two_who_leave_an_anonymised_conference(
     pair: tuple[str, str], returning: tuple[int, int], conference: Conference, anonymised: Anonymised
 ) -> None:
@@ -320,6 +325,7 @@ def test_two_who_leave_an_anonymised_conference(
     assert nobody_left()
 
 
+@pytest.mark.once
 def test_somebody_without_a_key_stops_the_anonymising(conference: Conference) -> None:
     stranger = m.ContactInfo.objects.create_user("dora@example.org", PASSWORD)
     m.PaperWatch.objects.create(paper=m.Paper.objects.all()[0], contact=stranger)
@@ -329,6 +335,7 @@ def test_somebody_without_a_key_stops_the_anonymising(conference: Conference) ->
     assert dump() == before
 
 
+@pytest.mark.once
 def test_the_list_of_authors_without_those_who_left(conference: Conference) -> None:
     paper = m.Paper.objects.get(title="Reversible Logs")
     assert [author.name for author in paper.author_list()] == [
@@ -340,6 +347,7 @@ def test_the_list_of_authors_without_those_who_left(conference: Conference) -> N
     assert [author.name for author in paper.author_list()] == ["Carl-first carl-personal-last", "Guest Outside"]
 
 
+@pytest.mark.once
 def test_two_authors_of_a_paper_leave_and_return_alone_and_together_each_by_a_device(conference: Conference) -> None:
     """Bea has a laptop and a phone, which she loses while she is away; Carl has a laptop. Neither needs the other, nor brings them back."""
     before, paper = dump(), m.Paper.objects.get(title="Reversible Logs")
@@ -395,6 +403,7 @@ def test_a_review_written_about_by_others_meanwhile_comes_back_with_what_they_ad
     assert nobody_left()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", [REMOVE, ANONYMIZE])
 def test_a_chair_reveals_nothing_of_others(name: str, conference: Conference, anonymised: Anonymised) -> None:
     receipt = conference.rae.remove() if name == REMOVE else anonymised()["rae"]
@@ -408,6 +417,7 @@ def test_a_chair_reveals_nothing_of_others(name: str, conference: Conference, an
     assert dump() == before
 
 
+@pytest.mark.once
 def test_a_disguised_review_is_edited_by_who_wrote_it(conference: Conference, anonymised: Anonymised) -> None:
     before = dump()
     receipts = anonymised()

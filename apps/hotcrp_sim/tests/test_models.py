@@ -237,6 +237,7 @@ def test_what_is_no_utf_8_is_shown_with_a_mark() -> None:
     assert m.Paper.objects.get().title == "Z\N{REPLACEMENT CHARACTER}rich"
 
 
+@pytest.mark.once
 def test_reviews_are_counted_and_ratings_are_not() -> None:
     ada = m.ContactInfo.objects.create_user("ada@example.org")
     papers = [m.Paper.objects.create(title=title) for title in "ab"]
@@ -249,6 +250,7 @@ def test_reviews_are_counted_and_ratings_are_not() -> None:
         m.ReviewRating.objects.create(paper=papers[0], review=reviews[0], contact=ada)
 
 
+@pytest.mark.once
 def test_texts_of_a_review() -> None:
     review = m.PaperReview(tfields=None)
     assert review.texts == dict.fromkeys(m.REVIEW_TEXTS, "")
@@ -260,12 +262,14 @@ def test_texts_of_a_review() -> None:
 # Accounts
 
 
+@pytest.mark.once
 def test_an_account_says_nothing_of_its_owner_in_logs() -> None:
     contact = m.ContactInfo.objects.create_user("Ada@Example.org ", "x", first_name="Ædä", last_name="Łovelace")
     assert (contact.email, contact.unaccented_name) == ("ada@example.org", "da ovelace")
     assert "ada" not in f"{contact} {contact!r}".lower()
 
 
+@pytest.mark.once
 def test_logging_in_is_for_people_and_is_noted(client: Any) -> None:
     ada = m.ContactInfo.objects.create_user("ada@example.org", "x")
     assert ada.last_login is None or not ada.last_login
@@ -282,6 +286,7 @@ def test_logging_in_is_for_people_and_is_noted(client: Any) -> None:
         assert authenticate(None, hotcrp_email="ada@example.org", password="x") is None
 
 
+@pytest.mark.once
 def test_logins_of_other_applications_are_not_asked_about() -> None:
     m.ContactInfo.objects.create_user("ada@example.org", "x")
     assert authenticate(None, username="ada@example.org", password="x") is None

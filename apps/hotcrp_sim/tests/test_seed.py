@@ -107,6 +107,7 @@ def test_at_the_published_scale_a_member_of_the_pc_has_200_to_300_rows() -> None
     assert len({person.email for person in people.everybody}) == 3080
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_the_same_seed_makes_the_same_data() -> None:
@@ -130,6 +131,7 @@ def test_the_same_seed_makes_the_same_data() -> None:
     assert seen[0] == seen[1] != seen[2]
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_everybody_has_a_key_and_the_demo_people_a_password(tmp_path: Path) -> None:
     path = tmp_path / "keys"
@@ -165,6 +167,7 @@ def test_a_seeded_conference_can_be_left_and_anonymised_and_be_as_before(tmp_pat
     assert dump() == before
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("options", "problem"),
@@ -182,6 +185,7 @@ def test_impossible_options_are_refused(options: dict[str, Any], problem: str) -
     assert not m.ContactInfo.objects.exists()
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_a_scale_makes_a_smaller_conference() -> None:
     seed(users=40, pc=100, papers=100, scale=0.05, no_register=True)
@@ -189,6 +193,7 @@ def test_a_scale_makes_a_smaller_conference() -> None:
     assert (m.ContactInfo.objects.count() - on_the_pc, on_the_pc, m.Paper.objects.count()) == (3, 10, 5)
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_existing_data_is_never_touched() -> None:
     m.ContactInfo.objects.create_user("ada@example.org")

@@ -17,6 +17,7 @@ from apps.lobsters_sim.models import Comment, Message, Moderation, Story, User, 
 from edna import inner_door
 from edna.testing import application_dump
 from edna.testing.search import finds
+from tests.databases import first_everywhere
 from tests.support import edna_dump, loot
 
 from .conftest import Person, Site
@@ -49,7 +50,7 @@ def returned(person: Person, receipts: Sequence[edna.Receipt]) -> None:
 # Messages
 
 
-@pytest.mark.parametrize("disguise", [DELETE, DECAY])
+@first_everywhere("disguise", [DELETE, DECAY])
 @pytest.mark.parametrize("first_to_leave", ["bea", "carl"])
 @pytest.mark.parametrize("first_to_return", ["bea", "carl"])
 def test_a_message_whose_two_owners_leave(
@@ -84,6 +85,7 @@ def test_a_message_stays_with_the_one_who_stays(site: Site, bea: Person, carl: P
     assert finds(loot(), text) == []
 
 
+@pytest.mark.once
 def test_who_returns_first_finds_the_other_one_gone(site: Site, bea: Person, carl: Person) -> None:
     receipts = leave(bea, DELETE), leave(carl, DELETE)
     returned(carl, [receipts[1]])
@@ -93,7 +95,7 @@ def test_who_returns_first_finds_the_other_one_gone(site: Site, bea: Person, car
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leaving", list(itertools.permutations(["bea", "carl", "mod"])))
+@first_everywhere("leaving", list(itertools.permutations(["bea", "carl", "mod"])))
 def test_all_leave_and_return_in_the_same_and_in_the_opposite_order(
     leaving: tuple[str, ...], site: Site, request: pytest.FixtureRequest
 ) -> None:
@@ -145,6 +147,7 @@ def test_deletion_with_the_key_takes_what_was_disowned_before(site: Site, bea: P
     assert finds(loot(), personal(site, texts=True)) == []
 
 
+@pytest.mark.once
 def test_deletion_without_the_key_leaves_what_was_disowned_before(site: Site, bea: Person) -> None:
     """Nobody else can tell that it was hers."""
     leave(bea, TOPIC, **STARWARS)
@@ -152,6 +155,7 @@ def test_deletion_without_the_key_leaves_what_was_disowned_before(site: Site, be
     assert finds(loot(), personal(site, texts=True)) == ["description", "comment there"]
 
 
+@pytest.mark.once
 def test_a_decayed_account_is_deleted(site: Site, bea: Person) -> None:
     """With the key. What had lost its name only loses its text, too; and even then the member may return."""
     before, tables, shown = application_dump(), edna_dump(), seen_by_others()
@@ -183,6 +187,7 @@ def test_what_others_do_meanwhile_stays(disguise: str, site: Site, bea: Person, 
     assert Vote.objects.filter(pk=vote.pk, user=carl.user).exists()
 
 
+@pytest.mark.once
 def test_a_message_to_a_stranger_reaches_them_when_they_return(site: Site, bea: Person, carl: Person) -> None:
     receipt = leave(bea, DECAY)
     stranger = Message.objects.exclude(author_user=carl.user).get().author_user

@@ -108,6 +108,7 @@ def votes() -> Counter[tuple[Any, ...]]:
     return Counter(Vote.objects.values_list("story", "comment", "vote"))
 
 
+@pytest.mark.once
 def test_the_checks_find_nothing() -> None:
     assert settings.SILENCED_SYSTEM_CHECKS == []
     assert run_checks(databases=["default"]) == []
@@ -132,6 +133,7 @@ def test_revealing_leaves_every_row_as_it_was(
     assert edna_dump() == tables
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", EVERYBODY)
 @pytest.mark.parametrize("disguise", [DELETE, DECAY])
 def test_nothing_names_somebody_who_left(disguise: str, name: str, site: Site, request: pytest.FixtureRequest) -> None:
@@ -152,6 +154,7 @@ def test_nothing_names_somebody_who_left(disguise: str, name: str, site: Site, r
     assert counts(person.user) == before
 
 
+@pytest.mark.once
 def test_bea_has_some_of_everything(site: Site, bea: Person, mod: Person) -> None:
     """The tests above say little about a table in which nobody has anything."""
     by_moderators = {"hats.granted_by_user", "moderations.moderator_user", "mod_notes.moderator_user"}
@@ -160,6 +163,7 @@ def test_bea_has_some_of_everything(site: Site, bea: Person, mod: Person) -> Non
     assert all(of_mod[column] for column in by_moderators)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", EVERYBODY)
 @pytest.mark.parametrize(("disguise", "params"), ALL)
 def test_lists_threads_and_scores_stay_the_same(
@@ -251,6 +255,7 @@ def test_topic_of_any_tag(site: Site, carl: Person) -> None:
     assert Vote.objects.filter(user=carl.user).count() == 2  # for the film, and below it
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("tag", ["fad", "there is no such tag", "'; --", ""])
 def test_a_topic_of_which_nobody_wrote_changes_nothing(tag: str, site: Site, bea: Person) -> None:
     before = application_dump()
@@ -286,6 +291,7 @@ def test_a_thief_finds_nothing_of_somebody_who_left(disguise: str, texts: bool, 
     assert finds(loot(), needles) == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("disguise", "params"), ALL)
 def test_nobody_logs_in_as_a_stranger(disguise: str, params: dict[str, str], site: Site, bea: Person) -> None:
     known = set(User.objects.values_list("pk", flat=True))
@@ -348,6 +354,7 @@ def test_statements_do_not_grow_with_rows(
     assert counted[0] == counted[1], connection.vendor
 
 
+@pytest.mark.once
 def test_a_moderator_who_leaves_takes_nobodys_hat(site: Site, mod: Person, carl: Person) -> None:
     receipt = edna.disguise(DELETE, mod.user)
     hat = Hat.objects.get(user=carl.user)

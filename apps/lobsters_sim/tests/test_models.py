@@ -137,6 +137,7 @@ def test_column_types_are_the_originals() -> None:
             assert shown == kind, f"{table}.{column}"
 
 
+@pytest.mark.once
 def test_no_migration_is_missing() -> None:
     call_command("makemigrations", "lobsters_sim", check=True, dry_run=True, verbosity=0)
 
@@ -158,12 +159,14 @@ def test_what_is_unique_is_refused_twice(site: Site, tags: dict[str, Tag]) -> No
         Tagging.objects.create(story=site.beas, tag=tags["compsci"])
 
 
+@pytest.mark.once
 def test_a_member_with_rows_is_not_deleted_by_hand(site: Site, bea: Person) -> None:
     """That would take threads of others along; the disguise is the way."""
     with pytest.raises(ProtectedError):
         bea.user.delete()
 
 
+@pytest.mark.once
 def test_str_tells_no_name(site: Site, bea: Person) -> None:
     """It gets into logs and into the admin site's history."""
     for model in MODELS.values():
@@ -172,6 +175,7 @@ def test_str_tells_no_name(site: Site, bea: Person) -> None:
             assert str(row)
 
 
+@pytest.mark.once
 def test_accounts(bea: Person) -> None:
     assert bea.user.check_password(PASSWORD)
     assert bea.user.is_active

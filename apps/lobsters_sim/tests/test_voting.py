@@ -52,6 +52,7 @@ def test_a_vote_for_a_comment_moves_the_comment_and_its_story(site: Site, mod: P
     assert Vote.objects.get(user=mod.user, comment=comment).story_id == site.beas.pk
 
 
+@pytest.mark.once
 def test_nobody_votes_on_their_own(site: Site, bea: Person) -> None:
     for vote, row in ((vote_for_story, site.beas), (vote_for_comment, site.beas_comment)):
         before = counters(row)
@@ -60,6 +61,7 @@ def test_nobody_votes_on_their_own(site: Site, bea: Person) -> None:
         assert counters(row) == before
 
 
+@pytest.mark.once
 def test_what_was_removed_takes_no_votes(site: Site, mod: Person) -> None:
     Comment.objects.filter(pk=site.beas_comment.pk).update(is_deleted=True)
     with pytest.raises(NotAllowed):

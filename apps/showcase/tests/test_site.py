@@ -28,6 +28,7 @@ def body(response: Any) -> str:
     return response.content.decode()
 
 
+@pytest.mark.once
 def test_the_landing_page_asks_the_database_nothing(db: None, client: Client) -> None:
     with CaptureQueriesContext(connection) as queries:
         response = client.get("/")
@@ -35,6 +36,7 @@ def test_the_landing_page_asks_the_database_nothing(db: None, client: Client) ->
     assert len(queries) == 0
 
 
+@pytest.mark.once
 @ALL
 def test_the_landing_page_leads_to_every_application(
     db: None, client: Client, application: applications.Application
@@ -60,6 +62,7 @@ def test_other_paths_are_no_applications(path: str) -> None:
     assert applications.of_path(path) is None
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("path", ["/nowhere/", "/lobsters/nowhere", "/hotcrp/nowhere/", "/websubmit/nowhere/"])
 def test_a_missing_page_leads_back_to_where_one_was(db: None, client: Client, path: str) -> None:
     response = client.get(path)
@@ -80,6 +83,7 @@ def test_an_internal_error_shows_a_page(client: Client, monkeypatch: pytest.Monk
     assert "our fault, not yours" in body(response)
 
 
+@pytest.mark.once
 def test_forms_come_in_utf_8(db: None, client: Client) -> None:
     response = client.post(
         "/websubmit/login/", b"username=%E4", content_type="application/x-www-form-urlencoded; charset=latin-1"
@@ -123,6 +127,7 @@ def test_the_deployment_checks_warn_of_nothing_but_plain_http(db: None) -> None:
     assert warned <= {"security.W004", "security.W008", "security.W012", "security.W016"}, said
 
 
+@pytest.mark.once
 @ALL
 def test_staff_see_people_of_every_application_and_can_neither_add_nor_delete_any(
     db: None, client: Client, application: applications.Application
@@ -141,6 +146,7 @@ def test_staff_see_people_of_every_application_and_can_neither_add_nor_delete_an
     assert not LogEntry.objects.exists()
 
 
+@pytest.mark.once
 def test_a_refused_page_is_a_line_in_the_log_and_no_traceback(
     db: None, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

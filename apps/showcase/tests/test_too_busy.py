@@ -38,6 +38,7 @@ def is_told(response: Any) -> bool:
     return SENTENCE.format(42) in text_of(response)
 
 
+@pytest.mark.once
 def test_a_login_that_would_have_asked_for_the_key(beas: dict[str, Bea]) -> None:
     """Whose account has lost its name by an anonymisation logs in by their key. Nobody is told that their password is wrong."""
     refused = Client().post(url("hotcrp", "login"), {"email": EMAIL, "password": "guessed"})
@@ -46,6 +47,7 @@ def test_a_login_that_would_have_asked_for_the_key(beas: dict[str, Bea]) -> None
     assert beas["hotcrp"].browser().get(url("hotcrp", "account")).status_code == 200
 
 
+@pytest.mark.once
 def test_the_page_for_all_other_views(settings: Any) -> None:
     settings.ROOT_URLCONF = "apps.showcase.tests.busy_urls"
     response = Client().get("/unlock/")

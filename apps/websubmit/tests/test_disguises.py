@@ -128,6 +128,7 @@ def test_an_answer_given_again_holds_the_reclaimed_one_back(
     assert bea.user.answers.count() == 4
 
 
+@pytest.mark.once
 def test_what_was_anonymised_again_since_is_said_to_wait(answered: list[Lecture], bea: Person, staff: Person) -> None:
     """The first of two is reclaimed first: nothing of it shows the name yet; with the second, all of it does."""
     anonymise(staff, answered[0])
@@ -142,6 +143,7 @@ def test_what_was_anonymised_again_since_is_said_to_wait(answered: list[Lecture]
     assert bea.user.answers.count() == 4
 
 
+@pytest.mark.once
 def test_answers_to_a_question_that_is_gone_stay_sealed(answered: list[Lecture], bea: Person, client: Any) -> None:
     leave(bea)
     Question.objects.first().delete()
@@ -150,6 +152,7 @@ def test_answers_to_a_question_that_is_gone_stay_sealed(answered: list[Lecture],
     assert Answer.objects.filter(author__email="bea@example.org").count() == 3
 
 
+@pytest.mark.once
 def test_registering_again_tells_nobody_whether_the_old_password_was_right(bea: Person, client: Any) -> None:
     leave(bea)
     pages = []
@@ -174,6 +177,7 @@ def test_anonymised_answers_have_one_anonymous_author_per_student_and_lecture(
     assert Answer.objects.filter(question__lecture=answered[1], author__is_anon=True).count() == 0
 
 
+@pytest.mark.once
 def test_edit_under_disguise_stays_anonymous_and_survives_reclaiming(
     answered: list[Lecture], bea: Person, carl: Person, staff: Person
 ) -> None:
@@ -205,6 +209,7 @@ def test_edit_under_disguise_stays_anonymous_and_survives_reclaiming(
     assert [entry["covers"] for entry in hidden(carl)] == [["2 answers"]]
 
 
+@pytest.mark.once
 def test_nobody_edits_what_another_wrote(answered: list[Lecture], bea: Person, carl: Person, staff: Person) -> None:
     anonymise(staff, answered[0])
     [theirs, *_] = [form["answer"].value() for form in opened(carl).context["formset"]]
@@ -216,6 +221,7 @@ def test_nobody_edits_what_another_wrote(answered: list[Lecture], bea: Person, c
         assert Answer.objects.get(pk=theirs).text == answer.text
 
 
+@pytest.mark.once
 def test_a_wrong_password_keeps_what_was_typed(answered: list[Lecture], bea: Person, staff: Person) -> None:
     anonymise(staff, answered[0])
     [mine, *_] = [form["answer"].value() for form in opened(bea).context["formset"]]
@@ -237,6 +243,7 @@ def test_anonymise_all_then_leave_with_the_key_then_return(
     assert dump() == before
 
 
+@pytest.mark.once
 def test_unregistered_authors_stop_the_anonymising(answered: list[Lecture], staff: Person) -> None:
     stranger = User.objects.create_user("dora@example.org", PASSWORD)
     Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
@@ -248,6 +255,7 @@ def test_unregistered_authors_stop_the_anonymising(answered: list[Lecture], staf
     assert dump() == before
 
 
+@pytest.mark.once
 def test_the_specifications_pass_ednas_checks() -> None:
     assert {"websubmit.delete-account", "websubmit.anonymize-lecture", "websubmit.anonymize-all"} <= set(
         edna.registry.disguises()

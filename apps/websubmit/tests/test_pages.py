@@ -39,22 +39,26 @@ def statements(client: Client, url: str) -> int:
 # Who may see what
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_pages(name: str, client: Client) -> None:
     assert client.get(reverse(f"websubmit:{name}")).status_code == 200
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", MEMBERS + STAFF)
 def test_strangers_are_sent_to_the_login(name: str, client: Client) -> None:
     url = reverse(f"websubmit:{name}")
     assert client.get(url).headers["Location"] == f"{reverse('websubmit:login')}?next={url}"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", MEMBERS)
 def test_member_pages(name: str, bea: Person, course: list[Lecture]) -> None:
     assert bea.client.get(reverse(f"websubmit:{name}")).status_code == 200
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", STAFF)
 def test_staff_pages(name: str, bea: Person, staff: Person, course: list[Lecture]) -> None:
     url = reverse(f"websubmit:{name}")
@@ -65,6 +69,7 @@ def test_staff_pages(name: str, bea: Person, staff: Person, course: list[Lecture
     assert bea.client.post(url, {"confirmation": "all lectures"}).status_code == 403
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", OF_A_LECTURE)
 def test_staff_pages_of_a_lecture(name: str, bea: Person, staff: Person, answered: list[Lecture]) -> None:
     assert staff.client.get(reverse(f"websubmit:{name}", args=[answered[0].pk])).status_code == 200
@@ -72,12 +77,14 @@ def test_staff_pages_of_a_lecture(name: str, bea: Person, staff: Person, answere
     assert bea.client.get(reverse(f"websubmit:{name}", args=[answered[0].pk])).status_code == 403
 
 
+@pytest.mark.once
 def test_missing_pages_are_in_the_sites_style(client: Client) -> None:
     response = client.get("/nowhere/")
     assert response.status_code == 404
     assert "There is nothing at this address" in text_of(response)
 
 
+@pytest.mark.once
 def test_an_internal_error_is_in_the_sites_style(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError
@@ -89,6 +96,7 @@ def test_an_internal_error_is_in_the_sites_style(client: Client, monkeypatch: py
     assert "our fault, not yours" in text_of(response)
 
 
+@pytest.mark.once
 def test_a_form_without_a_token_is_explained(bea: Person) -> None:
     strict = Client(enforce_csrf_checks=True)
     response = strict.post(reverse("websubmit:login"), {})
@@ -99,6 +107,7 @@ def test_a_form_without_a_token_is_explained(bea: Person) -> None:
 # Register, log in
 
 
+@pytest.mark.once
 def test_register_shows_the_recovery_code_once(client: Client, db: None) -> None:
     data = {"email": "New@Example.org", "new_password": PASSWORD, "again": PASSWORD}
     response = client.post(reverse("websubmit:register"), data)
@@ -155,12 +164,14 @@ def test_answer_edit_and_withdraw(bea: Person, course: list[Lecture]) -> None:
     assert Answer.objects.get().question == second
 
 
+@pytest.mark.once
 def test_students_see_their_own_answers_only(bea: Person, answered: list[Lecture]) -> None:
     shown = text_of(bea.client.get(reverse("websubmit:lecture", args=[answered[0].pk])))
     assert "bea@example.org thinks" in shown
     assert "carl@example.org" not in shown
 
 
+@pytest.mark.once
 def test_a_too_long_answer_is_refused(bea: Person, course: list[Lecture]) -> None:
     question = course[0].questions.first()
     response = bea.client.post(
@@ -170,6 +181,7 @@ def test_a_too_long_answer_is_refused(bea: Person, course: list[Lecture]) -> Non
     assert not Answer.objects.exists()
 
 
+@pytest.mark.once
 def test_text_is_escaped(bea: Person, staff: Person, course: list[Lecture]) -> None:
     Answer.objects.create(author=bea.user, question=course[0].questions.first(), text="<script>alert(1)</script>")
     assert "<script>" not in text_of(staff.client.get(reverse("websubmit:staff-answers", args=[course[0].pk])))
@@ -188,6 +200,7 @@ def test_api_answers(client: Client, bea: Person, answered: list[Lecture]) -> No
     ]
 
 
+@pytest.mark.once
 def test_no_script_reads_as_an_anonymous_author(
     client: Client, staff: Person, bea: Person, answered: list[Lecture]
 ) -> None:
@@ -202,6 +215,7 @@ def test_no_script_reads_as_an_anonymous_author(
 # Account
 
 
+@pytest.mark.once
 def test_an_account_made_without_a_key_gets_one_at_the_next_login(client: Client, db: None) -> None:
     user = User.objects.create_user("dora@example.org", PASSWORD)
     client.post(reverse("websubmit:login"), {"username": "dora@example.org", "password": PASSWORD})
@@ -209,6 +223,7 @@ def test_an_account_made_without_a_key_gets_one_at_the_next_login(client: Client
     edna.unlock(identifier="dora@example.org", password=PASSWORD).close()
 
 
+@pytest.mark.once
 def test_change_password_opens_the_key_too(bea: Person) -> None:
     url, new = reverse("websubmit:change-password"), "another long walk"
     refused = bea.client.post(url, {"old_password": "wrong", "new_password1": new, "new_password2": new})
@@ -222,6 +237,7 @@ def test_change_password_opens_the_key_too(bea: Person) -> None:
 # Staff
 
 
+@pytest.mark.once
 def test_staff_add_and_edit_a_lecture(staff: Person, db: None) -> None:
     response = staff.client.post(reverse("websubmit:staff-lectures"), {"label": "Consensus"}, follow=True)
     lecture = Lecture.objects.get()
@@ -249,6 +265,7 @@ def test_staff_read_answers_in_pages_or_all_at_once(staff: Person, course: list[
     assert text_of(staff.client.get(url, {"all": 1})).count("<tr>") == 251
 
 
+@pytest.mark.once
 def test_staff_do_not_see_names_of_anonymous_authors(staff: Person, answered: list[Lecture]) -> None:
     url = reverse("websubmit:staff-anonymise-lecture", args=[answered[0].pk])
     preview = text_of(staff.client.get(url))
@@ -262,6 +279,7 @@ def test_staff_do_not_see_names_of_anonymous_authors(staff: Person, answered: li
     assert ".invalid" not in text_of(staff.client.get(reverse("websubmit:staff-users")))
 
 
+@pytest.mark.once
 def test_the_admin_site_keeps_no_history_about_people(staff: Person, bea: Person, answered: list[Lecture]) -> None:
     from django.contrib.admin.models import LogEntry
 

@@ -96,6 +96,7 @@ def test_rubbish_in_a_field(page: str, answered: list[Lecture], bea: Person, sta
             assert client_for(page, bea, staff).post(url, sent).status_code in (200, 302, 409)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("page", PAGES)
 def test_fields_that_are_missing(page: str, answered: list[Lecture], bea: Person, staff: Person) -> None:
     fields, url = fields_of(page), address(page)
@@ -138,6 +139,7 @@ def test_a_forged_hidden_field(rubbish: str, name: str, answered: list[Lecture],
     assert "Better." in text
 
 
+@pytest.mark.once
 def test_a_form_without_its_counts(answered: list[Lecture], bea: Person) -> None:
     response = bea.client.post(address("anonymised-edit"), {**ROW, **KEY})
     assert response.headers["Location"] == reverse("websubmit:anonymised")
