@@ -1,4 +1,4 @@
-"""Two browsers as two devices of one person, with a picture of every page in ``build/screenshots/devices``."""
+"""Two browsers as two devices of one person, by the keyboard alone, with a picture of every page in ``build/screenshots/devices``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 import edna
-from apps.showcase.tests.walker import Walker
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.websubmit.models import User
 from tests.devices.scanning import scanned
 from tests.support import PASSWORD
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(trans
 NAME = "bea@example.org"
 
 
-class Device(Walker):
+class Device(ByKeyboard):
     namespace = "devices"
     for_everybody = ("", "-dark", "-phone-dark", "-phone")
 

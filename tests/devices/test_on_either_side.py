@@ -91,7 +91,7 @@ def test_where_scripts_run_devices_keep_their_keys(new_page: Any, live_server: A
     phone.comes_back(user)
     laptop.log_in()
     laptop.at("devices")
-    laptop.page.get_by_role("link", name="Remove Phone of hers").click()
+    laptop.follow("Remove Phone of hers")
     laptop.page.get_by_text(": Phone of hers").wait_for()
     laptop.types("The password of your key", KEY_PASSWORD)
     laptop.tap("Remove it")

@@ -1,4 +1,4 @@
-"""The way back by guardians in a real browser, with a picture of every page in ``build/screenshots``."""
+"""The way back by guardians in a real browser, by the keyboard alone, with a picture of every page in ``build/screenshots``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 import edna
-from apps.showcase.tests.walker import Walker
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.websubmit.models import User
 from tests.guardians.parties import parties
 from tests.support import PASSWORD
@@ -18,22 +18,25 @@ pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(trans
 NAME, ANOTHER = "bea@example.org", "five yaks in a rowing boat"
 
 
-class Person(Walker):
+class Person(ByKeyboard):
     namespace = "guardians"
 
     def at(self, name: str, *, namespace: str = "websubmit-privacy") -> None:
         self.page.goto(self.site + reverse(f"{namespace}:{name}"))
+
+    def logs_in(self, password: str) -> None:
+        self.at("login", namespace="websubmit")
+        self.fill(username=NAME, password=password)
+        self.press("Log in")
 
 
 def test_enrolled_lost_and_back(page: Any, live_server: Any, tmp_path: Path) -> None:
     """From the page of one's data to a new password, by what the pages show and the guardians say."""
     user = User.objects.create_user(NAME, PASSWORD)
     edna.register_principal(user, password=PASSWORD, identifier=NAME)
-    person = Person(page, live_server.url)
+    person, aunt = Person(page, live_server.url), page.locator("li", has_text="Your aunt")
     with parties(tmp_path) as five:
-        person.at("login", namespace="websubmit")
-        person.fill(username=NAME, password=PASSWORD)
-        person.press("Log in")
+        person.logs_in(PASSWORD)
         person.at("home")
         person.follow("Ways back: guardians")
         person.picture("01-enroll")
@@ -47,9 +50,9 @@ def test_enrolled_lost_and_back(page: Any, live_server: Any, tmp_path: Path) -> 
         person.fill(identifier=NAME)
         person.press("Ask the guardians")
         person.picture("03-asked")
-        page.locator("li", has_text="Your aunt").get_by_role("textbox").fill(five.code(4))
+        person.types_into(aunt.get_by_role("textbox"), five.code(4))
         with person.next_page():
-            page.locator("li", has_text="Your aunt").get_by_role("button").click()
+            person.presses(aunt.get_by_role("button"))
         person.sees("1 of the guardians have agreed")
         five.now += 7201
         person.press("Look again")
@@ -57,6 +60,17 @@ def test_enrolled_lost_and_back(page: Any, live_server: Any, tmp_path: Path) -> 
         person.fill(pin="4711", new_password=ANOTHER, again=ANOTHER)
         person.press("Set the password")
         person.picture("05-back")
+
+        person.at("guardians-veto")
+        person.fill(identifier=NAME, password=ANOTHER)
+        person.press("Refuse it")
+        person.sees("5 of 5 guardians have heard it")
+        five.now -= 7201  # orders are good for minutes
+        person.logs_in(ANOTHER)
+        person.at("guardians-withdraw")
+        person.fill(password=ANOTHER)
+        person.press("Have the guardians forget me")
+        person.sees("5 of 5 guardians have destroyed what they kept for you.")
     edna.unlock(identifier=NAME, password=ANOTHER).close()
 
 
@@ -65,24 +79,22 @@ def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
 ) -> None:
     """The same pages; the script does it all, and nobody but the page has the key."""
     User.objects.create_user(NAME, PASSWORD)
-    person = Person(page, live_server.url)
+    person, aunt = Person(page, live_server.url), page.locator("li", has_text="Your aunt")
     with parties(tmp_path, CUSTODY="browser") as five:
-        person.at("login", namespace="websubmit")
-        person.fill(username=NAME, password=PASSWORD)
-        person.press("Log in")
+        person.logs_in(PASSWORD)
         person.at("make-key")
         for secret in ("new_password", "again"):
-            page.locator(f"[data-edna-secret={secret}]").fill(PASSWORD)
+            person.types_into(page.locator(f"[data-edna-secret={secret}]"), PASSWORD)
         person.tap("Make my key")
         page.locator("[data-edna-part=code]").wait_for()
 
         person.at("guardians")
         person.fill(contact="bea@home.example")
         for secret, text in (("pin", "4711"), ("pin_again", "4712"), ("password", PASSWORD)):
-            page.locator(f"[data-edna-secret={secret}]").fill(text)
+            person.types_into(page.locator(f"[data-edna-secret={secret}]"), text)
         person.tap("Have the guardians help me")
         person.sees("The two PINs differ.")
-        page.locator("[data-edna-secret=pin_again]").fill("4711")
+        person.types_into(page.locator("[data-edna-secret=pin_again]"), "4711")
         person.tap("Have the guardians help me")
         person.sees("The guardians keep a way back for you.")
         person.picture("11-enrolled-in-browser")
@@ -93,8 +105,8 @@ def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
         person.tap("Ask the guardians")
         person.sees("0 of the guardians have agreed")
         person.picture("12-asked-in-browser")
-        page.locator("li", has_text="Your aunt").get_by_role("textbox").fill(five.code(4))
-        page.locator("li", has_text="Your aunt").get_by_role("button").click()
+        person.types_into(aunt.get_by_role("textbox"), five.code(4))
+        person.presses(aunt.get_by_role("button"))
         person.sees("1 of the guardians have agreed")
         code = page.locator("[data-edna-code]").first.text_content()
         five.now += 7201
@@ -104,9 +116,21 @@ def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
         person.tap("Look")
         person.sees("4 of the guardians have agreed")
         for secret, text in (("pin", "4711"), ("new_password", ANOTHER), ("again", ANOTHER)):
-            page.locator(f"form[data-edna-finish] [data-edna-secret={secret}]").fill(text)
+            person.types_into(page.locator(f"form[data-edna-finish] [data-edna-secret={secret}]"), text)
         person.picture("13-agreed-in-browser")
         person.tap("Set the password")
         person.sees("your new password opens your key")
         person.picture("14-back-in-browser")
+
+        person.at("guardians-veto")
+        person.fill(identifier=NAME)
+        person.types_into(page.locator("[data-edna-secret=password]"), ANOTHER)
+        person.tap("Refuse it")
+        person.sees("It is refused")
+        five.now -= 7201
+        person.logs_in(PASSWORD)
+        person.at("guardians-withdraw")
+        person.types_into(page.locator("[data-edna-secret=password]"), ANOTHER)
+        person.tap("Have the guardians forget me")
+        person.sees("The guardians do not help you any more")
     edna.unlock(identifier=NAME, password=ANOTHER).close()

@@ -1,4 +1,4 @@
-"""The whole story in a browser, with a picture of every page in ``build/screenshots``."""
+"""The whole story in a browser, by the keyboard alone, with a picture of every page in ``build/screenshots``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from apps.hotcrp_sim.models import ContactInfo, PaperReview
 from apps.showcase.tests import walker as walkers
+from apps.showcase.tests.by_keyboard import ByKeyboard
 
 from .conftest import PASSWORD, dump
 from .people import Site, add_author, make_site
@@ -18,12 +19,8 @@ from .people import Site, add_author, make_site
 pytestmark = pytest.mark.browser
 
 
-class Walker(walkers.Walker):
+class Walker(ByKeyboard):
     namespace = "hotcrp"
-
-    def choose(self, **values: str) -> None:
-        for name, value in values.items():
-            self.page.locator(f"[name={name}]:visible").select_option(value)
 
     def misses(self, *texts: str) -> None:
         source = self.page.content()
@@ -128,7 +125,7 @@ def test_a_reviewer_writes_leaves_and_returns(walker: Walker, site: Site) -> Non
     walker.fill(identifier="rae@example.org", password=PASSWORD)
     walker.press("Show what is disguised")
     walker.sees("You removed your account")
-    walker.page.locator("summary", has_text="Fair Locks").click()
+    walker.unfolds("Fair Locks")
     walker.fill(t02="A fair lock is a queue.", identifier="rae@example.org", password=PASSWORD)
     walker.picture("17-disguised-open")
     walker.press("Save the review, stay anonymous")
@@ -183,12 +180,12 @@ def test_the_conference_is_anonymised(walker: Walker, site: Site) -> None:
     walker.press("Show what is disguised")
     walker.sees("Reversible Logs", "Fair Locks", "Lazy Paging")
     walker.picture("42-disguised-list")
-    walker.page.locator("summary", has_text="Reversible Logs").click()
-    walker.page.locator("details[open] [name=t02]").fill("Reversed, and still good.")
-    walker.page.locator("details[open] [name=identifier]").fill("rae@example.org")
-    walker.page.locator("details[open] [name=password]").fill("wrong")
+    walker.unfolds("Reversible Logs")
+    opened = walker.page.locator("details[open]")
+    for name, text in (("t02", "Reversed, and still good."), ("identifier", "rae@example.org"), ("password", "wrong")):
+        walker.types_into(opened.locator(f"[name={name}]"), text)
     with walker.next_page():
-        walker.page.locator("details[open] button").click()
+        walker.presses(opened.get_by_role("button"))
     walker.sees("The review is not saved yet")
     walker.picture("43-disguised-wrong-key")
     walker.fill(password=PASSWORD)

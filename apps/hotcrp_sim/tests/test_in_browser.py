@@ -15,6 +15,7 @@ from django.utils.formats import date_format
 import edna
 from apps.hotcrp_sim import models as m
 from apps.hotcrp_sim.keys import ANONYMISE
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.showcase.tests.key_in_browser import FIRST, KeyInBrowser
 from edna.testing.search import finds
 
@@ -24,7 +25,7 @@ from .people import add_review
 pytestmark = pytest.mark.browser
 
 
-class Reviewer(KeyInBrowser):
+class Reviewer(ByKeyboard, KeyInBrowser):
     namespace = "hotcrp-in-browser"
 
     def go(self, name: str, *args: Any) -> None:
@@ -73,7 +74,7 @@ def test_a_reviewer_whose_key_stays_in_the_browser(page: Any, live_server: Any, 
     reviewer.picture("00-disguised-since")
     reviewer.press("Show what is disguised")
     reviewer.sees("Fair Locks")
-    page.locator("summary", has_text="Fair Locks").click()
+    reviewer.unfolds("Fair Locks")
     reviewer.picture("01-disguised-list")
     reviewer.types("Comments for authors", "A fair lock is a queue.")
     reviewer.fill(identifier="nia@example.org")
@@ -100,7 +101,7 @@ def test_a_reviewer_whose_key_stays_in_the_browser(page: Any, live_server: Any, 
     reviewer.sees(f"You removed your account on {today}.")
     reviewer.press("Show what is disguised")
     reviewer.sees("If you have removed your account", "Fair Locks")
-    page.locator("summary", has_text="Fair Locks").click()
+    reviewer.unfolds("Fair Locks")
     reviewer.types("Comments for authors", "A lock that is fair is a queue.")
     reviewer.fill(identifier="nia@example.org")
     reviewer.opens("Save the review, stay anonymous")

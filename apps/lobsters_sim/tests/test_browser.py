@@ -1,4 +1,4 @@
-"""The whole story in a browser, with a picture of every page in ``build/screenshots/lobsters``."""
+"""The whole story in a browser, by the keyboard alone, with a picture of every page in ``build/screenshots/lobsters``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.urls import reverse
 import edna
 from apps.lobsters_sim.models import Comment, Story, User
 from apps.lobsters_sim.writing import post_comment
-from apps.showcase.tests import walker as walkers
+from apps.showcase.tests.by_keyboard import ByKeyboard
 
 from .conftest import PASSWORD, Person, Site
 
 pytestmark = pytest.mark.browser
 
 
-class Walker(walkers.Walker):
+class Walker(ByKeyboard):
     namespace = "lobsters"
 
     def privacy(self, name: str, *args: str) -> None:
@@ -93,6 +93,10 @@ def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, car
     for name in ("recent", "comments", "tags", "saved", "hidden", "filters", "hats", "request-hat", "moderations"):
         walker.go(name)
         walker.picture(f"20-{name}")
+    walker.go("filters")
+    walker.ticks(walker.page.get_by_label("starwars"))
+    walker.press("Save the filters")
+    walker.sees("Your filters are saved.")
     walker.go("tag", "compsci")
     walker.picture("21-tag")
     walker.go("profile", "bea")
@@ -148,7 +152,7 @@ def test_the_whole_story(walker: Walker, transactional_db: None, site: Site, car
     walker.sees("It still stands under nobody’s name")
     assert not Story.objects.get(title="Kettles compared at last").user.is_active
     walker.follow("what is hidden now")
-    walker.page.locator("summary").click()
+    walker.presses(walker.page.locator("summary"))
     walker.fill(recovery_code=recovery_code)
     walker.press("Show it")
     walker.sees("Leave the topic “compsci”")

@@ -13,6 +13,7 @@ import edna
 from apps.lobsters_sim.keys import DECAY
 from apps.lobsters_sim.models import Comment, Story, Tag, User
 from apps.lobsters_sim.writing import post_comment, submit_story
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.showcase.tests.key_in_browser import FIRST, KeyInBrowser
 from edna.testing.search import finds
 
@@ -21,7 +22,7 @@ from .conftest import PASSWORD
 pytestmark = pytest.mark.browser
 
 
-class Member(KeyInBrowser):
+class Member(ByKeyboard, KeyInBrowser):
     namespace = "lobsters-in-browser"
 
     def go(self, name: str, *args: Any) -> None:

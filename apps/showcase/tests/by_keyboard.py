@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Locator
 
-from apps.showcase.tests.key_in_browser import KeyInBrowser
+from apps.showcase.tests.walker import Walker
 from tests.waiting import eventually
 
 #: More stops than any page has.
@@ -31,6 +31,8 @@ WAY = """target => {
 #: What was pressed on this document last, which has not gone yet.
 IS_PRESSED = "document.documentElement.hasAttribute('data-pressed')"
 PRESS = "document.documentElement.setAttribute('data-pressed', '')"
+#: Of a list that has the focus: as which of its options this one stands there.
+PLACE_OF = "value => [...document.activeElement.options].findIndex(each => each.value === value)"
 #: Whether the focus is at something that is there, and to be seen.
 IS_SOMEWHERE = """() => {
   const here = document.activeElement;
@@ -40,7 +42,7 @@ IS_SOMEWHERE = """() => {
 }"""
 
 
-class ByKeyboard(KeyInBrowser):
+class ByKeyboard(Walker):
     def __init__(self, page: Any, site: str) -> None:
         super().__init__(page, site)
         self._keys = cycle(["Enter", "Space"])
@@ -59,12 +61,11 @@ class ByKeyboard(KeyInBrowser):
         self.page.keyboard.press("Control+a")
         self.page.keyboard.type(text) if text else self.page.keyboard.press("Delete")
 
-    def types(self, label: str, text: str) -> None:
-        self.types_into(self.page.get_by_label(label, exact=True), text)
-
-    def fill(self, **values: str) -> None:
+    def choose(self, **values: str) -> None:
         for name, value in values.items():
-            self.types_into(self.page.locator(f"[name={name}]:visible"), value)
+            self.reaches(self.page.locator(f"[name={name}]:visible"))
+            for key in ("Home", *["ArrowDown"] * self.page.evaluate(PLACE_OF, value)):
+                self.page.keyboard.press(key)
 
     def presses(self, locator: Locator) -> None:
         """A button, by Enter and by Space in turns."""

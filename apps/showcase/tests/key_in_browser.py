@@ -22,18 +22,6 @@ class KeyInBrowser(Walker):
     def _note(self, request: Any) -> None:
         self.sent += [request.url.encode(), repr(request.headers).encode(), request.post_data_buffer or b""]
 
-    def types(self, label: str, text: str) -> None:
-        self.page.get_by_label(label, exact=True).fill(text)
-
-    def unfolds(self, text: str) -> None:
-        self.page.locator("summary", has_text=text).click()
-
-    def ticks(self, box: Any) -> None:
-        box.check()
-
-    def taps_twice(self, button: str) -> None:
-        self.page.get_by_role("button", name=button, exact=True).dblclick()
-
     def ready(self) -> None:
         """The script has taken the form."""
         self.page.locator("[data-edna-ready]").first.wait_for()

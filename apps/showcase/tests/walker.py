@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.urls import reverse
+from playwright.sync_api import Locator
 
 from tests.pages.bare import barriers
 from tests.pages.bare.barriers import HIGH, PHONE, WIDE
@@ -77,7 +78,23 @@ class Walker:
 
     def fill(self, **values: str) -> None:
         for name, value in values.items():
-            self.page.locator(f"[name={name}]:visible").fill(value)
+            self.types_into(self.page.locator(f"[name={name}]:visible"), value)
+
+    def types(self, label: str, text: str) -> None:
+        self.types_into(self.page.get_by_label(label, exact=True), text)
+
+    def types_into(self, locator: Locator, text: str) -> None:
+        locator.fill(text)
+
+    def choose(self, **values: str) -> None:
+        for name, value in values.items():
+            self.page.locator(f"[name={name}]:visible").select_option(value)
+
+    def unfolds(self, text: str) -> None:
+        self.page.locator("summary", has_text=text).click()
+
+    def ticks(self, box: Locator) -> None:
+        box.check()
 
     def press(self, name: str | re.Pattern[str]) -> None:
         """A button that sends a form: the next page is there afterwards."""
@@ -87,6 +104,9 @@ class Walker:
     def tap(self, name: str | re.Pattern[str]) -> None:
         """A button for a script, which stays on this page or sends the form later: `sees` waits for what comes of it."""
         self.page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
+
+    def taps_twice(self, button: str) -> None:
+        self.page.get_by_role("button", name=button, exact=True).dblclick()
 
     def follow(self, name: str | re.Pattern[str]) -> None:
         """A link: the page where it leads is there afterwards."""

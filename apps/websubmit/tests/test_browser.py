@@ -1,4 +1,4 @@
-"""The whole story in a browser, with a picture of every page in ``build/screenshots``."""
+"""The whole story in a browser, by the keyboard alone, with a picture of every page in ``build/screenshots``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 import edna
-from apps.showcase.tests import walker as walkers
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.websubmit.models import Answer, Lecture, Question, User
 
 from .conftest import PASSWORD, Person
@@ -17,7 +17,7 @@ from .conftest import PASSWORD, Person
 pytestmark = pytest.mark.browser
 
 
-class Walker(walkers.Walker):
+class Walker(ByKeyboard):
     namespace = "websubmit"
 
     def privacy(self, name: str, *args: str) -> None:
@@ -65,8 +65,8 @@ def test_the_whole_story(walker: Walker, small_course: list[Lecture], staff: Per
     walker.picture("05-lectures")
     walker.follow(re.compile("Virtual memory"))
     walker.picture("06-lecture-open")
-    walker.page.get_by_label("Question 1").fill("An address is not a place.")
-    walker.page.get_by_label("Question 2").fill("The second look-up costs as much as the first.")
+    walker.types("Question 1", "An address is not a place.")
+    walker.types("Question 2", "The second look-up costs as much as the first.")
     walker.press("Save my answers")
     walker.sees("Your answers are saved.")
     walker.picture("07-lecture-answered")
@@ -141,11 +141,11 @@ def test_the_whole_story(walker: Walker, small_course: list[Lecture], staff: Per
     walker.picture("30-lecture-anonymised")
     walker.go("anonymised")
     walker.picture("31-anonymised")
-    walker.page.locator("summary").click()
+    walker.presses(walker.page.locator("summary"))
     walker.fill(recovery_code=recovery_code)
     walker.press("Show my anonymised answers")
     walker.picture("32-anonymised-answers")
-    walker.page.get_by_label("Question 1").fill("An address is a promise.")
+    walker.types("Question 1", "An address is a promise.")
     walker.fill(password="wrong")
     walker.press("Save the changes, stay anonymous")
     walker.sees("Nothing has been saved yet.")
@@ -214,7 +214,7 @@ def test_pages_beside_the_story(walker: Walker, small_course: list[Lecture], sta
     walker.press("Bring my account back")
     walker.sees("Somebody else has what was yours")
     walker.picture("62-return-address-taken")
-    walker.page.get_by_label("Another E-mail address").fill(f"{'long' * 12}@x.org")
+    walker.types_into(walker.page.get_by_label("Another E-mail address"), f"{'long' * 12}@x.org")
     walker.fill(password=PASSWORD)
     walker.press("Try again")
     walker.sees("Your account is here, as long", "perhaps the course staff have deleted it")
@@ -230,7 +230,7 @@ def test_pages_beside_the_story(walker: Walker, small_course: list[Lecture], sta
     walker.fill(password=PASSWORD)
     walker.press("Show it")
     walker.picture("93-what-waits")
-    walker.page.locator(".edna-rows input").first.check()
+    walker.ticks(walker.page.locator(".edna-rows input"))
     walker.press("Give up what is ticked …")
     walker.sees("This is final")
     walker.picture("91-give-up")

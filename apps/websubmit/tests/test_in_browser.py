@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 
 import edna
+from apps.showcase.tests.by_keyboard import ByKeyboard
 from apps.showcase.tests.key_in_browser import FIRST, KeyInBrowser
 from apps.websubmit.models import Answer, Lecture, User
 from edna.testing.search import finds
@@ -19,7 +20,7 @@ from .conftest import PASSWORD
 pytestmark = pytest.mark.browser
 
 
-class Student(KeyInBrowser):
+class Student(ByKeyboard, KeyInBrowser):
     namespace = "websubmit-in-browser"
 
     def go(self, name: str, *args: Any) -> None:
@@ -61,7 +62,7 @@ def test_a_student_whose_key_stays_in_the_browser(
     student.opens("Show my anonymised answers")
     student.sees("Save without revealing your name")
     student.picture("03-anonymised-answers")
-    page.get_by_label("Question 1").fill("An address is a promise.")
+    student.types("Question 1", "An address is a promise.")
     student.opens_by_code("Save the changes, stay anonymous", code)
     student.sees("Saved 1 anonymous answer.")
     assert Answer.objects.get(text="An address is a promise.").author.is_anon
@@ -84,7 +85,7 @@ def test_a_student_whose_key_stays_in_the_browser(
     student.fill(identifier="bea@example.org")
     student.opens("Bring my account back")
     student.sees("Somebody else has what was yours")
-    page.get_by_label("Another E-mail address").fill("beatrix@example.org")
+    student.types_into(page.get_by_label("Another E-mail address"), "beatrix@example.org")
     student.opens("Try again")
     student.sees("Your account is here, as beatrix@example.org.")
     student.picture("05-back")
