@@ -75,13 +75,14 @@ def test_an_enrolment_that_too_few_have_taken_leaves_nothing(tmp_path: Path) -> 
 def test_neither_site_nor_guardian_sees_secret_output_or_pin(tmp_path: Path) -> None:
     """All that travels, and all that guardians keep: what was enrolled is in none of it, and no two questions for it look alike."""
     ring = Ring(tmp_path)
-    enrolled = ring.enrol(pin="4711")
-    assert ring.recovery(enrolled).finish(pin="4711") == SECRET
-    assert ring.recovery(enrolled).finish(pin="4711") == SECRET
+    pin = "4711 of the seven geese"  # nothing that base 64 could have by chance
+    enrolled = ring.enrol(pin=pin)
+    assert ring.recovery(enrolled).finish(pin=pin) == SECRET
+    assert ring.recovery(enrolled).finish(pin=pin) == SECRET
     seen = b"".join(body for _, _, body in ring.asked)
     seen += b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"bea@example.org" in seen, "what is searched for would be found"
-    for hidden in (SECRET, SECRET.hex().encode(), b"4711"):
+    for hidden in (SECRET, SECRET.hex().encode(), pin.encode()):
         assert hidden not in seen
     points = re.findall(rb'"point": "([^"]+)"', seen)
     assert len(set(points)) == 2
@@ -387,7 +388,8 @@ def test_the_audit_log_says_what_was_asked_and_no_secret(tmp_path: Path) -> None
     entries = ring.guardians[1].audit()
     assert [what for _, what, _ in entries] == ["evaluated", "ticket opened", "enrolled"]
     assert all(at == NOW for at, _, _ in entries)
-    assert "bea" not in str(entries)
+    # Ids of requests and enrolments, and not whom they are about. Their digits may well spell a short name.
+    assert all(re.fullmatch("[0-9a-f]{16}", about) for _, _, about in entries)
 
 
 # --- who is asked ---
