@@ -56,6 +56,23 @@ def _belongs_here(item: pytest.Item, vendor: str) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if late_seconds := os.environ.get("EDNA_TEST_LATE"):
         be_late(float(late_seconds))
+    _say_how_examples_are_generated(config)
+
+
+def _say_how_examples_are_generated(config: pytest.Config) -> None:
+    """The same ones each time: a new one that shows an old mistake is for `make test-deep`, and not for whoever has changed something else.
+    They may take their time, because a busy machine is no defect. In the quick part there are fewer."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "edna",
+        derandomize=not os.environ.get("EDNA_RANDOM_EXAMPLES"),
+        max_examples=25 if "not slow" in config.option.markexpr else 100,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
+    settings.load_profile("edna")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

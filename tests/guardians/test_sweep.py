@@ -126,7 +126,9 @@ class Dying(Ring):
 # One dies, or the site does, while a sweep finishes what the one before it has left.
 @example(requests=[(24, "site"), (14, "before")], down=set())
 @example(requests=[(24, "site"), (17, "site")], down={1})
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_whatever_dies_in_a_sweep_the_secret_comes_back_at_each_moment(
     tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[int, str]], down: set[int]
 ) -> None:

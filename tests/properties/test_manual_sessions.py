@@ -68,7 +68,9 @@ class Course:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(sessions=sessions, data=st.data())
 def test_every_session_is_undone_in_every_order(db: None, sessions: list[list[Any]], data: st.DataObject) -> None:
     """Each receipt once: what lies under a later session is deferred to it, and comes back with it."""

@@ -106,7 +106,9 @@ class Timeline:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(timeline=timelines, notices=notices)
 @example(timeline=[(40, "schedule"), (7, "here")], notices=(30, 7))  # a notice of an earlier absence
 @example(timeline=[(40, "schedule"), (60, "schedule")], notices=(30, 7))  # the scheduler was down

@@ -475,7 +475,7 @@ def profile() -> Profile:
     return Profile(
         max_examples=int(os.environ.get("EDNA_ZOO_EXAMPLES") or usual),
         stateful_step_count=int(os.environ.get("EDNA_ZOO_STEPS") or 14),
-        derandomize=not os.environ.get("EDNA_ZOO_RANDOM"),
+        derandomize=not os.environ.get("EDNA_RANDOM_EXAMPLES"),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,
