@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,16 @@ def test_it_ends_as_a_process_does() -> None:
             process.send_signal(how)
             assert process.stdout.read() == b"", "nobody writes there any more"
         assert process.returncode == -how
+
+
+def test_whoever_is_killed_before_they_say_what_to_do_ends_nobody_else() -> None:
+    place = str(Path(warm.python()).parents[1] / "socket")
+    for said in (None, b'{"argv": ["-c", ""], "where": "/", "environment": {}, "mask": 18}'):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asking:
+            asking.connect(place)
+            if said:
+                socket.send_fds(asking, [said], [0, 1, 2])
+    assert run("-c", "print('here')").stdout == "here\n"
 
 
 def test_nothing_is_left_of_it_when_the_tests_are_killed() -> None:

@@ -139,11 +139,15 @@ class _Forks:
     def _start(self) -> dict[str, Any] | None:
         connection, _ = self.listener.accept()
         text, files, _, _ = socket.recv_fds(connection, _ORDER_BYTES, 3)
+        if not text:  # whoever connected was killed before they said what for
+            connection.close()
+            return None
         if pid := os.fork():
             for file in files:
                 os.close(file)
-            connection.send(str(pid).encode())
             self.running[os.pidfd_open(pid)] = (pid, connection)
+            with contextlib.suppress(OSError):  # or before they heard of it: that their connection is over is seen next
+                connection.send(str(pid).encode())
             return None
         # What is closed here must not be closed once more when it is forgotten: the numbers will be those of other files.
         for held in (self.listener, connection, *(other for _, other in self.running.values())):

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from benchmarks.kit.machine import children
 
-START_SECONDS = 60
+#: Only for one that never answers: on a machine that has much else to do, several that start at once take their time.
+START_SECONDS = 300
 STOP_SECONDS = 20
 MEMORY = Path("/dev/shm")
 NEEDED_BYTES = 4 * 1024**3
