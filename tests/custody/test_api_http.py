@@ -172,6 +172,13 @@ def test_whoever_has_proved_no_key_gets_nothing(path: str) -> None:
     assert refused_as(Browser().ask(path, content)) == (403, "KeyNotProved")
 
 
+@pytest.fixture
+def one_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which nothing is over for those who wait."""
+    monkeypatch.setattr("edna.throttle._now", lambda: 1_800_000_018.0)
+
+
+@pytest.mark.usefixtures("one_hour")
 def test_one_request_too_many_waits(settings: Any) -> None:
     """With `EdnaMiddleware` and without it."""
     settings.EDNA = {**settings.EDNA, "REQUEST_RATE_PER_SECOND": 1 / 3600}
@@ -183,6 +190,7 @@ def test_one_request_too_many_waits(settings: Any) -> None:
         assert int(answers[-1]["Retry-After"]) > 0
 
 
+@pytest.mark.usefixtures("one_hour")
 def test_looking_for_bags_counts_as_well(settings: Any) -> None:
     """Whoever has made a key by themselves has a token, too."""
     browser, key = Browser(), SecretKey.generate()

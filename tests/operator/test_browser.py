@@ -115,9 +115,10 @@ def test_from_the_catalogue_to_a_finished_job_and_its_retry(
     walker.sees("No process works on it now.")
     walker.picture("07-waiting")
 
-    # Its page follows it without being loaded again.
+    # Its page follows it without being loaded again, but where more has changed than figures: a runner is there.
     (report,) = jobs.reports()
     go_on = runner(report.id)
+    walker.page.locator("[data-version^=running]").wait_for()
     walker.page.locator("[data-figure=left]", has_text="5").wait_for()
     walker.sees("1 of 2")
     walker.picture("08-running")
