@@ -268,7 +268,7 @@ def test_an_eager_thread_works_by_itself() -> None:
     eager_runner.connect()
     with override_settings(EDNA={**settings.EDNA, "JOB_RUNNER": "eager"}):
         attack = Attack(DELETE, number=5)
-        assert eager_runner.wait(seconds=30)
+        assert eager_runner.wait(seconds=WAIT_SECONDS)
     assert User.objects.count() == 0
     assert jobs.report(attack.job).state is JobState.FINISHED
     connections.close_all()

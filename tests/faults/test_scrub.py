@@ -27,6 +27,7 @@ from tests.support import (
     make_course,
     whole_dump,
 )
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_beside", "applications")]
 
@@ -122,9 +123,9 @@ def test_people_leave_and_return_meanwhile() -> None:
     for thread in (scrubbing, *threads):
         thread.start()
     for thread in threads:
-        thread.join(90)
+        thread.join(5 * WAIT_SECONDS)  # each comes and goes several times
     over.set()
-    scrubbing.join(60)
+    scrubbing.join(WAIT_SECONDS)
     assert not any(thread.is_alive() for thread in (scrubbing, *threads))
     assert problems == []
     assert application_dump() == before
