@@ -22,6 +22,7 @@ from django.conf import settings
 from django.test import TransactionTestCase
 from django.utils import timezone
 
+from tests import emptying
 from tests.thorough import is_thorough
 from tests.waiting import WAIT_SECONDS, be_late, on_one_day
 
@@ -129,6 +130,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     yield
     if loop is not None:
         asyncio._set_running_loop(loop)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _emptied_after_each() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        emptying.install(patch)
+        yield
 
 
 @pytest.fixture(autouse=True)
