@@ -30,6 +30,7 @@ from edna.store import serverkeys
 from edna.testing import Person
 from edna.testing.dumps import Dump, application_dump, rows
 from edna.testing.search import cells
+from tests.waiting import CHILD_SECONDS
 
 PASSWORD = "four zebras on a unicycle"
 DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
@@ -40,8 +41,6 @@ DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
 EDNA_TABLES = tuple(sorted(model._meta.db_table for model in conf.own_models()))
 AUDIT_TABLES = {model._meta.db_table for model in (AuditEntry, AuditCount)}
 BINARY = bytes(range(256))
-
-CHILD_SECONDS = 600
 
 _numbers = count(1)
 

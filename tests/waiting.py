@@ -18,6 +18,8 @@ from django.db import connection, connections
 
 #: Longer than any database waits for a lock by itself.
 WAIT_SECONDS = 120
+#: The same for a process that does all of a story: longer than any takes on a machine that has much else to do.
+CHILD_SECONDS = 600
 #: How many connections to this database wait for locks now, and whether the answer is new. Another process of the suite has a database
 #: of its own on the same server, in which somebody may be waiting as well.
 _WAITING = {

@@ -7,12 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import nacl.signing
 
+from benchmarks.kit.ports import reserved
 from edna.custody.guardians.process.transport import HttpTransport
 from edna.custody.guardians.roster import Identity, Roster, to_base64
 from edna.custody.guardians.schedule import GuardianSchedule
@@ -21,12 +22,14 @@ _BOOT_SECONDS = 60.0
 
 
 class Ring:
-    """`count` guardians, of whom `threshold` are needed. Their stores are in `folder`."""
+    """One guardian at each of the ports; `threshold` are needed. Their stores are in `folder`."""
 
-    def __init__(self, folder: Path, *, count: int, threshold: int, plan: GuardianSchedule | None = None) -> None:
+    def __init__(
+        self, folder: Path, ports: Sequence[int], *, threshold: int, plan: GuardianSchedule | None = None
+    ) -> None:
         self._folder = folder
         site_key = nacl.signing.SigningKey.generate()
-        self.ports: Mapping[int, int] = dict(enumerate(_free_ports(count), start=1))
+        self.ports: Mapping[int, int] = dict(enumerate(ports, start=1))
         identities = [Identity.new(number) for number in self.ports]
         members = [each.member(f"http://127.0.0.1:{self.ports[each.number]}") for each in identities]
         self.roster = Roster(members, threshold, bytes(site_key.verify_key), plan)
@@ -71,22 +74,13 @@ class Ring:
 @contextmanager
 def ring_of(folder: Path, *, count: int, threshold: int, plan: GuardianSchedule | None = None) -> Iterator[Ring]:
     """All of them running."""
-    made = Ring(folder, count=count, threshold=threshold, plan=plan)
-    try:
-        for number in made.ports:
-            made.start(number)
-        for number in made.ports:
-            made.wait(number)
-        yield made
-    finally:
-        made.close()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    with reserved([0] * count) as ports:  # also while one of them is down
+        made = Ring(folder, ports, threshold=threshold, plan=plan)
+        try:
+            for number in made.ports:
+                made.start(number)
+            for number in made.ports:
+                made.wait(number)
+            yield made
+        finally:
+            made.close()

@@ -52,6 +52,9 @@ class Soak:
     def __init__(self, ring: Ring, envelope: Envelope, plan: GuardianSchedule) -> None:
         self._ring, self._envelope, self._plan = ring, envelope, plan
         self._over = threading.Event()
+        #: A request that begins while guardians change could be known to fewer than are needed: those before are not up yet, those after
+        #: are down already. Whoever asks then asks once more.
+        self._asking = threading.Lock()
         self._began = time.time()
         self._started = dict.fromkeys(ring.ports, self._began)
         self.soaked = Soaked()
@@ -77,9 +80,10 @@ class Soak:
     def _slot(self, boot_seconds: float) -> None:
         now = time.time()
         down = self._plan.down(now)
-        for number in down:
-            self._note_run(time.time() - self._started[number])
-            self._ring.stop(number)
+        with self._asking:
+            for number in down:
+                self._note_run(time.time() - self._started[number])
+                self._ring.stop(number)
         left = self._plan.restart_seconds - now % self._plan.restart_seconds
         time.sleep(max(now + left - boot_seconds - time.time(), 0.0))
         for number in down:
@@ -102,7 +106,7 @@ class Soak:
     def _evaluate(self) -> None:
         while not self._over.is_set():
             recovery = quorum.Recovery(self._envelope, roster=self._ring.roster, transport=self._ring.transport)
-            recovery.open()
+            self._ask(recovery)
             for _ in range(50):
                 if self._over.is_set():
                     return
@@ -114,7 +118,11 @@ class Soak:
                     self.soaked.failures.append(str(error))
                 if not right:
                     # Whoever was down when the request was made does not know it.
-                    recovery.open()
+                    self._ask(recovery)
+
+    def _ask(self, recovery: quorum.Recovery) -> None:
+        with self._asking:
+            recovery.open()
 
     def _count(self) -> None:
         while not self._over.is_set():

@@ -135,7 +135,7 @@ class Project:
     def served(self) -> Iterator[str]:
         """The address of the project under `manage.py runserver`."""
         with socket.socket() as held:
-            # As `tests.ports` does it, which is not there for whoever follows pages with a wheel.
+            # As `benchmarks.kit.ports` does it, which is not there for whoever follows pages with a wheel.
             held.bind(("127.0.0.1", 0))
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             port = held.getsockname()[1]

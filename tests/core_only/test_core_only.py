@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.kit.servers import private_mariadb, private_postgres
 from tests import warm
+from tests.waiting import CHILD_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = {"mariadb": private_mariadb, "postgres": private_postgres}
@@ -40,7 +41,7 @@ def go(kind: str, scratch: Path, *stages: str) -> None:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=120,
+                timeout=CHILD_SECONDS,
             )
             assert done.returncode == 0, f"{stage} on {kind}\n{done.stderr[-2500:]}"
 

@@ -13,13 +13,13 @@ import nacl.signing
 from django.conf import settings
 from django.test.utils import override_settings
 
+from benchmarks.kit.ports import reserved
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import MailedCode, Policy, Waiting
 from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
 from edna.guardians import files
-from tests.ports import reserved
 
 NAMES = ["The library", "The students' union", "The bank", "Your aunt's firm", "The notary"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.kit.ports import reserved
 from tests import warm
 from tests.acceptance.newcomer import BLOCK, ROOT, Project
-from tests.ports import reserved
 from tests.waiting import WAIT_SECONDS, eventually
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]

@@ -31,13 +31,13 @@ from django.core.management import CommandError, call_command
 
 import edna
 from apps.websubmit.models import User
+from benchmarks.kit.ports import reserved
 from edna import conf
 from edna.custody.guardians import at_rest
 from edna.custody.guardians.roster import Identity, Roster
 from edna.guardians import files
 from edna.guardians.management.commands import edna_guardian
 from tests import warm
-from tests.ports import reserved
 from tests.waiting import WAIT_SECONDS, eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once, pytest.mark.slow]

@@ -330,7 +330,7 @@ with open(receiver, "rb") as said:
 os.waitpid(child, 0)
 print(own & theirs if isinstance(theirs, set) else theirs)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=WAIT_SECONDS)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -361,15 +361,15 @@ generate, reached, go_on = keypool.generate_key_pairs, threading.Event(), thread
 def stuck(count, *, hybrid):
     if threading.current_thread().name == THREAD and os.getpid() == parent:
         reached.set()
-        go_on.wait(30)
+        go_on.wait(100)
     return generate(count, hybrid=hybrid)
 parent = os.getpid()
 keypool.generate_key_pairs = stuck
 pool.take(15)
-assert reached.wait(30)
+assert reached.wait(100)
 def refilled():
     pool.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 100
     while pool.depth < 20 and time.monotonic() < until:
         time.sleep(0.01)
     return pool.depth

@@ -33,6 +33,7 @@ from edna.operations.store import runs
 from edna.records.locator import Locator
 from edna.testing.search import finds
 from tests.support import ANONYMISE_ALL, DELETE, Student, enrol, enrol_in_course, secrets_of, statements
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough, pytest.mark.once]
 
@@ -417,5 +418,5 @@ def run(*arguments: str, env: dict[str, str]) -> str:
 
 def fetch(address: str, *, token: str = "") -> str:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=WAIT_SECONDS) as answer:
         return str(answer.read().decode())

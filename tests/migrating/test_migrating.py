@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import warm
+from tests.waiting import CHILD_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.every_database, pytest.mark.slow]
@@ -27,7 +28,7 @@ def process(stage: str, version: str, scratch: Path, custody: str = "server") ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=CHILD_SECONDS,
     )
     assert done.returncode == 0, f"{stage}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
 

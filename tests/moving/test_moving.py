@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.kit.servers import private_mariadb, private_postgres
 from tests import warm
+from tests.waiting import CHILD_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("sqlite", "mariadb", "postgres")
@@ -45,7 +46,7 @@ def stage(name: str, database: str, place: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=CHILD_SECONDS,
     )
     assert done.returncode == 0, f"{name} on {database.partition(':')[0]}\n{done.stderr[-4000:]}"
 

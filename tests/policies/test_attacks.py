@@ -28,6 +28,7 @@ from tests.policies.test_bags import bea, become, gone, party  # noqa: F401  # f
 from tests.policies.test_process import Served
 from tests.support import Student, edna_dump
 from tests.unit.leaks import assert_error_leaks_nothing
+from tests.waiting import WAIT_SECONDS
 
 
 def test_a_manifest_cannot_say_that_a_worker_is_another_one() -> None:
@@ -96,7 +97,7 @@ def test_a_running_monitor_reads_again_after_it_could_not_and_what_changed_befor
     (tmp_path / "changed").touch()
     thread = threading.Thread(target=serving._watch, args=(Reads(), tmp_path / "changed", over, 0.01), daemon=True)
     thread.start()
-    thread.join(5)
+    thread.join(WAIT_SECONDS)
     assert len(read) == 2
 
 

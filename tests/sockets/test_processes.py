@@ -13,11 +13,11 @@ import nacl.signing
 import pytest
 from django.core.management import CommandError, call_command
 
+from benchmarks.kit.ports import reserved
 from edna.custody.guardians.roster import to_base64
 from edna.custody.policies.process.client import MonitorClient
 from edna.errors import MonitorUnavailable
 from edna.policies import files
-from tests.ports import reserved
 from tests.sockets.processes import process
 
 pytestmark = pytest.mark.slow

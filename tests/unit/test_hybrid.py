@@ -19,6 +19,7 @@ from edna.errors import BagSuiteUnknown, ConfigurationError, KeyMalformed, Wrong
 from edna.records.locator import Locator, is_item_of, open_locator, seal_locator
 from edna.records.speaksfor import SealedKey
 from tests.support import flipped
+from tests.waiting import WAIT_SECONDS
 
 HEADER_BYTES, STANZA_BYTES = 7, 1168
 
@@ -162,4 +163,4 @@ def test_whoever_has_no_such_key_imports_nothing_for_it() -> None:
         "sys.exit(any(name.split('.')[0] == 'cryptography' for name in sys.modules))"
     )
 
-    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=WAIT_SECONDS).returncode == 0

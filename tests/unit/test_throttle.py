@@ -18,6 +18,7 @@ from benchmarks.kit.servers import Server, private_redis
 from config import cache as cache_urls
 from edna import signals, throttle
 from edna.errors import ConfigurationError, TooBusy
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.long
 
@@ -328,7 +329,7 @@ class TestRedis:
         def work() -> None:
             found = []
             for _ in range(3):
-                barrier.wait(timeout=30)
+                barrier.wait(WAIT_SECONDS)
                 clock.now += 1
                 found.append(let_in(25))
             numbers.put(found)
@@ -336,7 +337,7 @@ class TestRedis:
         children = [fork.Process(target=work) for _ in range(8)]
         for child in children:
             child.start()
-        found = [numbers.get(timeout=60) for _ in children]
+        found = [numbers.get(timeout=WAIT_SECONDS) for _ in children]
         for child in children:
             child.join()
         assert [sum(window) for window in zip(*found, strict=True)] == [10, 5, 5]

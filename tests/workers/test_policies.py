@@ -24,11 +24,11 @@ from django.urls import reverse
 import edna
 from apps.lobsters_sim.disguises import Decay
 from apps.websubmit.models import User
+from benchmarks.kit.ports import reserved
 from benchmarks.kit.servers import Server
 from edna.policies import worker as policy_worker
 from edna.testing import Dump, application_dump
 from tests.policies.parties import with_library
-from tests.ports import reserved
 from tests.support import edna_dump
 from tests.waiting import eventually
 from tests.workers import members

@@ -1,4 +1,4 @@
-"""Ports at which a process of a test will listen, and nobody else is let meanwhile."""
+"""Ports at which a process will listen, and nobody else is let meanwhile."""
 
 from __future__ import annotations
 
