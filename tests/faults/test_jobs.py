@@ -285,7 +285,9 @@ def test_for_good_whoever_is_killed_leaves_everything_or_nothing_of_a_person(
     them; what others own, too, is there and comes back. In a deep run, killed at every step."""
     settings.EDNA = {**settings.EDNA, "JOB_BATCH": 2, "LEDGER": True}
     caplog.set_level(logging.DEBUG)
-    quitters = [Citizen.objects.create(name=f"{name} Quitter", pk=765431 + at) for at, name in enumerate(("Al", "Bo"))]
+    # Numbers that no table and no log has by chance.
+    named = {"Al": 7_654_310_928_377, "Bo": 7_654_310_928_378}
+    quitters = [Citizen.objects.create(name=f"{name} Quitter", pk=key) for name, key in named.items()]
     clem = Citizen.objects.create(name="Clementine")
     keys = [
         edna.register_principal(each, password=GOOSE, identifier=each.name).secret_key for each in [*quitters, clem]

@@ -49,8 +49,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.once]
 @pytest.fixture
 def bea(db: None) -> Student:
     make_course()
-    # A key that nothing else on a page looks like.
-    student = enrol("bea@example.org", pk=765431)
+    # A key that nothing else looks like, on a page or in tables.
+    student = enrol("bea@example.org", pk=7_654_310_928_377)
     answer_everything(student, enrol("carl@example.org"))
     return student
 
