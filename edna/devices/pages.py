@@ -112,8 +112,9 @@ class FirstDevice(KeepsNewKey, KeyPage):
         new = self.new_key(form)
         if new is None:
             return self.with_new_key(self.form_invalid(form))
+        identifier = form.credentials().get("identifier", "")  # an account without a name has typed it
         devices.create(unlocked, name=form.cleaned_data["name"], new=new.secret_key)
-        self.keep_password(new.secret_key, form.kept_password())
+        self.keep_password(new.secret_key, form.kept_password(), identifier=identifier)
         return self.kept(redirect(self.address_of("devices")), BroughtKey(new.cookie, new.secret_key))
 
 
@@ -260,7 +261,9 @@ class _NewKey(_OfDevice):
     def submitted(self, form: Any) -> HttpResponseBase:
         if conf.custody() == "both" and form.kept_password():
             self.require_opens(form.kept_password())
-        return self.replaced(form)
+        # Asked before anything is replaced: an account may have no name now with which a password could go.
+        identifier = self.pages.identifier_of(self.request.user) if form.kept_password() else ""
+        return self.replaced(form, identifier=identifier)
 
     @sensitive_variables()
     def require_opens(self, password: str) -> None:
@@ -274,8 +277,8 @@ class _NewKey(_OfDevice):
             if api.principal(unlocked) != self.request.user:
                 raise NotYours("This password opens the key of another account than the one that is logged in.")
 
-    def replaced(self, form: Any) -> HttpResponseBase:
-        """As `submitted`, with a password that is known to open the key, or none."""
+    def replaced(self, form: Any, *, identifier: str) -> HttpResponseBase:
+        """As `submitted`, with a password that is known to open the key, and what goes with it; or none."""
         raise NotImplementedError
 
     def done(self) -> HttpResponse:
@@ -294,10 +297,10 @@ class RemoveDevice(_NewKey):
         return not device.is_own
 
     @sensitive_variables()
-    def replaced(self, form: Any) -> HttpResponseBase:
+    def replaced(self, form: Any, *, identifier: str) -> HttpResponseBase:
         assert self.device is not None
         devices.remove(self.key.secret_key, self.device.id)
-        self.keep_password(self.key.secret_key, form.kept_password())
+        self.keep_password(self.key.secret_key, form.kept_password(), identifier=identifier)
         return self.done()
 
 
@@ -316,12 +319,12 @@ class UpdateDevice(KeepsNewKey, _NewKey):
         return self.with_new_key(response)
 
     @sensitive_variables()
-    def replaced(self, form: Any) -> HttpResponseBase:
+    def replaced(self, form: Any, *, identifier: str) -> HttpResponseBase:
         new = self.new_key(form)
         if new is None:
             return self.with_new_key(self.form_invalid(form))
         devices.update(self.key.secret_key, new=new.secret_key)
-        self.keep_password(new.secret_key, form.kept_password())
+        self.keep_password(new.secret_key, form.kept_password(), identifier=identifier)
         return self.kept(self.done(), BroughtKey(new.cookie, new.secret_key))
 
 

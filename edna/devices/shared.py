@@ -132,11 +132,10 @@ class DevicePage(Page):
         return response
 
     @sensitive_variables()
-    def keep_password(self, key: api.SecretKey, password: str) -> None:
+    def keep_password(self, key: api.SecretKey, password: str, *, identifier: str) -> None:
         """Have it open the key that has just taken the place of another."""
         if password:
             with devices.unlock(key) as unlocked:
-                identifier = self.pages.identifier_of(self.request.user)
                 api.change_password(unlocked, identifier=identifier, password=password)
 
 

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 import edna
 from apps.websubmit.models import User
+from apps.websubmit.privacy import Privacy
 from edna import devices, throttle
 from edna.devices import writing
 from edna.devices.models import DeviceRecord
@@ -152,6 +153,38 @@ def test_a_copied_device_gets_another_key(laptop: Browser) -> None:
     with pytest.raises(edna.errors.DeviceUnknown):
         devices.unlock(former)
     devices.unlock(laptop.key()).close()
+
+
+@pytest.fixture
+def nameless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a conference is anonymised, say, an account has no name with which a password could go: its owner types the former one."""
+
+    def refused(self: Privacy, account: User) -> str:
+        raise edna.errors.PrincipalError("The account has no address now.")
+
+    monkeypatch.setattr(Privacy, "identifier_of", refused)
+    monkeypatch.setattr(Privacy, "asks_for_name", lambda self, user: True)
+
+
+def test_whoever_has_no_name_now_keeps_their_password(bea: User, nameless: None) -> None:
+    """With the name that they type."""
+    browser = Browser()
+    browser.open("devices-first")
+    typed = {"name": "laptop", "identifier": NAME, "password": PASSWORD, "keep_password": "on"}
+    assert "This is your only device" in browser.send("devices-first", **typed)
+    edna.unlock(identifier=NAME, password=PASSWORD).close()
+
+
+@pytest.mark.parametrize("name", ["devices-update", "devices-remove"])
+def test_a_password_that_goes_with_no_name_is_refused_before_anything_is_replaced(
+    laptop: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    added(laptop)
+    device = laptop.id_of("laptop" if name == "devices-update" else "phone")
+    laptop.send(name, device=device)
+    request.getfixturevalue("nameless")
+    with nothing_changes():
+        assert 'role="alert"' in laptop.send(name, device=device, sure="1", password=PASSWORD)
 
 
 @in_cookies
