@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 import edna
+from apps.showcase.once import once
 from edna import audiences
 
 from .. import cases as cases_
@@ -75,6 +76,7 @@ def add_chairs(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 
 
 @chair
+@once
 @confidential
 @sensitive_variables()
 def open_case(request: HttpRequest, viewer: Viewer) -> HttpResponse:

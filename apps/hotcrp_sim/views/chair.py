@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 
 import edna
 from apps.showcase.forms import ConfirmForm
+from apps.showcase.once import is_done, once
 
 from .. import cases, mails, words
 from ..models import AUTHOR, ContactInfo, Paper, PaperConflict, PaperReview
@@ -130,6 +131,7 @@ def people_list(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 
 
 @chair
+@once
 @confidential
 @sensitive_variables()
 def anonymise(request: HttpRequest, viewer: Viewer) -> HttpResponse:
@@ -144,6 +146,7 @@ def anonymise(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         except edna.errors.EdnaError as error:
             form.add_error(None, words.WORDS.explain(error))
         else:
+            is_done(request)
             sent, failed = mails.send_anonymised(request, addresses)
             request.user.refresh_from_db()  # the chair's own account has lost its name as well
             context = {"people": len(receipts), "mailed": sent, "unmailed": failed, **_listed("left_out", keyless)}

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from apps.showcase.once import once
 from apps.showcase.transactions import posts_atomically
 
 from ..actionlog import note
@@ -82,6 +83,7 @@ def _save(
 
 
 @committee
+@once
 @posts_atomically
 def conflicts(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """See, declare and take back one's conflicts. Of the papers in conflict, one sees the number and the title."""

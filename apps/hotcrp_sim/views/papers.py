@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from apps.showcase.once import once
 from apps.showcase.transactions import posts_atomically
 
 from .. import papers as papers_
@@ -86,6 +87,7 @@ def _paper(request: HttpRequest, viewer: Viewer, pk: int, *, comment_form: Comme
 
 
 @member
+@once
 @posts_atomically
 def review(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
     """Write one's own review of a paper, as a draft or for everybody."""
@@ -110,6 +112,7 @@ def review(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
 
 
 @member
+@once
 @require_POST
 @posts_atomically
 def comment(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
@@ -134,6 +137,7 @@ def comment(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
 
 
 @member
+@once
 @require_POST
 @posts_atomically
 def assign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
@@ -155,6 +159,7 @@ def assign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:
 
 
 @member
+@once
 @require_POST
 @posts_atomically
 def unassign(request: HttpRequest, viewer: Viewer, pk: int) -> HttpResponse:

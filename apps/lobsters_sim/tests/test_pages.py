@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -423,6 +424,7 @@ def test_hats(site: Site, bea: Person, carl: Person, mod: Person) -> None:
     assert (hat.user, hat.granted_by_user) == (bea.user, mod.user)
     assert not HatRequest.objects.exists()
     assert Moderation.objects.filter(action="granted a hat", user=bea.user, moderator_user=mod.user).exists()
+    cache.clear()  # later than a second click
     assert send(mod.client, "grant-hat", asked.pk).status_code == 404
     assert send(carl.client, "doff-hat", hat.pk).status_code == 404
     assert send(bea.client, "doff-hat", hat.pk).status_code == 302
@@ -447,6 +449,9 @@ def test_moderators_remove_and_restore_with_a_reason_for_everybody_to_read(
     assert "This story was removed" in text_of(see(mod.client, "story", story.short_id))
     assert "[comment removed by a moderator]" in text_of(see(client, "story", site.carls.short_id))
     log = text_of(see(client, "moderations"))
+    stale = {"do": "remove", "reason": "Not at all about tea"}  # a page from before; it puts nothing back
+    assert "It is removed by now." in text_of(send(mod.client, "moderate-story", story.short_id, **stale))
+    assert see(client, "story", story.short_id).status_code == 404
     assert "Not about tea" in log
     assert "removed a comment" in log
     send(mod.client, "moderate-story", story.short_id, reason="It is about tea")

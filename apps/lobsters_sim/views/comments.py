@@ -8,6 +8,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from apps.showcase.once import once
+
 from .. import listing
 from ..forms import COMMENT_REASONS, CommentForm, TextForm
 from ..models import Comment, Story
@@ -51,6 +53,7 @@ def _readable(short_id: str) -> Comment:
 
 
 @member
+@once
 @by_the_rules
 def create(request: HttpRequest) -> HttpResponse:
     viewer = member_of(request)
@@ -68,6 +71,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 
 @member
+@once
 @by_the_rules
 def reply(request: HttpRequest, short_id: str) -> HttpResponse:
     viewer = member_of(request)
@@ -101,6 +105,7 @@ def edit(request: HttpRequest, short_id: str) -> HttpResponse:
 
 
 @member
+@once
 @by_the_rules
 @require_POST
 def delete(request: HttpRequest, short_id: str) -> HttpResponse:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
+from apps.showcase.once import once
 from apps.showcase.transactions import posts_atomically
 
 from .. import listing
@@ -53,6 +54,7 @@ def read(request: HttpRequest, short_id: str) -> HttpResponse:
 
 
 @member
+@once
 @posts_atomically
 def write(request: HttpRequest) -> HttpResponse:
     initial = {"recipient": request.GET.get("to", "")[:50], "subject": request.GET.get("subject", "")[:100]}
@@ -67,6 +69,7 @@ def write(request: HttpRequest) -> HttpResponse:
 
 
 @member
+@once
 @require_POST
 @posts_atomically
 def delete(request: HttpRequest, short_id: str) -> HttpResponse:

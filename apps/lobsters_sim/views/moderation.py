@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from apps.showcase.once import once
 from apps.showcase.transactions import posts_atomically
 
 from .. import listing
@@ -27,6 +28,7 @@ def hats(request: HttpRequest, page: int = 1) -> HttpResponse:
 
 
 @member
+@once
 @posts_atomically
 def request_hat(request: HttpRequest) -> HttpResponse:
     form = HatRequestForm(request.POST or None)
@@ -39,6 +41,7 @@ def request_hat(request: HttpRequest) -> HttpResponse:
 
 
 @moderator
+@once
 @require_POST
 @posts_atomically
 def answer_request(request: HttpRequest, pk: int, answer: str) -> HttpResponse:
@@ -57,6 +60,7 @@ def answer_request(request: HttpRequest, pk: int, answer: str) -> HttpResponse:
 
 
 @member
+@once
 @require_POST
 def doff(request: HttpRequest, pk: int) -> HttpResponse:
     """Take one's own hat off for good."""
@@ -88,11 +92,13 @@ def log(request: HttpRequest, page: int = 1) -> HttpResponse:
 
 
 @moderator
+@once
 def moderate_story(request: HttpRequest, short_id: str) -> HttpResponse:
     return _moderate(request, get_object_or_404(Story.objects.select_related("user"), short_id=short_id))
 
 
 @moderator
+@once
 def moderate_comment(request: HttpRequest, short_id: str) -> HttpResponse:
     return _moderate(request, get_object_or_404(Comment.objects.select_related("user", "story"), short_id=short_id))
 
@@ -102,6 +108,9 @@ def _moderate(request: HttpRequest, target: Story | Comment) -> HttpResponse:
     viewer = member_of(request)
     remove = not target.is_moderated
     form = ReasonForm(request.POST or None)
+    # A page from before: it would do the contrary of what its button says.
+    if request.POST.get("do", "") not in ("", "remove" if remove else "restore"):
+        form.add_error(None, "It is back by now." if remove else "It is removed by now.")
     if form.is_valid():
         moderate(viewer, target, remove=remove, reason=form.cleaned_data["reason"])
         messages.success(request, "It is removed." if remove else "It is back.")

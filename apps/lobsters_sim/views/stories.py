@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from apps.showcase.once import once
 from apps.showcase.transactions import atomically
 
 from .. import listing
@@ -97,6 +98,7 @@ def hats_of(viewer: User) -> list[Hat]:
 
 
 @member
+@once
 def submit(request: HttpRequest) -> HttpResponse:
     """The form, and what it is sent to."""
     viewer = member_of(request)
@@ -130,6 +132,7 @@ def edit(request: HttpRequest, short_id: str) -> HttpResponse:
 
 
 @member
+@once
 @by_the_rules
 @require_POST
 def delete(request: HttpRequest, short_id: str) -> HttpResponse:

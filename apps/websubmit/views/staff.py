@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 import edna
 from apps.showcase.forms import ConfirmForm
+from apps.showcase.once import once
 from apps.showcase.transactions import posts_atomically
 
 from ..answers import listing, table_rows
@@ -22,6 +23,7 @@ PAGE = 200
 
 
 @staff
+@once
 def lectures(request: HttpRequest) -> HttpResponse:
     """All lectures, and a form for another."""
     form = LectureForm(request.POST or None)
@@ -34,6 +36,7 @@ def lectures(request: HttpRequest) -> HttpResponse:
 
 
 @staff
+@once
 @posts_atomically
 def lecture(request: HttpRequest, pk: int) -> HttpResponse:
     """One lecture: its title, its questions, and a form for another question."""
@@ -104,12 +107,14 @@ def anonymise(request: HttpRequest) -> HttpResponse:
 
 
 @staff
+@once
 def anonymise_lecture(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = get_object_or_404(Lecture, pk=pk)
     return _anonymise(request, "websubmit.anonymize-lecture", {"lecture": pk}, f"the lecture “{chosen}”", chosen.label)
 
 
 @staff
+@once
 def anonymise_all(request: HttpRequest) -> HttpResponse:
     return _anonymise(request, "websubmit.anonymize-all", {}, "all lectures", "all lectures")
 
