@@ -206,7 +206,7 @@ def chromium() -> Iterator[Any]:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox does not work for root
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        browser = playwright.chromium.launch(executable_path=program, args=arguments, timeout=1_000 * WAIT_SECONDS)
         yield browser
         browser.close()
 
