@@ -28,7 +28,7 @@ from edna.engine import disguise_and_reveal
 from edna.operations.models import AuditCount, AuditEntry
 from edna.store import serverkeys
 from edna.testing import Person
-from edna.testing.dumps import Dump, application_dump, rows
+from edna.testing.dumps import Dump, application_dump, dump
 from edna.testing.search import cells
 from tests.waiting import CHILD_SECONDS
 
@@ -128,7 +128,7 @@ def vouch_for_what_is_there() -> None:
 
 def edna_dump() -> Dump:
     """Every row of edna's tables, but for what the audit trail says of disguises of everybody: it stays, whoever comes back."""
-    return {table: rows(table) for table in EDNA_TABLES if table not in AUDIT_TABLES} | acts_noted()
+    return dump([table for table in EDNA_TABLES if table not in AUDIT_TABLES]) | acts_noted()
 
 
 def acts_noted() -> Dump:

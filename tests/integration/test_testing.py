@@ -24,10 +24,11 @@ from edna.testing import (
     assert_nothing_left,
     assert_same,
     cheap_keys,
+    dumps,
     everything_returns,
 )
 from tests.installed import registering
-from tests.support import DELETE, enrol_in_course
+from tests.support import DELETE, enrol_in_course, statements
 
 ROOT = Path(__file__).resolve().parents[2]
 EMAIL, TEXT = "bea@example.org", "Because of the sea."
@@ -178,6 +179,22 @@ def test_two_dumps_are_compared_row_by_row(bea: Person) -> None:
     assert_same(application_dump(), application_dump())
     with pytest.raises(AssertionError, match="websubmit_question: 0 rows are missing, 1 are new"):
         assert_same(before, application_dump())
+
+
+def test_a_dump_asks_at_once_which_tables_are_empty(bea: Person) -> None:
+    dump = application_dump()
+    asked = statements(application_dump)
+    times = {table: sum(connection.ops.quote_name(table) in sql for sql in asked) for table in dump}
+    assert {times[table] for table, rows in dump.items() if rows} == {3}, (
+        "whether it is empty, its columns, and its rows"
+    )
+    assert {times[table] for table, rows in dump.items() if not rows} == {1}
+
+
+def test_of_more_tables_than_one_statement_takes(bea: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = application_dump()
+    monkeypatch.setattr(dumps, "_TABLES_AT_ONCE", 2)
+    assert application_dump() == before
 
 
 @pytest.mark.only_on("sqlite3")  # the others keep no value of another type in a column
