@@ -35,12 +35,13 @@ def application_dump(*, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] =
 
 
 def dump(wanted: Sequence[str], *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> Dump:
-    """Every row of these tables. Most are empty, as a rule: which, is asked at once."""
-    filled = _filled(wanted, using=using)
-    return {table: rows(table, using=using, ignore=ignore) if table in filled else [] for table in wanted}
+    """Every row of these tables. Most are empty, as a rule."""
+    with_rows = filled(wanted, using=using)
+    return {table: rows(table, using=using, ignore=ignore) if table in with_rows else [] for table in wanted}
 
 
-def _filled(wanted: Sequence[str], *, using: str) -> set[str]:
+def filled(wanted: Sequence[str], *, using: str = DEFAULT_DB_ALIAS) -> set[str]:
+    """Those of these tables that have rows, in one statement."""
     connection = connections[using]
     found: set[str] = set()
     with connection.cursor() as cursor:
