@@ -40,7 +40,8 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": SCRATCH / "bare.sqlite3",
-        "OPTIONS": {"init_command": "PRAGMA secure_delete=ON", "transaction_mode": "IMMEDIATE"},
+        # Two tabs write at once: whoever waits does so for longer than the five seconds of Python, which a busy machine may take.
+        "OPTIONS": {"init_command": "PRAGMA secure_delete=ON", "transaction_mode": "IMMEDIATE", "timeout": 60},
         "TEST": {"NAME": str(SCRATCH / "bare.test.sqlite3")},
     }
 }
