@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -27,6 +28,10 @@ from tests.thorough import is_thorough
 from tests.waiting import WAIT_SECONDS, be_late, on_one_day
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "admin_client", "admin_user", "django_db_setup"}
+
+
+_OF_DATABASES = re.compile(r"django_db|every_database|only_on|TestCase|live_server|\bdb\b|_db\b")
+_ONCE_AS_A_WHOLE = re.compile(r"^pytestmark = .*pytest\.mark\.once", re.MULTILINE)
 
 
 def _vendor() -> str:
@@ -77,12 +82,25 @@ def _say_how_examples_are_generated(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Folders that are left out are not imported: each process collects for itself."""
-    return True if "not thorough" in config.option.markexpr and is_thorough(collection_path) else None
+    """Files of which everything is left out are not imported: each process collects for itself."""
+    if "not thorough" in config.option.markexpr and is_thorough(collection_path):
+        return True
+    return True if _vendor() != "sqlite3" and _says_the_same(collection_path) else None
+
+
+def _says_the_same(path: Path) -> bool:
+    """Whether a file shows that all its tests run in the SQLite pass only: it names nothing of a database, or is marked as a whole."""
+    if path.suffix != ".py" or not path.name.startswith("test_"):
+        return False
+    text = path.read_text()
+    return not _OF_DATABASES.search(text) or ("only_on" not in text and _ONCE_AS_A_WHOLE.search(text) is not None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     vendor = _vendor()
+    if vendor == "sqlite3":  # which has all tests there are
+        missed = {item.path for item in items if _belongs_here(item, "another") and _says_the_same(item.path)}
+        assert not missed, f"They look as if no other database had to run them: {sorted(missed)}"
     left_out = [item for item in items if not _belongs_here(item, vendor)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
