@@ -15,6 +15,7 @@ from apps.lobsters_sim.models import Tag, TagFilter
 from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Modify
+from edna.engine.planning.selection import Selection
 from edna.operations import audit
 from edna.testing import application_dump
 from tests.installed import registering
@@ -23,6 +24,7 @@ from tests.support import (
     ANONYMISE_LECTURE,
     DELETE,
     Student,
+    cut_into_chunks,
     enrol_many,
     make_course,
     statements,
@@ -103,6 +105,39 @@ def test_delete_and_return_take_as_many_statements_for_8000_answers_as_for_8(set
     assert list(seen) == [9, 8001]
     assert len(set(seen.values())) == 1, seen
     assert max(seen[9]) <= MOST, seen
+
+
+def test_each_further_chunk_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its statements are text already, with places for the keys of its rows."""
+    make_course(lectures=10, questions=5)
+    two, five = enrol_many(2)
+    answers(two, 20)
+    answers(five, 50)
+    compiled: list[Any] = []
+    compile_ = Selection.compile
+    monkeypatch.setattr(Selection, "compile", lambda *a, **k: compiled.append(a) or compile_(*a, **k))
+    counts = []
+    with cut_into_chunks(10):
+        for student in (two, two, five):
+            compiled.clear()
+            receipt = edna.disguise("test.redact", student.user)
+            counts.append(len(compiled))
+            with student.unlock() as unlocked:
+                assert edna.reveal(receipt, unlocked).complete
+    assert counts[1] == counts[2] < counts[0]
+
+
+@pytest.mark.only_on("mysql")
+def test_of_somebody_with_many_rows_no_more_are_read_than_tell_that_they_are_many() -> None:
+    """In no order, for which the table would be gone through, and locked, by its primary key. What is within one chunk is read in order."""
+    make_course(lectures=10, questions=5)
+    (student,) = enrol_many(1)
+    answers(student, 50)
+    with cut_into_chunks(10):
+        asked = statements(lambda: edna.disguise("test.redact", student.user))
+    first, *_ = (sql for sql in asked if "FROM `websubmit_answer`" in sql)
+    assert first.endswith("LIMIT 11 FOR UPDATE")
+    assert "ORDER BY" not in first
 
 
 @pytest.mark.parametrize("name", ["websubmit.anonymize-all", "test.by-row", "test.redact"])

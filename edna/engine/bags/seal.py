@@ -176,7 +176,7 @@ def _segments(batches: Sequence[RowBatch]) -> Iterator[tuple[RowBatch, ...]]:
     """Split into bags of at most ``CHUNK_ROWS`` rows and a few MiB, so that each fits a packet and memory."""
     most = conf.chunk_rows()
     batches = [batch for batch in batches if batch.rows]
-    few = sum(len(batch.rows) for batch in batches) < most
+    few = sum(len(batch.rows) for batch in batches) <= most
     if few and sum(raw.total_bytes(batch.rows) for batch in batches) < raw.MAX_STATEMENT_BYTES:
         yield from [tuple(batches)] if batches else []
         return

@@ -81,6 +81,10 @@ class _Scan:
     def pieces(self, most: int) -> Iterator[dict[type[Model], list[Row]]]:
         """Of a divisible unit, pieces of at most so many rows, but for groups that are larger; an empty one if there are none."""
         ((table, rows),) = self.rows.items()
+        if not any(rows.values()):
+            keys = list(rows)
+            yield from ({table: keys[start : start + most]} for start in range(0, len(keys) or 1, most))
+            return
         groups: dict[Any, list[Row]] = {}
         for key, group in rows.items():
             groups.setdefault((key, None) if group is None else (None, group), []).append(key)

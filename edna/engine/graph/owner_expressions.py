@@ -55,15 +55,24 @@ class Owners(str):
 OWNERS: Final = Owners("__edna_owners__")
 
 
+class Keys(str):
+    """The place of primary keys, to which a statement is limited each time it runs."""
+
+    __slots__ = ()
+
+
+KEYS: Final = Keys("__edna_keys__")
+
+
 class _OwnedBy(Lookup):  # type: ignore[type-arg]  # no type arguments at run time
-    """``path IN (owners)``, with the owners bound when the statement runs: its text is compiled once.
+    """``path IN (owners)``, or keys, bound when the statement runs: its text is compiled once.
 
     A lookup, not just an expression: MariaDB would otherwise be asked whether the condition equals 1, and use no index.
     """
 
     prepare_rhs = False
 
-    def __init__(self, value: Any, place: Owners = OWNERS) -> None:
+    def __init__(self, value: Any, place: Owners | Keys = OWNERS) -> None:
         super().__init__(value, ())
         self.place = place
 
@@ -80,6 +89,11 @@ def owned_by(model: type[Model], owner: str, *, using: str) -> Q:
         return Q(_OwnedBy(_ValueOwner(model, owner)))
     place = Owners(f"__edna_about_{_number(owner)}__", _into(model, owner))
     return _of_kind(model, owner, using=using) & Q(_OwnedBy(F(_number_path(model, owner)), place))
+
+
+def limited_to_keys() -> Q:
+    """The condition that a row has one of the primary keys to be bound."""
+    return Q(_OwnedBy(F("pk"), KEYS))
 
 
 def named(model: type[Model], owner: str, *, using: str) -> Any:

@@ -26,7 +26,13 @@ from edna.engine.planning.removals import changes_beside, emptied, removed_by
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.search import Finding
 from edna.engine.planning.selection import Selection
-from edna.engine.planning.statements import Compiled, CompiledStep, among, compiled_disguise, owner_keys
+from edna.engine.planning.statements import (
+    Compiled,
+    CompiledStep,
+    compiled_disguise,
+    compiled_for_keys,
+    owner_keys,
+)
 from edna.engine.planning.steps import Finished, Part, Plan, PlannedStep, Target
 from edna.records.diff import Modified
 from edna.spec import Disguise
@@ -139,9 +145,13 @@ def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -
 
 
 def _of_part(steps: Sequence[CompiledStep], part: Part, scope: Scope) -> Iterator[CompiledStep]:
-    for step in steps:
+    limited = compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock)
+    for whole, step in zip(steps, limited, strict=True):
         keys = part.get(step.node, ())
-        yield step if keys is None else among(step, keys, scope.disguise, using=scope.using, lock=scope.lock)
+        if keys is None:
+            yield whole
+        else:
+            yield replace(step, keys=keys) if keys else replace(step, selection=None, keys_only=False)
 
 
 def _of_what_is_left(steps: Sequence[CompiledStep], finished: Finished) -> Iterator[CompiledStep]:
@@ -158,9 +168,9 @@ def _found(
     steps: list[PlannedStep] = []
     count = 0
     for compiled in chosen:
-        rows = finding.find(compiled)
-        count += len(rows)
-        if most is not None and count > most:
+        rows = finding.find_within(compiled, most=most)
+        count += len(rows or ())
+        if rows is None or (most is not None and count > most):
             return None
         steps += divide(compiled, finding.lock(compiled, rows) if compiled.keys_only else rows, scope)
     return steps

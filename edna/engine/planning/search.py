@@ -38,10 +38,19 @@ class Finding:
 
     def find(self, step: CompiledStep) -> list[Row]:
         """The rows that the step means, each with what its selection reads."""
+        rows = self.find_within(step, most=None)
+        assert rows is not None
+        return rows
+
+    def find_within(self, step: CompiledStep, *, most: int | None) -> list[Row] | None:
+        """As `find`; None if they, or those of all steps that share the selection, are more than ``most``."""
         if step.selection is None or (self.keys is not None and not self.keys):
             return []
         if id(step.selection) not in self._selected:
-            selected = step.selection.run(owners=self.keys, params=self.params, using=self.using)
+            selection = step.selection if most is None else step.selection.within(most, using=self.using)
+            selected = selection.run(owners=self.keys, params=self.params, using=self.using, keys=step.keys)
+            if most is not None and len(selected) > most:
+                return None
             self._selected[id(step.selection)] = step.selection, selected
         _, rows = self._selected[id(step.selection)]
         if step.picks is not None:

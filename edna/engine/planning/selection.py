@@ -10,7 +10,7 @@ import datetime
 import functools
 import operator
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,13 +21,13 @@ from django.db.models.sql import Query
 
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.rows import Row, asking_for_any, counting, listed, packets, plain
-from edna.engine.graph.owner_expressions import Owners, Translation, named, owned_by, translations
+from edna.engine.graph.owner_expressions import Keys, Owners, Translation, named, owned_by, translations
 from edna.spec import Param
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A compiled SELECT: text and parameters with places for the owners and the disguise's parameters."""
+    """A compiled SELECT: text and parameters with places for the owners, for keys, and for the disguise's parameters."""
 
     sql: str
     params: tuple[Any, ...]
@@ -98,15 +98,37 @@ class Selection:
         """Whether it reads several tables, or one several times."""
         return len(self.tables) > 1
 
-    def run(self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str) -> list[Row]:
-        """The rows of these owners; ``owners`` is None for a selection compiled without."""
+    def within(self, most: int, *, using: str) -> Selection:
+        """One that may end as soon as it has found more rows than ``most``, in no order, where the database goes along the same index then.
+
+        MariaDB and MySQL do: there is no order for whose sake they would go through the table by its primary key, and lock what they pass.
+        PostgreSQL might, and orders what it locks: there it is this selection.
+        """
+        if connection_of(using).vendor != "mysql":
+            return self
+        if most not in self._within:
+            query = self.query.clone()
+            query.clear_ordering(force=True)
+            query.set_limits(high=most + 1)
+            self._within[most] = replace(self, sql=query.get_compiler(using=using).as_sql()[0])
+        return self._within[most]
+
+    @functools.cached_property
+    def _within(self) -> dict[int, Selection]:
+        return {}
+
+    def run(
+        self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str, keys: Collection[Any] = ()
+    ) -> list[Row]:
+        """The rows of these owners; ``owners`` is None for a selection compiled without. ``keys``, raw ones, are for one that is limited to
+        some."""
         connection = connection_of(using)
         if owners is None:
-            return self._run((), params, connection)
+            return self._run((), keys, params, connection)
         found: list[Row] = []
         owned = [(owner,) * self._places for owner in owners]
-        for part in packets(owned, connection, other_parameters=len(self.params)):
-            found += self._run(owners if part is owned else [owner for owner, *_ in part], params, connection)
+        for part in packets(owned, connection, other_parameters=len(self.params) + len(keys)):
+            found += self._run(owners if part is owned else [owner for owner, *_ in part], keys, params, connection)
         return found
 
     @functools.cached_property
@@ -114,7 +136,13 @@ class Selection:
         """How often the owners stand in the statement."""
         return sum(isinstance(param, Owners) for param in self.params)
 
-    def _run(self, owners: Sequence[Any], params: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Row]:
+    def _run(
+        self,
+        owners: Sequence[Any],
+        keys: Collection[Any],
+        params: Mapping[str, Any],
+        connection: BaseDatabaseWrapper,
+    ) -> list[Row]:
         places: dict[str, tuple[str, list[Any]]] = {}
         bound: list[Any] = []
         for param in self.params:
@@ -123,6 +151,9 @@ class Selection:
             elif isinstance(param, Owners):
                 if param not in places:
                     places[param] = listed(param.values(owners, connection.alias), connection)
+                bound.extend(places[param][1])
+            elif isinstance(param, Keys):
+                places[param] = listed(list(keys), connection)
                 bound.extend(places[param][1])
             else:
                 bound.append(param)

@@ -14,11 +14,10 @@ from typing import Any
 from django.db.models import ForeignKey, Model, Q
 
 from edna import coverage, json_keys, registry, value_owners
-from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Table, table_of
 from edna.element_steps import require_own_elements
-from edna.engine.graph.owner_expressions import names_anybody
+from edna.engine.graph.owner_expressions import limited_to_keys, names_anybody
 from edna.engine.planning.selection import Selection
 from edna.records.diff import Decorrelated, Modified, Operation, Removed
 from edna.spec import Decorrelate, Disguise, Modify, Remove, Transformation, model_field
@@ -46,6 +45,8 @@ class CompiledStep:
     picks: tuple[int, ...] | None = None
     #: Whether that selection finds rows of other owners, too.
     narrower: bool = False
+    #: Raw primary keys, of a step that is limited to rows that have one of them.
+    keys: Collection[Any] = ()
 
     @property
     def finds_principals(self) -> bool:
@@ -173,14 +174,20 @@ def owner_keys(step: Transformation, principal: type[Model]) -> list[str]:
     return [registry.owner_key(step.model, owner, principal=principal) for owner in step.owners or (None,)]
 
 
-def among(
-    compiled: CompiledStep, keys: Collection[Any], disguise: type[Disguise], *, using: str, lock: bool
-) -> CompiledStep:
-    """The step for those of its rows that have one of these raw primary keys."""
-    step = compiled.transformation
+def compiled_for_keys(disguise: type[Disguise], *, using: str, lock: bool) -> Sequence[CompiledStep]:
+    """The steps of `compiled_disguise`, in that order, each to be limited to rows with some primary keys."""
+    return _compiled_for_keys(disguise, using=using, lock=lock)  # type: ignore[arg-type]  # classes are hashable
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled_for_keys(disguise: type[Disguise], *, using: str, lock: bool) -> Sequence[CompiledStep]:
     principal = registry.principal_model_for(disguise)
-    values = raw.python_values(compiled.table.key[0], keys, using=using)
-    return _compile(step, compiled.table, principal=principal, using=using, lock=lock, everyone=False, keys=values)
+    return [
+        _compile(
+            each.transformation, each.table, principal=principal, using=using, lock=lock, everyone=False, for_keys=True
+        )
+        for each in compiled_disguise(disguise, using=using, lock=lock).steps
+    ]
 
 
 def _compile(
@@ -191,7 +198,7 @@ def _compile(
     using: str,
     lock: bool,
     everyone: bool,
-    keys: Sequence[Any] | None = None,
+    for_keys: bool = False,
 ) -> CompiledStep:
     require_own_elements(step)
     operation, columns = _shape(step, table)
@@ -215,7 +222,7 @@ def _compile(
             step.where,
             model=step.model,
             everyones=owners if everyone else (),
-            keys=keys,
+            for_keys=for_keys,
             principal=principal,
             using=using,
         ),
@@ -256,16 +263,16 @@ def _condition(
     *,
     model: type[Model],
     everyones: Sequence[str],
-    keys: Sequence[Any] | None,
+    for_keys: bool,
     principal: type[Model],
     using: str,
 ) -> Q | None:
-    """``where``, of rows that somebody owns by one of the paths ``everyones``, and that have one of the ``keys``."""
+    """``where``, of rows that somebody owns by one of the paths ``everyones``, and ``for_keys`` of those that have one of the keys."""
     if everyones:
         owned = (names_anybody(model, path, principal, using=using) for path in everyones)
         where = (where or Q()) & functools.reduce(operator.or_, owned)
-    if keys is not None:
-        where = Q(pk__in=keys) & (where or Q())
+    if for_keys:
+        where = limited_to_keys() & (where or Q())
     return where
 
 
