@@ -93,7 +93,9 @@ def roster(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 def enroll(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Pass each guardian its sealed share, and keep envelope and slot, for who is logged in and has proved their key."""
     site, public_key, user = _site(), proved_key(request), request.user
-    if not user.is_authenticated or inner_door.public_key_of(user) != public_key:
+    if not user.is_authenticated:
+        raise RequestRefused("Nobody is logged in here. Nothing was changed.", status=403)
+    if inner_door.public_key_of(user) != public_key:
         raise NotYours("This is the key of another account than the one that is logged in.")
     # A way back lies where its owner's name leads, and stands in nobody else's.
     if normalised_identifier(body["identifier"]) != normalised_identifier(_pages(request).identifier_of(user)):

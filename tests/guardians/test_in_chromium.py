@@ -80,6 +80,8 @@ def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
     """The same pages; the script does it all, and nobody but the page has the key."""
     User.objects.create_user(NAME, PASSWORD)
     person, aunt = Person(page, live_server.url), page.locator("li", has_text="Your aunt")
+    uncaught: list[str] = []
+    page.on("pageerror", lambda error: uncaught.append(str(error)))
     with parties(tmp_path, CUSTODY="browser") as five:
         person.logs_in(PASSWORD)
         person.at("make-key")
@@ -106,8 +108,18 @@ def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
         person.sees("0 of the guardians have agreed")
         person.picture("12-asked-in-browser")
         person.types_into(aunt.get_by_role("textbox"), five.code(4))
+        page.context.set_offline(True)
+        person.presses(aunt.get_by_role("button"))
+        person.sees("cannot be reached")
+        problem = page.locator("form[data-edna-finish] [data-edna-problem]")
+        assert problem.is_visible()
+        page.context.set_offline(False)
+        person.tap("Look again")
+        person.sees("waits for a code")
+        person.types_into(aunt.get_by_role("textbox"), five.code(4))
         person.presses(aunt.get_by_role("button"))
         person.sees("1 of the guardians have agreed")
+        assert not problem.is_visible()
         code = page.locator("[data-edna-code]").first.text_content()
         five.now += 7201
 
@@ -133,4 +145,5 @@ def test_enrolled_lost_and_back_with_a_key_that_stays_in_the_browser(
         person.types_into(page.locator("[data-edna-secret=password]"), ANOTHER)
         person.tap("Have the guardians forget me")
         person.sees("The guardians do not help you any more")
+        assert uncaught == []
     edna.unlock(identifier=NAME, password=ANOTHER).close()

@@ -58,16 +58,21 @@ function comeBack(question, name) {
     draw(page, await request.look(), confirm);
     goTo(page.querySelector("p"));
   };
-  const confirm = async (number, code) => {
+  /** What goes wrong is said where the last step says it; and what was said before goes. */
+  const attempt = async (work) => {
+    finish.forgetWhatWasSaid();
     try {
-      await request.confirm(number, code);
+      await work();
     } catch (error) {
-      await refresh();
       finish.tell(error);
-      return;
     }
-    await refresh();
   };
+  const confirm = (number, code) =>
+    attempt(async () => {
+      const refused = await request.confirm(number, code).then(() => null, (error) => error);
+      await refresh();
+      if (refused) throw refused;
+    });
   const work = async ({ sodium }) => {
     question.says("sending");
     identifier = question.identifier();
@@ -81,7 +86,7 @@ function comeBack(question, name) {
     show("request");
   };
   question.ask(work, { opens: () => ({}) });
-  page.querySelector("[data-edna-look]").addEventListener("click", () => refresh().catch((error) => finish.tell(error)));
+  page.querySelector("[data-edna-look]").addEventListener("click", () => attempt(refresh));
   const back = async () => {
     finish.says("opening");
     const key = await request.recover({ pin: finish.secrets.pin.value });
@@ -112,8 +117,9 @@ function line(template, answer, isEnough, confirm) {
   const field = code.querySelector("input");
   code.addEventListener("submit", (event) => {
     event.preventDefault();
-    code.querySelector("button").disabled = true;
-    confirm(answer.number, field.value);
+    const button = code.querySelector("button");
+    button.disabled = true;
+    confirm(answer.number, field.value).finally(() => (button.disabled = false));
   });
   return copy;
 }

@@ -76,7 +76,7 @@ export class Question {
     if (this.#busy) return;
     this.#busy = true;
     const held = document.activeElement;
-    this.#forgetWhatWasSaid();
+    this.forgetWhatWasSaid();
     this.#enable(false);
     let leaves = false;
     try {
@@ -225,7 +225,7 @@ export class Question {
     field?.focus({ preventScroll: true });
   }
 
-  #forgetWhatWasSaid() {
+  forgetWhatWasSaid() {
     this.form.querySelectorAll("[role=alert]:not([data-edna-problem])").forEach((alert) => alert.remove());
     this.form.querySelectorAll(".edna-wrong").forEach((field) => field.classList.remove("edna-wrong"));
     for (const said of this.form.querySelectorAll("[data-edna-problem], [data-edna-result], [data-edna-goes], [data-edna-told]")) said.hidden = true;
