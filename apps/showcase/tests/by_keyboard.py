@@ -15,18 +15,31 @@ from playwright.sync_api import Locator
 from apps.showcase.tests.walker import Walker
 from tests.waiting import eventually
 
-#: More stops than any page has.
+#: So often the way is asked for anew.
 TOO_MANY = 80
-#: Which way to go from where the focus is, or nothing where it is there. Whatever has the focus shows it, and can be seen.
+#: How many times Tab leads from where the focus is to the target, as far as can be told before; less than nothing: with Shift. Whatever
+#: has the focus on the way shows it, and can be seen.
 WAY = """target => {
-  const here = document.activeElement;
-  if (here && here !== document.body) {
+  const look = () => {
+    const here = document.activeElement;
+    if (!here || here === document.body) return;
     const {top, bottom, left, right} = here.getBoundingClientRect(), {outlineStyle, outlineWidth} = getComputedStyle(here);
     const isSeen = bottom > 0 && top < innerHeight && right > 0 && left < innerWidth;
-    if (!isSeen || outlineStyle === "none" || !parseFloat(outlineWidth)) throw new Error(`not seen: ${here.outerHTML}`);
+    if (!isSeen || outlineStyle === "none" || !parseFloat(outlineWidth)) window.ednaNotSeen ??= here.outerHTML;
+  };
+  if (!("ednaNotSeen" in window)) {
+    window.ednaNotSeen = null;
+    addEventListener("keyup", ({key}) => key === "Tab" && look(), true);
   }
-  if (here === target) return null;
-  return here && here.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_PRECEDING ? "Shift+Tab" : "Tab";
+  look();
+  if (window.ednaNotSeen) throw new Error(`not seen: ${window.ednaNotSeen}`);
+  const here = document.activeElement;
+  if (here === target) return 0;
+  const follows = (one, other) => one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const isStop = each => each.tabIndex >= 0 && !each.disabled && each.checkVisibility({visibilityProperty: true});
+  const stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter(isStop);
+  if (!here || follows(here, target)) return Math.max(1, stops.filter(each => follows(here, each) && !follows(target, each)).length);
+  return -Math.max(1, stops.filter(each => follows(each, here) && !follows(each, target)).length);
 }"""
 #: What was pressed on this document last, which has not gone yet.
 IS_PRESSED = "document.documentElement.hasAttribute('data-pressed')"
@@ -51,9 +64,10 @@ class ByKeyboard(Walker):
         target = locator.first.element_handle()
         for _ in range(TOO_MANY):
             way = self.page.evaluate(WAY, target)
-            if way is None:
+            if way == 0:
                 return
-            self.page.keyboard.press(way)
+            for _ in range(abs(way)):
+                self.page.keyboard.press("Tab" if way > 0 else "Shift+Tab")
         raise AssertionError(f"no Tab leads to {target.evaluate('e => e.outerHTML')}")
 
     def types_into(self, locator: Locator, text: str) -> None:
