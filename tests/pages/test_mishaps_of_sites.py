@@ -1,12 +1,13 @@
-"""In Chromium, in both custodies, on the pages that only one application has: WebSubmit's anonymised answers, Lobsters' topics, HotCRP's
-anonymous reviews. The same goes wrong as on the pages that all have (`test_mishaps.py`), and the same is kept.
+"""In Chromium, where keys stay in browsers, on the pages that only one application has: WebSubmit's anonymised answers, Lobsters' topics,
+HotCRP's anonymous reviews. The same goes wrong as on the pages that all have (`test_mishaps.py`), and the same is kept. Where the server
+uses keys no script has a part in it, and `mishaps/test_without_scripts.py` tries the same.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -72,8 +73,6 @@ class Own:
     hides: Callable[[Any, Author, Author], None]
     #: What stands there.
     text: Callable[[], str]
-    #: What is said where a password opens nothing, by custody.
-    refused: dict[str, str] = field(default_factory=lambda: dict.fromkeys(WRONG, WRONG["browser"]))
 
 
 def anonymise_lecture(bea: Any, one: Author, two: Author) -> None:
@@ -119,9 +118,8 @@ def anonymise_conference(bea: Any, one: Author, two: Author) -> None:
 
 
 def open_review(author: Author) -> None:
-    if author.custody == "browser":
-        author.sees("The chairs anonymised the conference")
-        author.press("Show what is disguised")
+    author.sees("The chairs anonymised the conference")
+    author.press("Show what is disguised")
     author.page.locator("summary", has_text="Fair Locks").click()
 
 
@@ -158,52 +156,48 @@ ALL = [
         saved="The review is saved, and still anonymous.",
         hides=anonymise_conference,
         text=lambda: hotcrp.PaperReview.objects.get().texts["t02"],
-        refused={**WRONG, "server": "does not open a key here"},
     ),
 ]
 
 
-@pytest.mark.parametrize("custody", ["server", "browser"])
 @pytest.mark.parametrize("own", ALL, ids=lambda own: own.site.name)
 def test_whatever_goes_wrong_nothing_is_lost(
-    own: Own, custody: str, page: Any, new_page: Any, live_server: Any, settings: Any
+    own: Own, page: Any, new_page: Any, live_server: Any, settings: Any
 ) -> None:
     """A wrong password, a line that is cut, two clicks, reload, back, another tab, a name that is back meanwhile, no scripts: what stands
     there is what was saved last."""
-    settings.EDNA = {**settings.EDNA, "CUSTODY": custody}
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
     bea = own.site.joins(own.site.who)
-    one, two = (Author(each, live_server.url, own.site, custody) for each in (page, page.context.new_page()))
+    one, two = (Author(each, live_server.url, own.site, "browser") for each in (page, page.context.new_page()))
     one.own = two.own = own
     one.logs_in()
     own.hides(bea, one, two)
 
     one.asks_for(own.page)
     one.submits(own.opens, "a guess")
-    one.sees(own.refused[custody])
+    one.sees(WRONG["browser"])
     assert one.reloads_by() == "GET"
-    if custody == "browser":
-        page.context.set_offline(True)
-        one.submits(own.opens)
-        one.sees("The site does not answer.")
-        page.context.set_offline(False)
-        without = Author(new_page(java_script_enabled=False), live_server.url, own.site, custody)
-        if own.site is WEBSUBMIT:
-            without.logs_in()
-        without.asks_for(own.page)
-        without.sees("This page needs JavaScript")
+    page.context.set_offline(True)
+    one.submits(own.opens)
+    one.sees("The site does not answer.")
+    page.context.set_offline(False)
+    without = Author(new_page(java_script_enabled=False), live_server.url, own.site, "browser")
+    if own.site is WEBSUBMIT:
+        without.logs_in()
+    without.asks_for(own.page)
+    without.sees("This page needs JavaScript")
 
     one.lists()
     two.lists()
     one.types(own.label, "Mended.")
     one.submits(own.saves, "a guess")
-    one.sees(own.refused[custody])
+    one.sees(WRONG["browser"])
     assert own.text() == "As written."
-    if custody == "browser":
-        page.context.set_offline(True)
-        one.submits(own.saves)
-        one.sees("The site does not answer.")
-        page.context.set_offline(False)
-        assert page.get_by_label(own.label).input_value() == "Mended."
+    page.context.set_offline(True)
+    one.submits(own.saves)
+    one.sees("The site does not answer.")
+    page.context.set_offline(False)
+    assert page.get_by_label(own.label).input_value() == "Mended."
     one.clicks_twice(own.saves)
     one.sees(own.saved)
     assert own.text() == "Mended."
