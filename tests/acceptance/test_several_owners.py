@@ -249,6 +249,51 @@ def test_what_all_have_left_lies_under_a_later_disguise(
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("back", list(permutations(range(2))))
+@pytest.mark.parametrize("everybody", [True, False])
+def test_the_same_value_when_all_have_left_is_all_theirs_as_well(
+    people: list[Person], everybody: bool, back: Sequence[int]
+) -> None:
+    """A second disguise finds what the first has put there: as long as it lasts, nobody sees what is beneath; then whoever comes first
+    brings it back."""
+    before = application_dump()
+    ann, bob, _ = people
+    theirs = office.Note.objects.filter(text__contains=f"secret of {ann.user.pk} and {bob.user.pk}")
+    earlier = [each.disguise(specs.AGAIN.name) for each in (ann, bob)]
+    if everybody:
+        edna.disguise_all(specs.AGAIN.name)
+    else:
+        bob.disguise(specs.AGAIN.name, with_key=True)
+
+    for number in back if everybody else [1]:
+        assert people[number].reveal(earlier[number]).complete
+        assert not theirs.exists()
+    first = people[back[0]] if everybody else ann
+    first.reveal_everything()
+    assert theirs.exists()
+    for each in people:
+        each.reveal_everything()
+    assert application_dump() == before
+    assert not Bag.objects.exists()
+
+
+@pytest.mark.once
+def test_what_was_left_as_it_was_waits_for_nobody_and_what_lies_beneath_does(people: list[Person]) -> None:
+    before = application_dump()
+    ann, bob, _ = people
+    earlier = [each.disguise(specs.AGAIN.name) for each in (ann, bob)]
+    later = bob.disguise(specs.AGAIN.name, with_key=True)
+    ann.disguise("office.notes-alone-at-random", with_key=True)
+
+    assert bob.reveal(later).complete
+    assert {held.reason for held in bob.reveal(earlier[1]).held} == {edna.Reason.OWNER_AWAY}
+    for each in (ann, bob):
+        each.reveal_everything()
+    assert application_dump() == before
+    assert not Bag.objects.exists()
+
+
+@pytest.mark.once
 def test_whom_only_a_condition_leads_to_that_does_not_mean_the_row_owns_nothing(people: list[Person]) -> None:
     """Two steps with conditions that exclude each other: nobody waits for the other, and nobody gets a note about the other's."""
     ann, bob, _ = people

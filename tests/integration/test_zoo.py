@@ -70,6 +70,23 @@ def test_whoever_still_removes_a_shared_row_does_not_come_back_by_name(zoo: Any)
     assert edna_dump() == clean
 
 
+def test_nothing_where_nothing_was_does_not_say_that_somebody_is_away(zoo: Any) -> None:  # noqa: F811
+    """Both have left, and what they had is emptied; one leaves once more, with the key, and finds it empty. Then the other is back."""
+    one, two = party(1), party(2)
+    message = court.Message.objects.create(author=one.user, recipient=two.user, text="hello")
+    court.Seal.objects.create(message=message, text="sealed")
+    before, clean = application_dump(), edna_dump()
+    first = one.disguise("zoo.court-fade")
+    two.disguise("zoo.court-fade")
+    two.disguise("zoo.court-fade", with_key=True)
+    assert court.Seal.objects.get().text is None
+    assert one.reveal(first).complete
+    assert court.Seal.objects.get().text == "sealed"
+    two.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
 def test_a_change_between_two_equal_disguises_is_not_overwritten(zoo: Any) -> None:  # noqa: F811
     """What stands there is what the second disguise wrote; the application's change lies between them."""
     one = customer()

@@ -116,6 +116,10 @@ HABITATS: dict[str, tuple[Callable[[int], Any], Callable[[Any, int, Numbers], No
 }
 
 
+#: What all had left comes back bag by bag, with statements for each (docs/limitations.md): of a thousand rows, a thousand.
+BAG_BY_BAG = (specs.court.Fade, specs.court.Depart)
+
+
 def bulk(model: type[Model], rows: list[Any]) -> list[Any]:
     return list(model._base_manager.bulk_create(rows))
 
@@ -152,7 +156,7 @@ def test_as_many_statements_for_1000_rows_as_for_10(
         fill(one.user, rows, new)
     differing = {}
     for cls in DISGUISES:
-        if not cls.name.startswith(f"zoo.{habitat}-"):
+        if not cls.name.startswith(f"zoo.{habitat}-") or cls in BAG_BY_BAG:
             continue
         params = dict.fromkeys(cls.params, 2)
         seen = []

@@ -94,6 +94,14 @@ class Court(Habitat):
         (court.Treaty, "number"): lambda self, draw: next(self.numbers),
     }
 
+    @rule(which=numbers)
+    def disguise_each(self, which: int) -> None:
+        """One after the other, each for themselves: what waits until all have left goes with the last of them."""
+        cls = self.disguises[which % len(self.disguises)]
+        for person in self.those_there():
+            self.disguise_one(person, cls, {}, with_key=False)
+            self.everybody_sees_what_they_should()
+
 
 class Lending(Habitat):
     principal = lending.Reader

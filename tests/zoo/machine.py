@@ -521,9 +521,13 @@ class Habitat(RuleBasedStateMachine):
 
     def someone(self, number: int) -> Inhabitant | None:
         """A person whose account exists."""
-        there = {row.truth[self.principal._meta.pk.attname] for row in self.oracle.present(self.principal)}
-        people = [person for person in self.inhabitants.values() if person.pk in there]
+        people = self.those_there()
         return people[number % len(people)] if people else None
+
+    def those_there(self) -> list[Inhabitant]:
+        """Those whose accounts exist."""
+        there = {row.truth[self.principal._meta.pk.attname] for row in self.oracle.present(self.principal)}
+        return [person for person in self.inhabitants.values() if person.pk in there]
 
     def survive(self, work: Callable[[], Any], crash: int | None) -> Any:
         """The result of ``work``; None if the process died in the middle, and then nothing has changed."""

@@ -15,7 +15,7 @@ import copy
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -39,10 +39,38 @@ Snapshot = dict[type[Model], dict[Any, Values]]
 
 
 @dataclass(eq=False, repr=False)
+class Gone:
+    """Who can bring a removed row back, by which receipts. ``shared``: others who can, by the receipt that gave it to these
+    pseudoprincipals of theirs. So it is with what was replaced when all had left."""
+
+    holders: dict[Any, set[str]]
+    shared: dict[Any, set[Any]] = field(default_factory=dict)
+    #: Several principals owned the row, be they one person's pseudoprincipals.
+    together: bool = False
+    #: Receipts that gave such a pseudoprincipal, and that it was held under: the name is back, and the voice still theirs.
+    held_under: set[str] = field(default_factory=set)
+
+    def copy(self) -> Gone:
+        return Gone(_copied(self.holders), _copied(self.shared), self.together, set(self.held_under))
+
+    def comes_back(self, person: Any, receipt: str, given: set[Any]) -> bool:
+        """Whether the person brings it back by this receipt, whose pseudoprincipals are ``given``. Who has removed it themselves, as well,
+        does so by taking that back, and not by the name of another."""
+        if person in self.holders:
+            return receipt in self.holders[person]
+        return receipt in self.held_under or bool(self.shared.get(person, set()) & given)
+
+    @property
+    def people(self) -> Set[Any]:
+        return self.holders.keys() | self.shared.keys()
+
+
+@dataclass(eq=False, repr=False)
 class Layer:
     """One record over one column: ``value`` stands where what is below it stood. ``receipts``: the bag that it is in, or those
     that it may have been moved to."""
 
+    #: None where all had left.
     person: Any
     receipts: set[str]
     value: Any
@@ -57,20 +85,16 @@ class Layer:
     together: frozenset[Any] = frozenset()
     #: What a reveal does with rows that name it: the policy of the relation.
     policy: str = "restore"
+    #: Whoever can take it away, if all had left: whichever of them comes back first.
+    left: Gone | None = None
+
+    @property
+    def people(self) -> Set[Any]:
+        """Who can open the record."""
+        return {self.person} if self.left is None else self.left.people
 
     def __repr__(self) -> str:
-        return f"<{self.person}: {self.value!r}>"
-
-
-@dataclass(eq=False, repr=False)
-class Gone:
-    """Who can bring a removed row back, by which receipts. ``shared``: others who can, by the receipt that gave it to these
-    pseudoprincipals of theirs."""
-
-    holders: dict[Any, set[str]]
-    shared: dict[Any, set[Any]] = field(default_factory=dict)
-    #: Several principals owned the row, be they one person's pseudoprincipals.
-    together: bool = False
+        return f"<{[*self.left.holders] if self.left else self.person}: {self.value!r}>"
 
 
 @dataclass(eq=False, repr=False)
@@ -90,9 +114,10 @@ class Row:
 
     def copy(self) -> Row:
         layers = {
-            name: [replace(each, receipts=set(each.receipts)) for each in stack] for name, stack in self.layers.items()
+            name: [replace(each, receipts=set(each.receipts), left=each.left and each.left.copy()) for each in stack]
+            for name, stack in self.layers.items()
         }
-        gone = self.gone and Gone(_copied(self.gone.holders), _copied(self.gone.shared), self.gone.together)
+        gone = self.gone and self.gone.copy()
         told = set(self.unchanged), set(self.pointed_at)
         return Row(self.model, dict(self.truth), layers, gone, self.stands_for, self.retained, *told)
 
@@ -124,7 +149,7 @@ class Effect:
     target: int
     columns: Mapping[str, Placeholder | None] = field(default_factory=dict)
     group: Any = None
-    #: For a removal: further targets, and persons whose pseudoprincipals own the row too.
+    #: For a removal, and what goes when all have left: further targets, and persons whose pseudoprincipals own the row too.
     targets: tuple[int, ...] = ()
     shared: Mapping[Any, set[Any]] = field(default_factory=dict)
     on_paper: bool = False
@@ -243,6 +268,8 @@ class Oracle:
         #: The rows that the latest reveal was about; those of which it put something under a later disguise of the same person; and
         #: those of which it found a value that was the same before.
         self.due: set[Row] = set()
+        #: Whether anything was replaced when all had left, so that nobody has to look where nothing was.
+        self.waits_for_all = False
         #: What a step that was matched last means of the row, if it is an element of a list.
         self._element: str | None = None
         self.idle: set[Row] = set()
@@ -283,14 +310,20 @@ class Oracle:
         ]
 
     def in_use(self) -> set[tuple[str, Any]]:
-        """What names pseudoprincipals: their columns that are referred to, with the values there."""
-        return {
+        """What names pseudoprincipals, or waits for them: their columns that are referred to, with the values there."""
+        used = {
             (target, layer.value)
             for model, columns in self.owners.items()
             for row in self.rows[model]
             for name, target in columns.items()
             for layer in row.layers.get(name, ())
         }
+        if not self.waits_for_all:
+            return used
+        # Whatever the row names by now.
+        pk = self.principal._meta.pk.attname
+        waiting = (layer.left for row in self.all_rows() for _, layer in row.all_layers() if layer.left)
+        return used | {(pk, key) for left in waiting for keys in left.shared.values() for key in keys}
 
     def owner_columns(self, model: type[Model]) -> dict[str, str]:
         """Columns that refer to principals, and the columns of the principal that they refer to."""
@@ -376,6 +409,9 @@ class Oracle:
                 continue
             for row, target, holders in self.matched(step, params, who):
                 going = removals.get(row)
+                if isinstance(step, Modify) and step.waits_for_all:
+                    changes += self.when_all_left(step, row, holders, who, going)
+                    continue
                 if going and not (isinstance(step, Modify) and (going.shared or len(going.targets) > 1)):
                     continue
                 if isinstance(step, Modify):
@@ -485,15 +521,8 @@ class Oracle:
     def removal(self, step: Remove, row: Row, target: int, holders: list[Any], who: Mapping[Any, int]) -> list[Effect]:
         if len(step.owners) < 2:
             return [Effect("remove", row, target, targets=(target,))]
-        rows = {each.truth[self.principal._meta.pk.attname]: each for each in self.present(self.principal)}
-        others = [rows[holder] for holder in holders if holder not in who and holder in rows]
-        natural = [each for each in others if each.stands_for is None]
+        natural, targets, shared = self.divided(holders, who)
         mine = [(path, holder) for path, holder in zip(step.owners, holders, strict=True) if holder in who]
-        targets = tuple(dict.fromkeys(who[holder] for _, holder in mine))
-        shared: dict[Any, set[Any]] = {}
-        for each in others:
-            if each.stands_for is not None:
-                shared.setdefault(each.stands_for, set()).add(each.key)
         alone = not natural and not shared and len(targets) == 1
         effects = []
         for path, holder in mine:
@@ -504,6 +533,30 @@ class Oracle:
         if not natural:
             effects.append(Effect("remove", row, target, targets=targets, shared=shared))
         return effects
+
+    def divided(
+        self, holders: Iterable[Any], who: Mapping[Any, int]
+    ) -> tuple[list[Row], tuple[int, ...], dict[Any, set[Any]]]:
+        """Of a row's owners: the others who are there by their own name, the targets, and the pseudoprincipals of others."""
+        rows = {each.truth[self.principal._meta.pk.attname]: each for each in self.present(self.principal)}
+        others = [rows[holder] for holder in holders if holder not in who and holder in rows]
+        shared: dict[Any, set[Any]] = {}
+        for each in others:
+            if each.stands_for is not None:
+                shared.setdefault(each.stands_for, set()).add(each.key)
+        natural = [each for each in others if each.stands_for is None]
+        return natural, tuple(dict.fromkeys(who[holder] for holder in holders if holder in who)), shared
+
+    def when_all_left(
+        self, step: Modify, row: Row, holders: list[Any], who: Mapping[Any, int], going: Effect | None
+    ) -> list[Effect]:
+        """Nothing while anybody is there; nothing either if the row goes with one of them alone, or with the same people."""
+        natural, targets, shared = self.divided(holders, who)
+        alone = going is not None and not going.shared and len(going.targets) == 1
+        if natural or alone or (going and ({*going.targets}, going.shared) == ({*targets}, shared)):
+            return []
+        columns = {row.model._meta.get_field(name).attname: as_placeholder(value) for name, value in step.set.items()}
+        return [Effect("modify", row, targets[0], columns, targets=targets, shared=shared, on_paper=going is not None)]
 
     def decorrelation(self, step: Decorrelate, row: Row, target: int, holders: list[Any]) -> Effect:
         name = row.model._meta.get_field(step.column).attname
@@ -521,21 +574,21 @@ class Oracle:
             if effect.kind == "remove":
                 if effect.row.stands_for is not None and effect.row.key in after[self.principal]:
                     continue  # spared: others, or records of its own, need it; nobody can tell which from outside
-                holders = {}
-                for target in effect.targets:
-                    holders.setdefault(persons[target], set()).add(receipts[target])
                 assert effect.row.gone is None
-                together = bool(effect.shared) or len(effect.targets) > 1
-                effect.row.gone = Gone(holders, dict(effect.shared), together)
-                if together:
-                    effect.row.pointed_at |= set().union(*holders.values())
+                effect.row.gone = gone = self.gone(effect, receipts, persons)
+                if gone.together:
+                    effect.row.pointed_at |= set().union(*gone.holders.values())
                 continue
+            left = self.gone(effect, receipts, persons)
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
                 if placeholder is not None and effect.on_paper:
                     assert placeholder.name in ("constant", "null")  # nobody sees it yet
                     layer.value = placeholder.make(column_called(effect.row.model, name), None)
                 layer.told, layer.together, layer.others = effect.told, effect.told, effect.natural - {person}
+                if left.together:
+                    layer.person, layer.receipts, layer.left = None, set().union(*left.holders.values()), left
+                    self.waits_for_all = True
                 field = column_called(effect.row.model, name).name
                 layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")
                 effect.row.layers.setdefault(name, []).append(layer)
@@ -545,6 +598,13 @@ class Oracle:
             self.outstanding.setdefault(person, set()).add(receipt)
             self.order.append(receipt)
         self.learn(after)
+
+    @staticmethod
+    def gone(effect: Effect, receipts: list[str], persons: list[Any]) -> Gone:
+        holders: dict[Any, set[str]] = {}
+        for target in effect.targets:
+            holders.setdefault(persons[target], set()).add(receipts[target])
+        return Gone(holders, dict(effect.shared), bool(effect.shared) or len(effect.targets) > 1)
 
     def learn(self, after: Snapshot) -> None:
         """Values that were drawn at random, and pseudoprincipals, as soon as they can be seen."""
@@ -565,7 +625,7 @@ class Oracle:
                     if layer.placeholder is not None:
                         self.check_placeholder(row, name, layer)
                         below = stack[-2] if len(stack) > 1 else None
-                        if below and below.person not in {layer.person, *layer.told} and below.value == value:
+                        if below and below.value == value and not below.people & {*layer.people, *layer.told}:
                             stack.pop()  # somebody else had put the very same there, and nobody could tell them
                             row.unchanged |= layer.receipts
                         continue
@@ -623,17 +683,13 @@ class Oracle:
                 layer.receipts.discard(receipt)
                 layers.discard((row, name, layer))
         given = {layer.value for row, name, layer in layers if name in self.owner_columns(row.model)}
-        pending = {
-            row
+        layers |= {
+            (row, name, layer)
             for row in self.all_rows()
-            if row.gone
-            # Who has removed it themselves, as well, brings it back by taking that back, and not by the name of another.
-            and (
-                receipt in row.gone.holders[person]
-                if person in row.gone.holders
-                else row.gone.shared.get(person, set()) & given
-            )
+            for name, layer in row.all_layers()
+            if layer.left and layer.left.comes_back(person, receipt, given)
         }
+        pending = {row for row in self.all_rows() if row.gone and row.gone.comes_back(person, receipt, given)}
         found = {row for row, _, _ in layers} | pending
         self.idle = {row for row in self.all_rows() if receipt in row.unchanged} - found
         self.due = found | self.idle
@@ -656,10 +712,11 @@ class Oracle:
             waiting.append((row, "reference", holders, lambda row=row: self._missing_of(person, row) or [None]))
         for row, name, layer in layers:
             covered = row.layers[name][-1] is not layer
-            if self._told_of_more(row, name, layer):
+            if self._told_of_more(person, row, name, layer):
                 held.add((row, "away"))
             elif row.gone is not None and not covered:
-                waiting.append((row, "row", layer.receipts, functools.partial(list, [row])))
+                receipts = {receipt} if layer.left else layer.receipts
+                waiting.append((row, "row", receipts, functools.partial(list, [row])))
             elif covered:
                 # By others; if the row is gone, too, it will not be as this record left it when it is back.
                 held.add((row, "changed" if row.gone is None else "row"))
@@ -676,6 +733,8 @@ class Oracle:
             self.outstanding[person].discard(receipt)
         for _, _, layer in layers:
             layer.told = frozenset()  # whoever wants it back has it under disguise no longer
+            if layer.left:
+                layer.left.held_under.add(receipt)
         self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
@@ -734,7 +793,7 @@ class Oracle:
     def _seen(row: Row, after: Snapshot) -> Values:
         return after[row.model].get(row.key, {})
 
-    def _told_of_more(self, row: Row, name: str, layer: Layer) -> bool:
+    def _told_of_more(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
         """Whether somebody who owns the row, too, has it under disguise as well, since; or, of what was handed over, has their name."""
         stack = row.layers[name]
         since = [
@@ -746,7 +805,7 @@ class Oracle:
         if since and row.gone is None and self._is_handed(layer):
             return True
         above = stack[stack.index(layer) + 1 :]
-        return any(each.person != layer.person and layer.person in each.told for each in above)
+        return any(each.person != person and person in each.told for each in above)
 
     def _when(self, layer: Layer) -> int:
         return min((self.order.index(receipt) for receipt in layer.receipts), default=-1)
@@ -852,7 +911,7 @@ class Oracle:
         assert row.gone is not None
         target = self.owner_columns(row.model).get(name)
         known = {*row.gone.holders, *row.gone.shared}
-        strangers = person not in known and APPLICATION not in known
+        strangers = person not in known and APPLICATION not in known and layer.value is not None
         return strangers and target == self.principal._meta.pk.attname and layer.policy == "restore"
 
     def _take_away(self, person: Any, row: Row, name: str, layer: Layer, after: Snapshot) -> bool:
@@ -863,7 +922,7 @@ class Oracle:
             stack.remove(layer)  # it changed nothing, whatever has become of the row
             self.idle.add(row)
             return True
-        if self._told_of_more(row, name, layer):
+        if self._told_of_more(person, row, name, layer):
             return False
         if position + 1 < len(stack):
             above = stack[position + 1 :]
@@ -877,7 +936,7 @@ class Oracle:
                     row.pointed_at |= set().union(*(each.receipts for each in came_back if each is not layer))
                     del stack[stack.index(lowest) :]
                     return True
-            if above[0].person == person and (
+            if person in above[0].people and (
                 not self._is_handed(above[0]) or above[0].placeholder == layer.placeholder
             ):
                 stack.remove(layer)
@@ -886,7 +945,7 @@ class Oracle:
             return row.gone is None and self._same_constant_twice(stack, layer, self._below(row, name, layer))
         if row.gone is not None:
             alone = not row.gone.together
-            mine = person in row.gone.holders or person in row.gone.shared
+            mine = person in row.gone.people
             if mine:
                 self.folded.add(row)
             if (alone and mine) or (mine and name not in self.owner_columns(row.model)):
@@ -936,6 +995,7 @@ def set_null_relations(disguise: type[Disguise]) -> list[tuple[Any, type[Model]]
             target = column.related_model._meta.concrete_model
             covered = any(
                 step.model is model
+                and (not isinstance(step, Modify) or column.name in step.set)
                 and step.where is None
                 and any(owner.split("__")[0] == column.name for owner in step.owners)
                 for step in disguise.steps()

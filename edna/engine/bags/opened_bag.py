@@ -97,10 +97,10 @@ class Opened:
 
     @property
     def tells_of_more(self) -> bool:
-        """Whether it says nothing but that somebody else's disguise lies over rows: changes without a value."""
+        """Whether it says nothing but that somebody else's disguise lies over rows: changes without a value, and who was told."""
         return (
             self.shared
-            and bool(self._diffs)
+            and any(isinstance(batch, Listed) for batch in self._diffs)
             and all(
                 isinstance(batch, Listed)
                 or (

@@ -162,11 +162,9 @@ def modify(
         by_key = {row[:width]: row[width:] for row in now}
         own = replace(step, rows=[(*row, *by_key[row[:width]]) for row in step.rows])
         if step.shares and plan is not None and shared is not None:
-            # Where nothing was changed, nobody has anything to bring back.
-            changed = {row[:width] for row in own.rows if row[width : len(step.columns)] != row[len(step.columns) :]}
-            together = changed & step.shares.keys()
-            shared.extend(share(plan, own.only(together.__contains__), records))
-            own = own.only(lambda key: key not in together)
+            # Where the value was the same before, too: an earlier disguise that put it there folds into this one, whoever reveals it.
+            shared.extend(share(plan, own.only(step.shares.__contains__), records))
+            own = own.only(lambda key: key not in step.shares)
         record(own, names, own.rows, records)
         if plan is not None:
             _change_in_removal(plan, step, names, by_key, using=using)

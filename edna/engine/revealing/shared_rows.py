@@ -22,7 +22,7 @@ from edna.engine.planning.owners import tables_in_common
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
 from edna.engine.surroundings import handed_over
-from edna.engine.surroundings.current_rows import CurrentRows, same_values
+from edna.engine.surroundings.current_rows import CurrentRows, changed_rows, same_values
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
 #: Why the changes of a bag wait, by the bag, model, columns and key: and the column, if it is one's.
@@ -165,7 +165,8 @@ def _put_back(opened: Opened, reveal: Reveal, reasons: Reasons, above: _Over) ->
         over = [each for each in reveal.journal.others if each not in reveal.coming and not each.tells_of_more]
     done_any = False
     for batch in reversed(_changes_of(opened)):
-        away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(batch, opened=opened)}
+        changed = replace(batch, rows=changed_rows(batch))
+        away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(changed, opened=opened)}
         if passing:
             away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
         covered = above.covered(batch.without(away), opened)

@@ -25,7 +25,7 @@ class Seal(models.Model):
     """Belongs to whom its message belongs to."""
 
     message = models.ForeignKey(Message, models.CASCADE)
-    text = models.TextField()
+    text = models.TextField(null=True)
 
     class Meta:
         app_label = "zoo"

@@ -18,24 +18,32 @@ _MESSAGES = [
 ]
 
 
+_THREE = ["first", "second", "third"]
+
+
 class Withdraw(Disguise):
-    """Everything of a party, as far as it is theirs alone."""
+    """Everything of a party, as far as it is theirs alone; the text of a treaty with the second of its first two."""
 
     name = "zoo.court-withdraw"
     transformations = [
         Remove(Party),
         *_MESSAGES,
         Remove(Moderation, owner=["moderator", "user"]),
-        Remove(Treaty, owner=["first", "second", "third"]),
+        Remove(Treaty, owner=_THREE),
+        Modify(Treaty, owner=["first", "second"], set={"text": "[left]"}, when=edna.ALL_LEFT),
     ]
 
 
 class Clear(Disguise):
-    """The rows, not the account. For everybody, too."""
+    """The rows, not the account; that the text goes when the row does says nothing more. For everybody, too."""
 
     name = "zoo.court-clear"
     applies_to = "staff"
-    transformations = [*_MESSAGES, Remove(Treaty, owner=["first", "second", "third"])]
+    transformations = [
+        *_MESSAGES,
+        Remove(Treaty, owner=_THREE, when=edna.ALL_LEFT),
+        Modify(Treaty, owner=_THREE, set={"text": "[left]"}, when=edna.ALL_LEFT),
+    ]
 
 
 class Mask(Disguise):
@@ -46,7 +54,7 @@ class Mask(Disguise):
     transformations = [
         Decorrelate(Message, owner=["author", "recipient"]),
         Decorrelate(Moderation, owner=["moderator", "user"]),
-        Decorrelate(Treaty, owner=["first", "second", "third"]),
+        Decorrelate(Treaty, owner=_THREE),
     ]
 
 
@@ -69,4 +77,35 @@ class Hush(Disguise):
     ]
 
 
-ALL = (AnonymousParty, Withdraw, Clear, Mask, MaskSent, Hush)
+class Fade(Disguise):
+    """Names, and texts when all have left. For everybody, too."""
+
+    name = "zoo.court-fade"
+    applies_to = "staff"
+    transformations = [
+        Modify(Message, owner=["author", "recipient"], set={"text": "[left]"}, when=edna.ALL_LEFT),
+        Decorrelate(Message, owner=["author", "recipient"]),
+        Modify(
+            Seal,
+            owner=["message__author", "message__recipient"],
+            set={"text": placeholders.null()},
+            when=edna.ALL_LEFT,
+        ),
+        Modify(Treaty, owner=_THREE, set={"text": placeholders.random_string()}, when=edna.ALL_LEFT),
+        Decorrelate(Treaty, owner=_THREE),
+    ]
+
+
+class Depart(Disguise):
+    """The same, and the account. Whoever has moderated is nobody then."""
+
+    name = "zoo.court-depart"
+    transformations = [
+        Remove(Party),
+        *Fade.transformations,
+        Modify(Moderation, owner=["moderator", "user"], set={"reason": "[left]"}, when=edna.ALL_LEFT),
+        Decorrelate(Moderation, owner="user"),
+    ]
+
+
+ALL = (AnonymousParty, Withdraw, Clear, Mask, MaskSent, Hush, Fade, Depart)
