@@ -106,8 +106,10 @@ def test_from_the_first_device_to_one_that_is_removed(laptop: Browser, bea: User
     assert "What it has already, it keeps" in page
     page = laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1", password="a guess")
     assert {"server": "This is not your password.", "both": "This does not open your key."}[custody] in page
-    page = laptop.send("devices-remove", device=laptop.id_of("phone"), sure="1", password=PASSWORD)
-    assert "It is removed" in page
+    gone = {"device": laptop.id_of("phone"), "sure": "1", "password": PASSWORD}
+    assert "It is removed" in laptop.send("devices-remove", **gone)
+    with nothing_changes():  # a second click, or another tab: the list says what there is
+        assert "This is your only device" in laptop.send("devices-remove", **gone)
 
     assert "This device was removed" in phone.send("hidden", password="")
     with pytest.raises(edna.errors.DeviceRemoved):
