@@ -70,6 +70,18 @@ def test_whoever_still_removes_a_shared_row_does_not_come_back_by_name(zoo: Any)
     assert edna_dump() == clean
 
 
+def test_whom_two_disguises_lead_to_goes_with_the_second_receipt(zoo: Any) -> None:  # noqa: F811
+    """A row of one person and of their own pseudoprincipal, of which both have left. Each receipt is used once."""
+    one = party(1)
+    court.Message.objects.create(author=one.user, recipient=one.user, text="hello")
+    before, clean = application_dump(), edna_dump()
+    receipts = [one.disguise("zoo.court-mask-sent"), one.disguise("zoo.court-fade")]
+    for receipt in receipts:
+        assert one.reveal(receipt).complete
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
 def test_nothing_where_nothing_was_does_not_say_that_somebody_is_away(zoo: Any) -> None:  # noqa: F811
     """Both have left, and what they had is emptied; one leaves once more, with the key, and finds it empty. Then the other is back."""
     one, two = party(1), party(2)

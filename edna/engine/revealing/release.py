@@ -159,7 +159,7 @@ def _candidates(
         if isinstance(batch, Decorrelated)
         for key in aliases.owners_in(batch)
     }
-    for key, own in _in_shared_rows(journal, aliases, model):
+    for key, own in (*_in_shared_rows(journal, aliases, model), *_in_lists_of_shared_changes(journal)):
         needed.setdefault(key, own)
     sealed_together = {
         opened.locator
@@ -207,6 +207,16 @@ def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> I
                     for position, _ in _mentions(batch, {relation.field.name}):
                         for key in aliases.keys(relation, [row[position] for row in batch.rows]):
                             yield key, waiting[opened.locator]
+
+
+def _in_lists_of_shared_changes(journal: Journal) -> Iterator[tuple[Any, Opened]]:
+    """Those in whose lists changes wait that were made when all had left, with the principal's own bag that leads to these as well."""
+    waiting = pointing_at(opened for opened in journal.others if not opened.shared)
+    changed = {opened.locator for opened in journal.others if opened.changed_by_all} & waiting.keys()
+    for voice in journal.current.speaks_for if changed else ():
+        holder = journal.holder_of(voice)
+        for locator in changed.intersection(holder.items) if holder is not None else ():
+            yield voice.principal, waiting[locator]
 
 
 def _burdened(journal: Journal, voice: SpeaksFor, sealed_together: set[Locator]) -> bool:
