@@ -37,7 +37,7 @@ def once(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return view(request, *args, **kwargs)
         key = _key(request)
         if not cache.add(key, "", timeout=AT_MOST_SECONDS):
-            messages.info(request, "You have sent this already: it is done once.")
+            messages.info(request, "You have sent this already. It is done only once.")
             return redirect(cache.get(key) or _page_of(request))
         leads_to = None
         try:
