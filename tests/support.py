@@ -18,6 +18,8 @@ from unittest import mock
 
 from django.conf import settings
 from django.db import connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from django.test.utils import CaptureQueriesContext, override_settings
 
 import edna
@@ -30,7 +32,7 @@ from edna.store import serverkeys
 from edna.testing import Person
 from edna.testing.dumps import Dump, application_dump, dump
 from edna.testing.search import cells
-from tests.waiting import CHILD_SECONDS
+from tests.waiting import CHILD_SECONDS, session_of, until_gone
 
 PASSWORD = "four zebras on a unicycle"
 DELETE, ANONYMISE_LECTURE, ANONYMISE_ALL = (
@@ -237,12 +239,20 @@ def in_another_process(
 ) -> int:
     """Run ``work`` in a process of its own, with connections of its own; its exit status, -9 if it was killed.
 
-    ``meanwhile`` is called as soon as it runs; ``killed_after`` so many seconds it is killed, unless it has ended.
+    ``meanwhile`` is called as soon as it runs; ``killed_after`` so many seconds it is killed, unless it has ended. If it was killed, the
+    database has let go of what it held.
     """
     connections.close_all()  # a connection that two processes hold is closed for both by the first that ends
+    receiver, sender = os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
+
+        def say(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+            if session := session_of(connection):
+                os.write(sender, f"{session} ".encode())
+
+        connection_created.connect(say, weak=False)
         signal.alarm(CHILD_SECONDS)  # one that hangs fails its test, not the whole run
         try:
             work()
@@ -256,7 +266,14 @@ def in_another_process(
     if killed_after is not None:
         time.sleep(killed_after)
         os.kill(child, signal.SIGKILL)  # it is not waited for yet, so that its number is nobody else's
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(sender)
+    os.set_blocking(receiver, False)  # whoever it has started may still have the other end
+    with os.fdopen(receiver, "rb", buffering=0) as told:
+        sessions = [int(session) for session in (told.read(1 << 16) or b"").split()]
+    if status == -signal.SIGKILL:
+        until_gone(*sessions)
+    return status
 
 
 def rows_of(table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -15,6 +15,7 @@ from contextlib import closing
 from typing import Any
 
 from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 #: Longer than any database waits for a lock by itself.
 WAIT_SECONDS = 120
@@ -56,6 +57,31 @@ def until_waiting(number: int = 1) -> None:
             return bool(is_new) and int(found) >= number
 
         eventually(waiting, look_seconds=_LOOK_SECONDS)
+
+
+_SESSIONS = {
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = %s",
+    "mysql": "SELECT COUNT(*) FROM information_schema.processlist WHERE id = %s",
+}
+
+
+def session_of(connected: BaseDatabaseWrapper) -> int | None:
+    """By which number the server knows this connection. SQLite has none."""
+    if connected.vendor == "postgresql":
+        return int(connected.connection.info.backend_pid)
+    return int(connected.connection.thread_id()) if connected.vendor == "mysql" else None
+
+
+def until_gone(*sessions: int) -> None:
+    """Return when the server has ended these connections: until then, it holds the locks of whoever was killed."""
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+
+        def gone(session: int) -> bool:
+            cursor.execute(_SESSIONS[connection.vendor], [session])
+            return int(cursor.fetchone()[0]) == 0
+
+        for session in sessions:
+            eventually(lambda: gone(session), what=f"the end of connection {session}")  # noqa: B023
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:

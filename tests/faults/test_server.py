@@ -4,6 +4,7 @@ nothing was changed; what was committed is there when the server is back."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.faults.states import State
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, watched
 from tests.installed import installed
 from tests.support import on_server
+from tests.waiting import session_of, until_gone
 
 pytestmark = [
     pytest.mark.slow,
@@ -75,20 +77,13 @@ def every_step(operation: Operation, strike: Callable[[], None], recover: Callab
 
 def lose_the_connection() -> None:
     """As an administrator, or something between here and the server, would end it."""
-    if connection.vendor == "postgresql":
-        end, remains = "SELECT pg_terminate_backend(%s)", "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = %s"
-        session = connection.connection.info.backend_pid
-    else:
-        end, remains = "KILL CONNECTION %s", "SELECT COUNT(*) FROM information_schema.processlist WHERE id = %s"
-        session = connection.connection.thread_id()
-    other = connection.copy()
-    with other.cursor() as cursor:
-        cursor.execute(end, [session])
-        left = 1
-        while left:
-            cursor.execute(remains, [session])
-            [left] = cursor.fetchone()
-    other.close()
+    session = session_of(connection)
+    assert session is not None
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(%s)" if connection.vendor == "postgresql" else "KILL CONNECTION %s", [session]
+        )
+    until_gone(session)
 
 
 @pytest.mark.parametrize("operation", TELLING, ids=str)

@@ -88,11 +88,13 @@ class Court(Habitat):
     made = tables[1:]
     disguises = tuple(cls for cls in court_specs.ALL if hasattr(cls, "transformations"))
     fill = {
-        (court.Moderation, "user"): lambda self, draw: draw(
-            [*nobody(), *self.options(court.Moderation._meta.get_field("user"))]
-        ),
+        (court.Moderation, "user"): lambda self, draw: self.somebody_or_nobody(draw),
         (court.Treaty, "number"): lambda self, draw: next(self.numbers),
     }
+
+    def somebody_or_nobody(self, draw: Callable[[list[Any]], Any]) -> Any:
+        options = [*nobody(), *self.options(court.Moderation._meta.get_field("user"))]
+        return draw(options) if options else NotImplemented
 
     @rule(which=numbers)
     def disguise_each(self, which: int) -> None:
