@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import nacl.signing
@@ -32,6 +33,14 @@ EU_RESTORER = {"region": "eu", "role": "restorer", "build": "1.2"}
 with_library = pytest.mark.skipif(
     not library.place().is_file(), reason="the library of policies by attributes is not built: make test-abe builds it"
 )
+
+
+def without_library(patch: pytest.MonkeyPatch, *, place: Path = Path("/nowhere/library.so")) -> None:
+    """As where nobody has built it yet: it would be at that place."""
+    patch.setattr(library, "place", lambda: place)
+    patch.setattr(library, "_loaded", None)
+
+
 #: For tests of what both carriers keep.
 CARRIERS = ["clauses", pytest.param("attributes", marks=with_library)]
 

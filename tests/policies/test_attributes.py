@@ -18,7 +18,6 @@ from django.urls import reverse
 import edna
 from apps.websubmit.models import User
 from edna import conf, errors, policy_seals
-from edna.custody.policies.attributes import library
 from edna.custody.policies.attributes import seal as by_attributes
 from edna.custody.policies.attributes.parameters import Parameters
 from edna.custody.policies.language import MOST_CONDITIONS, Formula
@@ -29,7 +28,7 @@ from edna.models import Bag
 from edna.operations.upkeep import verification
 from edna.policies import checks, serving
 from edna.testing import application_dump
-from tests.policies.parties import EU_RESTORER, NOW, Party, asked, with_library
+from tests.policies.parties import EU_RESTORER, NOW, Party, asked, with_library, without_library
 from tests.policies.test_bags import Clock, bea, become, gone, party  # noqa: F401  # fixtures
 from tests.policies.test_process import Served
 from tests.sockets.processes import process
@@ -210,15 +209,13 @@ def test_without_the_library_nothing_is_sealed_and_nothing_is_lost(
     bea: Student,  # noqa: F811
     become: Callable[[Mapping[str, str]], None],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
 ) -> None:
     before = application_dump(), edna_dump()
     become(EU_RESTORER)
     # The monitor is in this process, too, and has the library.
     edna.policies.attest()
     with monkeypatch.context() as patch:
-        patch.setattr(library, "place", lambda: tmp_path / "library.so")
-        patch.setattr(library, "_loaded", None)
+        without_library(patch)
         with pytest.raises(errors.ConfigurationError, match="edna_monitor library"):
             gone(bea)
         assert (application_dump(), edna_dump()) == before
@@ -227,8 +224,7 @@ def test_without_the_library_nothing_is_sealed_and_nothing_is_lost(
     receipt = gone(bea)
     hidden = application_dump(), edna_dump()
     with monkeypatch.context() as patch:
-        patch.setattr(library, "place", lambda: tmp_path / "library.so")
-        patch.setattr(library, "_loaded", None)
+        without_library(patch)
         with bea.unlock() as unlocked, pytest.raises(errors.PolicyNotSatisfied, match="edna_monitor library"):
             edna.reveal(receipt, unlocked)
     assert (application_dump(), edna_dump()) == hidden

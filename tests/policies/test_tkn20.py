@@ -17,7 +17,7 @@ import pytest
 from edna.custody.policies.attributes import building, library, parameters
 from edna.custody.policies.language import Formula, check_attribute
 from edna.errors import AttributeParametersForged, ConfigurationError
-from tests.policies.parties import with_library
+from tests.policies.parties import with_library, without_library
 from tests.unit.leaks import assert_error_leaks_nothing
 
 MESSAGE = library.LongSecret(bytes(range(32)))
@@ -219,8 +219,7 @@ def test_nothing_of_it_is_loaded_before_it_is_used() -> None:
 
 
 def test_without_the_library_it_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(library, "place", lambda: tmp_path / "library.so")
-    monkeypatch.setattr(library, "_loaded", None)
+    without_library(monkeypatch, place=tmp_path / "library.so")
     for act in (library.require, library.setup):
         with pytest.raises(ConfigurationError, match="edna_monitor library builds it"):
             act()
@@ -229,9 +228,8 @@ def test_without_the_library_it_says_how_to_build_it(monkeypatch: pytest.MonkeyP
         library.setup()
 
 
-def test_an_error_has_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(library, "place", lambda: tmp_path / "library.so")
-    monkeypatch.setattr(library, "_loaded", None)
+def test_an_error_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_library(monkeypatch)
     secret, other = bytes(range(100, 140)), bytes(range(60, 100))
     master, mine = library.AttributeMaster(secret), parameters.AttributeKey(secret + other)
     for act in (

@@ -15,6 +15,7 @@ from edna.custody.policies import batches, clauses, seal
 from edna.custody.policies.attributes import library, parameters
 from edna.custody.policies.credentials import Credential, epoch_of
 from edna.custody.policies.language import Clause, Formula, Policy
+from tests.policies.parties import without_library
 from tests.vectors.policies.attributes.generate import all_cases as all_cases_of_attributes
 from tests.vectors.policies.generate import all_cases
 
@@ -112,8 +113,7 @@ def test_a_vector_of_attributes_gives_what_it_says_or_is_refused_with_the_error_
     run = OPERATIONS_OF_ATTRIBUTES[said["operation"]]
     if not said.get("takes_library"):
         # What is refused before is so where there is no library, too.
-        monkeypatch.setattr(library, "place", lambda: Path("/nowhere"))
-        monkeypatch.setattr(library, "_loaded", None)
+        without_library(monkeypatch)
     elif not library.place().is_file():
         pytest.skip("the library of policies by attributes is not built: make test-abe builds it")
     if "error" not in said:

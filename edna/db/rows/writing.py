@@ -64,7 +64,7 @@ def insert_free(
     head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
     inserted: set[Row] = set()
     with cursor_of(connection) as cursor:
-        for packet in packets(rows, connection):
+        for packet in (rows,) if with_savepoint else packets(rows, connection):
             values = ", ".join([f"({marks_for(len(row))})" for row in packet])
             sql = f"{head}{values} ON CONFLICT DO NOTHING RETURNING {keys}"
             params = [value for row in packet for value in row]

@@ -150,15 +150,17 @@ def _of_part(steps: Sequence[CompiledStep], part: Part, scope: Scope) -> Iterato
         keys = part.get(step.node, ())
         if keys is None:
             yield whole
+        elif keys:
+            yield replace(step, keys=keys)
         else:
-            yield replace(step, keys=keys) if keys else replace(step, selection=None, keys_only=False)
+            yield step.without_rows()
 
 
 def _of_what_is_left(steps: Sequence[CompiledStep], finished: Finished) -> Iterator[CompiledStep]:
     for step in steps:
         # Its rows were found before the others were changed; what it would find now is another question.
         done = step.node in finished and step.transformation.where is not None
-        yield replace(step, selection=None, keys_only=False) if done else step
+        yield step.without_rows() if done else step
 
 
 def _found(

@@ -48,6 +48,10 @@ class CompiledStep:
     #: Raw primary keys, of a step that is limited to rows that have one of them.
     keys: Collection[Any] = ()
 
+    def without_rows(self) -> CompiledStep:
+        """The same step, which finds nothing and asks nobody."""
+        return replace(self, selection=None, keys_only=False)
+
     @property
     def finds_principals(self) -> bool:
         """Whether its selection is of the principals' own rows, each of them, and locks those if it is to lock."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from django.db.models import Model
 
@@ -136,7 +135,7 @@ class _RowsToInsert:
 
     def _fit(self, rows: Sequence[Row]) -> bool:
         undoes = self._leaves_what_is_taken and raw.can_send_savepoints(rows, using=self.using)
-        return fits(partial(self._write, with_savepoint=undoes), rows, using=self.using, undoes=undoes)
+        return fits(functools.partial(self._write, with_savepoint=undoes), rows, using=self.using, undoes=undoes)
 
     @functools.cached_property
     def _leaves_what_is_taken(self) -> bool:

@@ -1,4 +1,6 @@
-"""What can go wrong on which page, in which custody, and which test tries it: for each cell a sentence, and none is empty.
+"""What can go wrong on which page, in which custody, and which test tries it: for each cell a sentence.
+
+What nobody tries says "empty" (giving up in a browser).
 
 A page is of one kind. A page that stands in no kind has nobody who has thought of what can go wrong there, and `test_matrix` fails.
 """
