@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from django.utils import timezone
-
-from edna import registry, vouching
+from edna import clock, registry, vouching
 from edna.db import transactions
 from edna.engine.books import acts, beside, sessions
 from edna.engine.files import file_tasks
@@ -123,7 +121,7 @@ def add(*, operator: str, lost: bool = False) -> list[str]:
 
 def _add(new: list[bytes], *, operator: str, using: str) -> list[bytes]:
     if new:
-        store.add(new, added_on=timezone.now().date(), using=using)
+        store.add(new, added_on=clock.today(), using=using)
         store.added(new, using=using)
         acts.add("add server key", operator=operator, keys=", ".join(map(digits, new)))
     return new
@@ -216,7 +214,7 @@ def introduce(*, using: str) -> None:
             # Where nothing says under which key it was made, the site is new.
             if _speaks_for_a_key(using=using) is False:
                 return False
-            store.add(found.configured, added_on=timezone.now().date(), using=using)
+            store.add(found.configured, added_on=clock.today(), using=using)
             found = standing(using=using)
         store.added([key.check_value for key in found.known], using=using)
         return True

@@ -7,7 +7,6 @@ Does not know: who logged in how (`edna.receivers`, `edna.middleware`).
 
 from __future__ import annotations
 
-import datetime
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -21,6 +20,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject, empty
 
 from edna import api, conf, inner_door, registry
+from edna.clock import today
 from edna.coverage import same_table
 from edna.errors import PrincipalError, ServerKeyUnknown, SpecError
 
@@ -109,11 +109,6 @@ def is_from_before(user: Model, request: HttpRequest) -> bool:
         return False
     epoch = inner_door.session_epoch(user)
     return epoch is not None and session.get(_EPOCH) != epoch
-
-
-def today() -> datetime.date:
-    """The same for everybody: a day of each user's own time zone would begin and end with every change of zones."""
-    return datetime.datetime.now(datetime.UTC).date()
 
 
 class Attendance:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import Model
-from django.utils import timezone
 
-from edna import inner_door
+from edna import clock, inner_door
 from edna.api import Unlocked
 from edna.audiences import history, membership, store
 from edna.audiences.copies import places_about
@@ -93,7 +92,7 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str, to
             audience=name,
             together=number,
             asked_by=member.id,
-            asked_on=timezone.now().date(),
+            asked_on=clock.today(),
             model=subject[0],
             reference=subject[1],
             reason=reason,
@@ -207,7 +206,7 @@ def _opened_part(sealed: bytes, secret_key: SecretKey) -> bytes:
 def _read_copy(copy: bytes, request: HoldRequest, *, using: str) -> HeldData:
     subject = (request.model, request.reference)
     disguise, applied_at, model, reference, rows, locator = inner_door.open_copy(copy, subject=subject)
-    month = timezone.now().strftime("%Y-%m")
+    month = clock.now().strftime("%Y-%m")
     tell(locator, Use(request.audience, request.together, month, request.reason), using=using)
     return HeldData(disguise, applied_at, model, reference, rows)
 

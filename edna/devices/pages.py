@@ -8,7 +8,6 @@ either side, a page is the script's unless this browser has its key in a cookie.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Final
@@ -23,7 +22,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 from django.views.generic import View
 
-from edna import api, conf, devices
+from edna import api, clock, conf, devices
 from edna.devices import browsers
 from edna.devices.browsers import BroughtKey
 from edna.devices.forms import CodeForm, FirstDeviceForm, NameForm, NewKeyForm
@@ -57,7 +56,7 @@ class Devices(DevicePage):
 
     def found(self, key: api.SecretKey) -> list[devices.Member]:
         """The devices, now that this one was here this month; nothing is written twice."""
-        month, found = datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m"), devices.members(key)
+        month, found = clock.now().strftime("%Y-%m"), devices.members(key)
         if any(each.is_own and each.last_seen != month for each in found):
             devices.catch_up(key)
             found = devices.members(key)

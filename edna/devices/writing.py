@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from django.db.models import Model
-from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from edna import conf, inner_door, throttle
+from edna import clock, conf, inner_door, throttle
 from edna.api import Unlocked
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.devices import keeping
@@ -39,8 +38,8 @@ def count_begun(person: Model) -> None:
 
 def show(card: Card) -> str:
     """In the caller's transaction: what a new device shows, until `CODE_LIFETIME` is over."""
-    code, until, using = keeping.code_of(card.device), timezone.now() + CODE_LIFETIME, inner_door.database()
-    store.remove_expired(timezone.now().date(), using=using)
+    code, until, using = keeping.code_of(card.device), clock.now() + CODE_LIFETIME, inner_door.database()
+    store.remove_expired(clock.today(), using=using)
     sealed = keeping.seal_card(card, until=int(until.timestamp()))
     store.add(keeping.card_place(code), sealed, expires_on=until.date(), using=using)
     return code
@@ -126,6 +125,6 @@ def note(device: Device, *, names: Mapping[bytes, str] | None = None) -> None:
     place = keeping.note_place(group, device.id)
     found = store.find([place], using=using)
     called = {device.id: keeping.open_note(found[place], group=group)[0] if place in found else ""} | dict(names or {})
-    month = timezone.now().strftime("%Y-%m")
+    month = clock.now().strftime("%Y-%m")
     for each, name in called.items():
         store.put(keeping.note_place(group, each), keeping.seal_note(name, month, group=group), using=using)

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from django.db import IntegrityError, router
 from django.db.models import Model
-from django.utils import timezone
 
-from edna import conf, registry
+from edna import clock, conf, registry
 from edna.db import transactions
 from edna.db.cursors import connection_of
 from edna.engine.bags.capability import Unlocked, require_unlocked
@@ -119,7 +118,7 @@ def disguise(
             return None
         if require is not None:
             require()
-        receipt = disguising.execute(prepared, now=timezone.now(), using=using)[0]
+        receipt = disguising.execute(prepared, now=clock.now(), using=using)[0]
         note()
         return receipt
 
@@ -155,7 +154,7 @@ def disguise_for_good(
         scope = Scope(cls, [target], params=given, using=using, lock=True)
         prepared = planning.build_within(scope, most=None, lock_principals_first=True)
         assert prepared is not None
-        disguising.execute(prepared, now=timezone.now(), using=using, for_good=True)
+        disguising.execute(prepared, now=clock.now(), using=using, for_good=True)
         if operator:
             acts.add("disguise", operator=operator, disguise=cls.name, principals=1, way_back="none")
         return unlocked is not None and erasing.forget_removed(unlocked)
@@ -256,7 +255,7 @@ def disguise_all(
             targets = [Target(entry, (entry,)) for entry in entries_of(model, part, lock=True, using=using)]
             planning.lock_principals(model, targets, using=using)
             scope = Scope(cls, targets, params=given, using=using, lock=True, first_owner_only=True)
-            receipts += disguising.execute(planning.build(scope), now=timezone.now(), using=using)
+            receipts += disguising.execute(planning.build(scope), now=clock.now(), using=using)
             if progress is not None:
                 progress(len(receipts), len(everybody))
         if receipts:

@@ -19,9 +19,8 @@ from typing import Any
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import BooleanField, ForeignKey, JSONField, Model
-from django.utils import timezone
 
-from edna import json_keys, registry
+from edna import clock, json_keys, registry
 from edna.coverage import same_table
 from edna.db.rows import Row, table_of
 from edna.engine.bags.capability import Unlocked, require_unlocked
@@ -67,7 +66,7 @@ def of(unlocked: Unlocked) -> dict[str, Any]:
     _leave_out_values_of_others(rows)
     return {
         "format": FORMAT,
-        "made_at": timezone.now().isoformat(),
+        "made_at": clock.now().isoformat(),
         "rows": rows,
         "files": [file for bag in bags for file in _sealed_files(bag)],
         "blobs": [blob for bag in bags for blob in _sealed_blobs(bag)],
@@ -94,7 +93,7 @@ def of_tables(unlocked: Unlocked, labels: Iterable[str]) -> dict[str, Any]:
     compared = _compared()
     return {
         "format": FORMAT,
-        "made_at": timezone.now().isoformat(),
+        "made_at": clock.now().isoformat(),
         "rows": rows,
         "principals": {label: sorted(references) for label, references in mine.items()},
         "models": {label: _about(label, *compared) for label in set(labels)},

@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db import router
 from django.db.models import Model
 
-from edna import registry, store
+from edna import clock, registry, store
 from edna.db import transactions
 from edna.engine.bags import ownership
 from edna.engine.bags.capability import Unlocked
@@ -100,7 +100,7 @@ def forget(principal: Model) -> None:
     def work() -> None:
         # Locked: what is written back must not be older than what somebody else has added, or sealed to a new key, meanwhile.
         entries = entries_of(model, [reference], lock=True, using=using)
-        kept_until = expiry_dates.entry_bucket(expiry_dates.today(), listed_before=True, using=using)
+        kept_until = expiry_dates.entry_bucket(clock.today(), listed_before=True, using=using)
         ours = [entry.detached(expires_on=kept_until) for entry in entries if entry.sound]
         if ours:
             store.save_entries(ours, using=using)

@@ -25,6 +25,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client
 from django.urls import path
+from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 import edna
@@ -648,6 +649,12 @@ class TestActivity:
     def test_at_login(self, client: Client, bea: Student) -> None:
         assert last_seen()[str(bea.user.pk)] in (visitors.today(), str(visitors.today()))
         assert sum(date is not None for date in last_seen().values()) == 1
+
+    def test_by_the_clock_of_django(self, bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+        later = timezone.now() + datetime.timedelta(days=40)
+        monkeypatch.setattr("django.utils.timezone.now", lambda: later)
+        visitors.Attendance().note(bea.user, None)
+        assert last_seen()[str(bea.user.pk)] in (later.date(), str(later.date()))
 
     def test_of_a_long_session(
         self, client: Client, bea: Student, tomorrow: datetime.date, monkeypatch: pytest.MonkeyPatch

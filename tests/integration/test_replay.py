@@ -305,3 +305,24 @@ def test_the_time_is_that_of_the_update_not_of_the_day(bea: Student) -> None:
     assert replay_log.logged_since(now, using=connection.alias) == []
     [update] = replay_log.logged_since(now - datetime.timedelta(minutes=1), using=connection.alias)
     assert update.stamp == "0002_lists_in_order_of_key"
+
+
+def test_a_site_without_time_zones_logs_and_follows_updates(bea: Student) -> None:
+    """By its own clock: what is sealed is in UTC all the same."""
+    with override_settings(USE_TZ=False, TIME_ZONE="America/New_York"):
+        receipt = edna.disguise(DELETE, bea.user)
+        edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "x"})
+        with bea.unlock() as unlocked:
+            [entry] = edna.history(unlocked)
+            assert abs(entry.applied_at - datetime.datetime.now(datetime.UTC)) < datetime.timedelta(hours=1)
+            assert edna.reveal(receipt, unlocked).complete
+    assert set(Answer.objects.filter(author=bea.user).values_list("text", flat=True)) == {"x"}
+
+
+def test_the_log_goes_by_the_clock_of_django(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = timezone.now() + datetime.timedelta(days=40)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: later)
+    edna.replay(Answer, where={"author": bea.user.pk}, set={"text": "x"})
+    assert Replay.objects.get().logged_on == later.date()
+    [update] = replay_log.logged_since(later, using=connection.alias)
+    assert update.made_at == later

@@ -16,10 +16,10 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 
 from edna import store
+from edna.clock import today
 from edna.engine.bags.memory import Memory
 from edna.engine.bags.openers import KeyOpener, Opener
 from edna.engine.books import former_keys
-from edna.engine.books.expiry_dates import today
 from edna.engine.books.former_keys import FormerKey
 from edna.engine.graph.references import reference_of
 from edna.errors import BagError, BagMissing, EntryForged, ReceiptForeign, WrongKey

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import datetime
 
-from django.utils import timezone
-
 from edna import conf, registry, store
 from edna.errors import ReceiptUnknown
 from edna.store import retention
@@ -29,11 +27,6 @@ def entry_bucket(day: datetime.date, *, listed_before: bool, using: str) -> date
     bucket = bucket_of(day)
     unknown = listed_before or registry.any_unlisted()
     return retention.latest_bucket(bucket, using=using) if bucket and unknown else bucket
-
-
-def today() -> datetime.date:
-    """In UTC, as the moments of disguises are."""
-    return timezone.now().date()
 
 
 def nothing_kept(disguise: str) -> ReceiptUnknown:

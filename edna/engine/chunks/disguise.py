@@ -11,9 +11,8 @@ from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import Model
-from django.utils import timezone
 
-from edna import registry, store
+from edna import clock, registry, store
 from edna.db import transactions
 from edna.db.rows import Row, table_of
 from edna.engine.chunks.parts import Part, split
@@ -106,7 +105,7 @@ class _Disguising:
         if self.number and not _is_stored(self.locator.chunk(self.number - 1), using=self.using):
             self.locator, self.number = Locator.new(), 0  # somebody has revealed it in the meantime
         locator = self.locator.chunk(self.number)
-        disguising.execute(plan, now=timezone.now(), using=self.using, locators=[locator], more_to_come=more_to_come)
+        disguising.execute(plan, now=clock.now(), using=self.using, locators=[locator], more_to_come=more_to_come)
 
 
 def _limit(table: type[Model], keys: Collection[Row]) -> list[Any] | None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edna import conf, json_keys, store
+from edna import clock, conf, json_keys, store
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.db import rows as raw
@@ -64,7 +64,7 @@ def add(table: Table, where: Mapping[str, Any], new: Mapping[str, Any], *, using
         ServerKeyUnknown
     """
     recipient = _key(serverkeys.signing_key(using=using)).public_key
-    now = datetime.datetime.now(datetime.UTC)
+    now = clock.now()
     payload = [_VERSION, table.label, table_history.newest(table.model._meta.app_label), now, where, new]
     store.add_replay(seal(values.encode(payload), recipients=(recipient,)), logged_on=now.date(), using=using)
     return now.date()

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from edna import conf, store
+from edna.clock import today
 from edna.crypto.keys import ContentKey, PublicKey, derive, fingerprint
 from edna.crypto.sealing import open_with_content_key, seal
 from edna.engine.bags.openers import recipient_of
-from edna.engine.books.expiry_dates import today
 from edna.errors import BagError, HandoverRefused, PrincipalNotRegistered
 from edna.store import serverkeys
 

@@ -15,6 +15,7 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import store
+from edna.clock import today
 from edna.crypto.keys import KEY_BYTES
 from edna.engine.bags import held_copies
 from edna.engine.bags.chain import followed
@@ -25,7 +26,7 @@ from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import Sealed, seal_records, seal_shared
 from edna.engine.bags.unlisted_bags import indexes_of
 from edna.engine.books import announcements, beside, measurements, sessions
-from edna.engine.books.expiry_dates import entry_bucket, today
+from edna.engine.books.expiry_dates import entry_bucket
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.new_keys import Given, without_keys
 from edna.engine.revealing import blobs

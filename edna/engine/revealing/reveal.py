@@ -11,13 +11,14 @@ from collections.abc import Callable
 
 from django.apps import apps
 
+from edna.clock import today
 from edna.db.rows import Row
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.chain import Chunk
 from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.bags.reader import Journal
-from edna.engine.books.expiry_dates import nothing_kept, today
+from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.graph.outcome import Outcome
 from edna.engine.graph.references import reference_of
 from edna.engine.graph.tally import Recorded

@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Sequence
 
 from edna import registry, schedules
-from edna.engine.books.expiry_dates import today
+from edna.clock import today
 from edna.errors import SpecError
 from edna.operations.store import dormancy
 from edna.store import Entry

@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from edna import logs, registry, schedules
 from edna.api import Receipt
-from edna.engine.books.expiry_dates import today as utc_day
+from edna.clock import today as utc_day
 from edna.errors import UnknownSchedule
 from edna.operations.dormancy import absences
 from edna.operations.dormancy.mailer import Mailer

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django.db.models import Model
-from django.utils import timezone
 
-from edna import api, conf, registry
+from edna import api, clock, conf, registry
 from edna.db import transactions
 from edna.engine.graph.references import reference_of
 from edna.errors import ConfigurationError, EdnaError, FileRefused, InvalidParameters, JobRefused
@@ -89,7 +88,7 @@ def write(path: str, *, progress: Progress | None = None, operator: str = "") ->
     with bundle.new_file(path, using=using) as writer:
         if operator:
             audit.note("write ledger", operator=operator, rows=total)
-        writer.add({"kind": KIND, "written_on": timezone.now().date()})
+        writer.add({"kind": KIND, "written_on": clock.today()})
         for page in store.pages(using=using):
             writer.add([[index, sealed] for _, index, sealed in page])
             done += len(page)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import IntegrityError, connections, transaction
-from django.utils import timezone
 
-from edna import registry
+from edna import clock, registry
 from edna.db.rows import Table
 from edna.errors import FileRefused, TablesNotEmpty
 from edna.operations import audit
@@ -54,7 +53,7 @@ def export(path: str, *, using: str | None = None, progress: Progress | None = N
         writer.add(
             {
                 "kind": KIND,
-                "written_on": timezone.now().date(),
+                "written_on": clock.today(),
                 "database": connections[alias].vendor,
                 "tables": [[store.label_of(table), list(table.names), number] for table, number in counts],
             }

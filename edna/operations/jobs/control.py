@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from django.utils import timezone
-
-from edna import logs, registry
+from edna import clock, logs, registry
 from edna.db import transactions
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
@@ -61,7 +59,7 @@ def cancel(job_id: int, *, operator: str = "") -> JobReport:
         store_jobs.add_to_job(job_id, skipped=failed, using=using)
         if state is JobState.FINISHED:
             return state, {}
-        return JobState.CANCELLED, {"finished_on": timezone.now().date()}
+        return JobState.CANCELLED, {"finished_on": clock.today()}
 
     states = {JobState.RUNNING, JobState.PAUSED, JobState.FINISHED}
     if _steer(job_id, "cancel", states, forget_failed, operator=operator).state is JobState.CANCELLED:

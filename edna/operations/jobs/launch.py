@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Model, QuerySet
-from django.utils import timezone
 
-from edna import conf, logs, registry, signals
+from edna import clock, conf, logs, registry, signals
 from edna.db import transactions
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
@@ -109,7 +108,7 @@ def _limits(concurrency: int | None, rate_per_second: float | None) -> dict[str,
 
 def _note(references: Sequence[str], *, operator: str, disguise: str, using: str, **job: Any) -> int:
     """Write the job and its list, in the caller's transaction; return its number."""
-    today = timezone.now().date()
+    today = clock.today()
     noted = store_jobs.add_job(
         disguise=disguise, operator=operator[:_LONGEST_OPERATOR], today=today, using=using, **job
     )

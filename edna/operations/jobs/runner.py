@@ -21,7 +21,7 @@ from typing import Final
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connections
 from django.utils import timezone
 
-from edna import conf, logs
+from edna import clock, conf, logs
 from edna.db import transactions
 from edna.engine.files import file_tasks
 from edna.errors import ConstraintRefused, DatabaseBusy
@@ -164,7 +164,7 @@ class Runner:
                 return False
             if store_jobs.any_pending(work.job, using=work.using):
                 return False
-            today = timezone.now().date()
+            today = clock.today()
             store_jobs.save_job(job, state=store_jobs.FINISHED, finished_on=today, using=work.using)
             return True
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from edna import registry
+from edna import clock, registry
 from edna.db import transactions
-from edna.engine.books import expiry_dates
 from edna.engine.files import file_tasks
 from edna.operations import audit
 from edna.operations.store import retention
@@ -82,7 +81,7 @@ def upcoming() -> list[Bucket]:
 
 def due(*, today: datetime.date | None = None) -> list[Bucket]:
     """Of `upcoming`, that of which the day has come, held or not."""
-    day = today or expiry_dates.today()
+    day = today or clock.today()
     return [bucket for bucket in upcoming() if bucket.expires_on is not None and bucket.expires_on <= day]
 
 
@@ -96,7 +95,7 @@ def expire(*, today: datetime.date | None = None, progress: Progress | None = No
     """
     using = registry.database()
     serverkeys.require(using=using)  # content that is yet to be written is spared, if its task is known for ours
-    day = today or expiry_dates.today()
+    day = today or clock.today()
     waiting = due(today=day)
     done = Expired(held=sum(bucket.bags for bucket in waiting if bucket.held is not None))
     free = [bucket for bucket in waiting if bucket.held is None]

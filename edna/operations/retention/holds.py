@@ -10,9 +10,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from edna import registry
+from edna import clock, registry
 from edna.db import transactions
-from edna.engine.books import expiry_dates
 from edna.errors import HoldRefused
 from edna.operations import audit
 from edna.operations.store import retention
@@ -43,7 +42,7 @@ def place(bucket: datetime.date, *, reason: str, operator: str) -> Hold:
         raise HoldRefused(f"{bucket} is no bucket: bags expire on the first of a month. Nothing was changed.")
     if not reason.strip() or len(reason) > _LONGEST_REASON:
         raise HoldRefused(f"A legal hold needs a reason of at most {_LONGEST_REASON} characters. Nothing was changed.")
-    hold = retention.Hold(bucket, reason.strip(), expiry_dates.today())
+    hold = retention.Hold(bucket, reason.strip(), clock.today())
 
     def work() -> bool:
         placed = retention.place_hold(hold, using=using)

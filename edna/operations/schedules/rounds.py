@@ -19,8 +19,8 @@ from django.db import router
 from django.db.models import Model
 
 from edna import logs, registry, schedules, store
+from edna.clock import today as utc_day
 from edna.db import transactions
-from edna.engine.books.expiry_dates import today as utc_day
 from edna.engine.graph.references import reference_of
 from edna.errors import EdnaError
 from edna.operations import jobs

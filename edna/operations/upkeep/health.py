@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.core.checks import Tags, run_checks
 from django.utils import timezone
 
-from edna import conf, policy_seals, registry, schedules, serverkeys
+from edna import clock, conf, policy_seals, registry, schedules, serverkeys
 from edna.engine.books import beside
 from edna.operations import jobs
 from edna.operations.retention import holds
@@ -227,7 +227,7 @@ def _last(name: str, runs: Mapping[str, Run]) -> tuple[str, bool]:
 
 def _storage(storage: Sequence[Bucket]) -> Line:
     bags, size = sum(bucket.bags for bucket in storage), sum(bucket.bytes for bucket in storage)
-    today = timezone.now().date()
+    today = clock.today()
     over = [bucket for bucket in storage if bucket.expires_on and bucket.expires_on <= today and bucket.held is None]
     coming = next((b for b in storage if b.expires_on and b.expires_on > today), None)
     finding = f"{count(bags, 'bag')}, {size} bytes."

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from django.db import IntegrityError
 from django.db.models import Model
 
-from edna import registry, store
+from edna import clock, registry, store
 from edna.db import transactions
 from edna.engine.books import departure, expiry_dates, sessions
 from edna.engine.graph.references import without_row
@@ -146,7 +146,7 @@ def _detach(model: type[Model], forged: set[int], page: Entries, *, using: str) 
         entries = [each for each in residue.locked_entries(ids, using=using) if each.attached and each.sound]
         still = set(without_row(model, [str(each.reference) for each in entries], using=using))
         gone = [each for each in entries if each.reference in still]
-        kept_until = expiry_dates.entry_bucket(expiry_dates.today(), listed_before=True, using=using)
+        kept_until = expiry_dates.entry_bucket(clock.today(), listed_before=True, using=using)
         store.save_entries([each.detached(expires_on=kept_until) for each in gone], using=using)
         departure.forget(gone, using=using)
         return len(gone)

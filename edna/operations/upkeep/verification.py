@@ -12,14 +12,14 @@ import datetime
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from edna import policy_seals, registry, serverkeys
+from edna import clock, policy_seals, registry, serverkeys
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.sealing import BEGINNING_BYTES, check_container
 from edna.custody.base import WRAPPED_BYTES
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.reader import Everything, read_all
-from edna.engine.books import beside, expiry_dates
+from edna.engine.books import beside
 from edna.engine.files import file_tasks
 from edna.engine.forwarding import replay_log
 from edna.engine.graph.references import without_row
@@ -72,7 +72,7 @@ def verify(*, secret_key: SecretKey | None = None, progress: Progress | None = N
     found.find("residue", [], count=left)
     found.find("hold_misplaced", retention.misplaced_holds(using=using))
     # By a day: what is due today, tonight's run will erase.
-    yesterday = expiry_dates.today() - datetime.timedelta(days=1)
+    yesterday = clock.today() - datetime.timedelta(days=1)
     for bucket in expiry.due(today=yesterday):
         if bucket.held is None and bucket.bags:
             found.find("expiry_overdue", [str(bucket.expires_on)], count=bucket.bags)
@@ -157,7 +157,7 @@ class _Walker:
 
     def files(self) -> None:
         before = next((run.counts for run in last_runs(using=self._using) if run.name == _FILES), {})
-        today = expiry_dates.today().toordinal()
+        today = clock.today().toordinal()
         waiting: dict[str, int] = {}
         for page in self._pages("file tasks", inspection.pending_files(using=self._using)):
             self._found.find("file_task", [task.id for task in page if not file_tasks.is_ours(task)])
@@ -197,7 +197,7 @@ class _Walker:
         self._files_of(everything)
 
     def _files_of(self, everything: Everything) -> None:
-        day = expiry_dates.today()
+        day = clock.today()
         for opened in everything.opened:
             due = opened.expires_on is not None and opened.expires_on <= day
             for sealed in contents_of(opened, using=self._using):
