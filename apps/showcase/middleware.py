@@ -1,4 +1,4 @@
-"""What holds on the whole site before any page sees a request: UTF-8 only, and each application sees only its own people."""
+"""What holds on the whole site, on every page: UTF-8 only, each application sees only its own people, and no browser keeps their pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.contrib.auth import middleware
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.utils.cache import patch_cache_control
 from django.utils.functional import SimpleLazyObject
 
 from . import applications
@@ -24,6 +25,19 @@ def utf8_only(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[
         return get_response(request)
 
     return checked
+
+
+def kept_by_no_browser(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """What somebody sees who is logged in is asked for anew each time: once they have logged out, Back shows it to nobody."""
+
+    def answered(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        # A page that has not asked whose session it is shows everybody the same.
+        if request.session.accessed and request.user.is_authenticated:
+            patch_cache_control(response, no_store=True, private=True)
+        return response
+
+    return answered
 
 
 class AuthenticationMiddleware(middleware.AuthenticationMiddleware):

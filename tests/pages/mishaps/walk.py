@@ -91,8 +91,9 @@ class Walk:
         nobody = self.site.browser(None).get(address)
         self._tries(page, "expired session", fine=nobody.status_code < 500, saw=nobody.status_code)
         if answer.status_code == 200:
-            # What the page shows is asked for anew when somebody comes back to it, if it is edna's: no cache has it.
-            is_kept = page.is_ednas and "no-store" not in answer.headers.get("Cache-Control", "")
+            # What edna's pages show, and what anything shows to somebody who is logged in, is asked for anew by Back: no cache has it.
+            is_someones = page.is_ednas or user is not None
+            is_kept = is_someones and "no-store" not in answer.headers.get("Cache-Control", "")
             self._tries(page, "back button", fine=not is_kept, saw="a cache keeps it")
             self._tries(page, "no scripts", fine=True)
             self._sends_all(text_of(answer), browser, shown_at=address)
