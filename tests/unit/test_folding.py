@@ -30,7 +30,7 @@ def text(*row: Any) -> Modified:
 def taken(one: Changed, *, day: int, other: Changed, other_day: int) -> tuple[list[Any], list[Any]]:
     """What of one disguise's record is left to do in the table, and the other's record after that."""
     current, layer = opened(one, day=day), opened(other, day=other_day)
-    left = Folding(current, [layer]).take(one)
+    left = Folding([current], [layer]).take(one)
     return [row for part in left for row in part.rows], list(layer.diffs[0].rows[0])
 
 
@@ -47,14 +47,14 @@ def test_a_record_that_fits_on_top_and_beneath_is_where_the_clock_says() -> None
     """Two constants by turns: the upper one ends on what the lower one began with. Others have written over it: the table tells nothing."""
     lower, upper = text(1, "hushed", "left"), text(1, "left", "hushed")
     current, layer = opened(upper, day=3), opened(lower, day=2)
-    assert Folding(current, [layer]).take(upper, at_any_time=True) == [upper]
+    assert Folding([current], [layer]).take(upper, at_any_time=True) == [upper]
     assert not layer.changed
     # And over another one between the two.
     between, upper = opened(text(1, "left", "gone"), day=3), text(1, "gone", "hushed")
-    assert Folding(opened(upper, day=4), [layer, between]).take(upper, at_any_time=True) == [upper]
+    assert Folding([opened(upper, day=4)], [layer, between]).take(upper, at_any_time=True) == [upper]
     # Where it cannot lie beneath, the clock was wrong.
     upper = text(1, "letter", "hushed")
-    assert Folding(opened(upper, day=3), [layer]).take(upper, at_any_time=True) == []
+    assert Folding([opened(upper, day=3)], [layer]).take(upper, at_any_time=True) == []
     assert layer.diffs[0].rows == [[1, "letter", "left"]]
 
 
@@ -73,7 +73,7 @@ def test_a_record_between_two_keys_has_the_key_that_is_put_back() -> None:
     first, last = owner(1, -5, 3, -5), owner(1, -9, -5, -9)
     note = Modified("shop.seat", "", ("row", "guest"), ("note",), [(1, -5, "by the window", "")])
     between, above = opened(note, day=2), opened(last, day=3)
-    assert Folding(opened(first, day=1), [between, above]).take(first) == []
+    assert Folding([opened(first, day=1)], [between, above]).take(first) == []
     assert above.diffs[0].rows == [[1, -9, 3, -9]]
     assert between.diffs[0].rows == [[1, 3, "by the window", ""]]
     assert between.changed

@@ -148,7 +148,12 @@ def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, loc
     """A condition with places for a ``table`` and its ``column``: that this holds any of the values, which have names, for they are
     looked for in several places."""
     suffix = " FOR UPDATE" if lock else ""
-    if connection.vendor == "mysql" and all(type(value) is int and abs(value) < _BIGINT for value in values):
+    numbers_alone = all(type(value) is int and abs(value) < _BIGINT for value in values)
+    if connection.vendor == "sqlite" and numbers_alone:
+        # It looks through all names of parameters for each one: 15,000 take six seconds.
+        condition = "{column} IN (SELECT value FROM json_each(%(values)s))"
+        return f"EXISTS (SELECT 1 FROM {{table}} WHERE {condition})", {"values": json.dumps(values)}
+    if connection.vendor == "mysql" and numbers_alone:
         # Along the column's index. For a list, MariaDB estimates first how many rows each value has, or reads, and locks, all of a table.
         numbers = f"JSON_TABLE(%(values)s, '$[*]' COLUMNS (k BIGINT PATH '$')) AS {GIVEN}"
         joined = f"STRAIGHT_JOIN {{table}} ON {{table}}.{{column}} = {GIVEN}.k"

@@ -139,8 +139,9 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     current = _current(receipt, locator, everything)
     vendor = connection_of(using).vendor
     elsewhere = [opened for opened in everything.opened if opened.head.database != vendor]
+    pointed = set(current.pointers)
     for opened in elsewhere:
-        _bring_here(opened, needed=opened is current or opened.locator in current.pointers, using=using)
+        _bring_here(opened, needed=opened is current or opened.locator in pointed, using=using)
     assert current.holder is not None
     items = everything.holders[current.holder.public_key].items
     if current.head.listed and locator not in items:
@@ -151,7 +152,8 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     # What cannot be brought here from another kind of database cannot be rewritten, and must not lose the key to it.
     elsewhere = [opened for opened in elsewhere if opened.head.database != vendor]
     damaged = everything.damaged | {opened.holder.public_key for opened in elsewhere if opened.holder}
-    others = [opened for opened in everything.opened if opened is not current and opened not in elsewhere]
+    left = {current, *elsewhere}
+    others = [opened for opened in everything.opened if opened not in left]
     # What one disguise took out of a row lies below the row, which others have as well.
     others.sort(key=lambda opened: (opened.head.applied_at, opened.shared))
     if chunk is None:

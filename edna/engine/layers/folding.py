@@ -21,10 +21,10 @@ from edna.records.locator import Locator
 
 
 class Folding:
-    """The records of ``others`` as seen from the bag that is being revealed."""
+    """The records of ``others`` as seen from the bags that are being revealed, which are all of one moment."""
 
-    def __init__(self, current: Opened, others: Sequence[Opened]) -> None:
-        self._current = current
+    def __init__(self, current: Sequence[Opened], others: Sequence[Opened]) -> None:
+        self._applied_at = current[0].head.applied_at
         self._others = others
         self._parked: list[tuple[Opened, Changed]] = []
         self._waiting: Mapping[Locator, Opened] | None = None
@@ -70,7 +70,7 @@ class Folding:
         keys = self._stack.way(batch.model, tuple(row[:width]))
         layers = [(n, layer) for n, key in enumerate(keys) for layer in self._stack.layers(batch.model, key)]
         for number, layer in layers:
-            later = layer.opened.head.applied_at >= self._current.head.applied_at
+            later = layer.opened.head.applied_at >= self._applied_at
             if not later and not at_any_time:
                 continue
             if layer.keys and isinstance(batch, Modified) and not at_any_time:
@@ -116,7 +116,7 @@ class Folding:
 
     def _leads_to(self, layers: Sequence[Layer], lower: Layer, name: str, value: Any) -> bool:
         """Whether the value that ``lower`` left in the column is this one, or became it by records that are as old."""
-        before = self._current.head.applied_at
+        before = self._applied_at
         older = [each for each in layers if name in each.new and each.opened.head.applied_at < before]
         reached = [lower] if name in lower.new else []
         for layer in reached:
@@ -147,7 +147,7 @@ class Folding:
         for key in batch.primary_keys() if self._stack.lies_over(batch.model) else ():
             for each in self._stack.way(batch.model, key):
                 for layer in self._stack.layers(batch.model, each):
-                    later = layer.opened.head.applied_at > self._current.head.applied_at
+                    later = layer.opened.head.applied_at > self._applied_at
                     name = next((name for name in batch.columns if json_keys.holder(name, layer.old)), None)
                     if later and name is not None:
                         overlaid.setdefault(key, name)

@@ -1,4 +1,4 @@
-"""What lies over the rows of a revealed bag: the records of the other bags, one on top of the other, found by the keys that a row has had.
+"""What lies over the rows of revealed bags: the records of the other bags, one on top of the other, found by the keys that a row has had.
 
 A row is a truth, and over each of its columns lie the layers that disguises have put there; a reveal takes a receipt's layers out. One
 index of them for each table, made when somebody first asks about the table. It is forgotten when a key in its records was rewritten or
@@ -32,19 +32,19 @@ class Layer:
 
 
 class Stack:
-    """The records of ``others`` as seen from the bag that is being revealed."""
+    """The records of ``others`` as seen from the bags that are being revealed."""
 
-    def __init__(self, current: Opened, others: Sequence[Opened]) -> None:
+    def __init__(self, current: Sequence[Opened], others: Sequence[Opened]) -> None:
         self._current = current
         self._others = others
         self._tables: dict[str, _Table] = {}
 
     def lies_over(self, model: str) -> bool:
-        """Whether there is a layer over any row of this table that the revealed bag changed."""
+        """Whether there is a layer over any row of this table that the revealed bags changed."""
         return bool(self._others and self._table(model).layers)
 
     def layers(self, model: str, key: Row) -> Sequence[Layer]:
-        """Of a row that the revealed bag changed, those in which it had this key before them, oldest first."""
+        """Of a row that the revealed bags changed, those in which it had this key before them, oldest first."""
         return self._table(model).layers.get(key, ())
 
     def removed(self, model: str, name: str) -> Mapping[Any, Opened]:
@@ -82,8 +82,9 @@ class Stack:
 class _Table:
     """The records about one table, each way of finding them made when it is first needed."""
 
-    def __init__(self, model: str, current: Opened, others: Sequence[Opened]) -> None:
-        self._current = [batch for batch in current.diffs if isinstance(batch, Changed) and batch.model == model]
+    def __init__(self, model: str, current: Sequence[Opened], others: Sequence[Opened]) -> None:
+        revealed = (batch for opened in current for batch in opened.diffs)
+        self._current = [batch for batch in revealed if isinstance(batch, Changed) and batch.model == model]
         about = ((opened, batch) for opened in others for batch in opened.diffs if batch.model == model)
         self._batches = [(opened, batch) for opened, batch in about if isinstance(batch, Removed | Changed)]
         self._changed = [(opened, batch) for opened, batch in self._batches if isinstance(batch, Changed)]
@@ -119,7 +120,7 @@ class _Table:
 
     @cached_property
     def layers(self) -> Mapping[Row, list[Layer]]:
-        """By the key that a row had before them; of rows that the revealed bag changed, for there may be many more."""
+        """By the key that a row had before them; of rows that the revealed bags changed, for there may be many more."""
         layers: dict[Row, list[Layer]] = {}
         wanted = {tuple(row[: len(batch.key)]) for batch in self._current for row in batch.rows}
         if wanted and self.moved:

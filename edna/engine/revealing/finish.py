@@ -63,7 +63,8 @@ def settle_files(reveal: Reveal) -> None:
     """Needs to know what is back. Writes the files of such rows, and keeps what leads to the others with the records that name them."""
     progress = reveal.progress
     revealed = [(reveal.current, progress.kept), *((opened, opened.diffs) for opened in reveal.coming)]
-    others = [opened for opened in reveal.journal.others if opened not in reveal.coming]
+    coming = set(reveal.coming)
+    others = [opened for opened in reveal.journal.others if opened not in coming]
     own, *shared = files.settle(revealed, others, progress.files, using=reveal.using)
     progress.kept += own
     for opened, pointers in zip(reveal.coming, shared, strict=True):
@@ -123,7 +124,8 @@ def erase(reveal: Reveal) -> None:
     changed = [opened for opened in journal.others if opened.changed]
     marks = followed(journal.own.items) if any(opened.empty for opened in changed) else set()
     done += [opened for opened in changed if opened.empty and opened.locator not in marks]
-    left = [opened for opened in (current, *changed) if opened not in done]
+    erased = set(done)
+    left = [opened for opened in (current, *changed) if opened not in erased]
     handover = reveal.unlocked.handover
     sealed = [(opened, _sealed(opened, reveal.given, handover=handover, using=using)) for opened in left]
     _unlist_done(reveal, {opened.locator for opened in done})

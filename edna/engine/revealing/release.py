@@ -70,10 +70,11 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     kept = {key: free.pop(key) for key in left if key in free}
     silent = _silenced(journal, model, kept, aliases)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
+    let_go_of = {*free, *silent}
     remaining = [
         voice
         for voice in current.speaks_for
-        if voice.principal not in {*free, *silent} and bytes(voice.public_key) not in moved
+        if voice.principal not in let_go_of and bytes(voice.public_key) not in moved
     ]
     adopted += _adopt(journal, model, list(silent.values()), owners)
     if not free:

@@ -93,9 +93,8 @@ def find_shared(reveal: Reveal) -> None:
     journal = reveal.journal
     others = reveal.others
     reveal.coming = [*_shared_with(journal), *others.handed]
-    apart = {id(opened) for opened in reveal.coming if opened not in others.passing}
-    apart |= {id(each) for each in journal.others if each.tells_of_more}
-    reveal.progress.folding = Folding(reveal.current, [each for each in journal.others if id(each) not in apart])
+    apart = {*reveal.coming, *(each for each in journal.others if each.tells_of_more)} - others.passing
+    reveal.progress.folding = Folding([reveal.current], [each for each in journal.others if each not in apart])
     if others:
         reveal.progress.others = others
         reveal.progress.passing = {
@@ -159,10 +158,10 @@ def note_rows(reveal: Reveal) -> None:
 
 def note_later_chunks(reveal: Reveal) -> None:
     """Leaves the keys of rows that later chunks of the disguise still hold: who has one of them now is another row."""
-    later = reveal.journal.later
+    later, coming = set(reveal.journal.later), set(reveal.coming)
     pointed = {locator for opened in later for locator in opened.pointers}
     for opened in reveal.journal.others:
-        if opened in later or (opened.locator in pointed and opened not in reveal.coming):
+        if opened in later or (opened.locator in pointed and opened not in coming):
             for batch in opened.diffs:
                 if isinstance(batch, Removed):
                     progress.note_absent(batch, reveal.progress)
@@ -224,7 +223,7 @@ def keep_shared(reveal: Reveal) -> None:
             batch = batch.without(reveal.progress.shared.get(batch.model, set()))
         kept.append(batch)
     reveal.progress.kept = kept
-    changed = [*reveal.others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)]
+    changed = {*reveal.others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)}
     for opened in changed:
         opened.keep(
             batch.only(held.get(batch.model, set())) if isinstance(batch, Removed) else batch for batch in opened.diffs

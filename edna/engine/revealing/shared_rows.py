@@ -6,6 +6,7 @@ Knows opened records and one reveal's progress (`surroundings.owners` knows who 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from edna.engine.graph.outcome import Held, Reason, named
 from edna.engine.layers import mentions
 from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
+from edna.engine.layers.joint_batches import joint_batches
 from edna.engine.layers.stack import Stack
 from edna.engine.planning.mentions import pointer
 from edna.engine.planning.owners import tables_in_common
@@ -25,8 +27,8 @@ from edna.engine.surroundings import handed_over
 from edna.engine.surroundings.current_rows import CurrentRows, changed_rows, same_values
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
-#: Why the changes of a bag wait, by the bag, model, columns and key: and the column, if it is one's.
-Reasons = dict[tuple[Opened, str, tuple[str, ...], Row], tuple[Reason, str | None]]
+#: Why the changes of a bag wait, by the bag, and by model, columns and key: and the column, if it is one's.
+Reasons = dict[Opened, dict[tuple[str, tuple[str, ...], Row], tuple[Reason, str | None]]]
 
 
 def require_whole(reveal: Reveal) -> None:
@@ -58,24 +60,23 @@ def leave_out_removed(reveal: Reveal) -> None:
             hold(progress, batch, away, others.why_away, None)
             reveal.current.exchange(batch, _without(batch, away))
             note_absent(replace(batch, rows=away), progress)
-    for opened in others.handed:
-        for batch in opened.diffs:
-            away = others.away_from_removed(batch, opened=opened) if isinstance(batch, Removed) else []
+    for bags in _by_moment(others.handed, reveal):
+        for removed in joint_batches(bags, Removed):
+            away = others.away_from_removed(removed.batch, of=removed)
             if away:
-                reveal.apart.append((opened, replace(batch, rows=away)))
-                opened.exchange(batch, _without(batch, away))
-                note_absent(replace(batch, rows=away), progress)
-                if opened not in others.passing:
-                    _say(reveal, batch, away, others.why_away)
+                gone = replace(removed.batch, rows=away)
+                reveal.apart += removed.take(set(gone.primary_keys()))
+                note_absent(gone, progress)
+                if bags[0] not in others.passing:
+                    _say(reveal, removed.batch, away, others.why_away)
 
 
 def given_up(reveal: Reveal) -> Iterator[tuple[Opened, Rows]]:
     """What the person gives up of what the receipt leads to and was handed over: unless somebody is away who could bring the row back."""
     others = reveal.others
-    for opened in others.handed if reveal.given_up else ():
-        if opened not in others.passing:
-            awaited = {(model, named(key)) for model, key in others.awaited(opened)}
-            yield opened, reveal.given_up - awaited
+    handed = [opened for opened in others.handed if opened not in others.passing] if reveal.given_up else []
+    for opened, rows in others.awaited(handed).items():
+        yield opened, reveal.given_up - {(model, named(key)) for model, key in rows}
 
 
 def try_handed_over(reveal: Reveal) -> None:
@@ -83,14 +84,17 @@ def try_handed_over(reveal: Reveal) -> None:
     leave out of each bag what is back."""
     others = reveal.others
     tried = [*others.handed, *(opened for opened in reveal.coming if opened.changed_by_all)]
-    newest_first = sorted(tried, key=lambda opened: opened.head.applied_at, reverse=True)
+    newest_first = _by_moment(tried, reveal)
     reasons: Reasons = {}
     over = _Over({opened: opened.diffs for opened in tried} | {reveal.current: reveal.progress.kept})
     waiting = True
     while waiting:
-        waiting = sum(_put_back(opened, reveal, reasons, over) for opened in newest_first) > 0
+        waiting = sum(_put_back(bags, reveal, reasons, over) for bags in newest_first) > 0
+    apart: dict[Opened, list[RowBatch]] = {}
+    for opened, batch in reveal.apart:
+        apart.setdefault(opened, []).append(batch)
     for opened in tried:
-        opened.add(*(batch for bag, batch in reveal.apart if bag is opened))
+        opened.add(*apart.get(opened, ()))
         left = {(batch.model, key) for batch in opened.diffs if _holds(batch) for key in batch.primary_keys()}
         for batch in opened.owners:
             opened.exchange(batch, batch.only({key for model, key in left if model == batch.model}))
@@ -98,8 +102,8 @@ def try_handed_over(reveal: Reveal) -> None:
             waits = {(each.model, each.columns, key) for each in _changes_of(opened) for key in each.primary_keys()}
             why = {
                 (model, key, *why): None
-                for (bag, model, columns, key), why in reasons.items()
-                if bag is opened and (model, columns, key) in waits
+                for (model, columns, key), why in reasons.get(opened, {}).items()
+                if (model, columns, key) in waits
             }
             for model, key, reason, name in why:
                 _say_one(reveal, model, key, reason, name)
@@ -107,8 +111,9 @@ def try_handed_over(reveal: Reveal) -> None:
 
 def hand_over(reveal: Reveal) -> None:
     """What waits for others goes into bags that they find; what nobody can find stays in the revealed bag."""
+    pointed = set(reveal.current.pointers)
     for opened in reveal.journal.others:
-        if opened.tells_of_more and opened.locator in reveal.current.pointers:
+        if opened.tells_of_more and opened.locator in pointed:
             opened.keep(
                 batch for batch in opened.diffs if isinstance(batch, Listed)
             )  # whoever reveals has it under disguise no longer
@@ -149,31 +154,42 @@ class _Over:
                             covered[key] = name
         return covered
 
-    def is_back(self, opened: Opened, batch: Modified, keys: Iterable[Row]) -> None:
-        for key in keys:
+    def is_back(self, opened: Opened, batch: Modified) -> None:
+        for key in batch.primary_keys():
             of_row = self._waiting.get((batch.model, key), {})
             of_row[opened] = [each for each in of_row.get(opened, ()) if each[0].columns != batch.columns]
 
 
-def _put_back(opened: Opened, reveal: Reveal, reasons: Reasons, above: _Over) -> bool:
-    """Whether any change of this bag could be undone now, or folded into a later disguise of whoever has handed it over and reveals."""
+def _by_moment(bags: Iterable[Opened], reveal: Reveal) -> list[list[Opened]]:
+    """Those that are tried alike together, the newest first."""
+    together: dict[tuple[datetime.datetime, bool, bool], list[Opened]] = {}
+    for opened in bags:
+        alike = opened.head.applied_at, opened in reveal.others.passing, opened.changed_by_all
+        together.setdefault(alike, []).append(opened)
+    return [together[alike] for alike in sorted(together, key=lambda alike: alike[0], reverse=True)]
+
+
+def _put_back(bags: Sequence[Opened], reveal: Reveal, reasons: Reasons, above: _Over) -> bool:
+    """Whether any change of these bags could be undone now, or folded into a later disguise of whoever has handed them over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
-    passing = opened in reveal.others.passing
-    stack, over = Stack(opened, own), own
-    if opened.changed_by_all:
+    passing = bags[0] in reveal.others.passing
+    stack, over = Stack(bags, own), own
+    if bags[0].changed_by_all:
         # Whoever owned the row can open what lies over it, be it shared or not.
-        over = [each for each in reveal.journal.others if each not in reveal.coming and not each.tells_of_more]
+        coming = set(reveal.coming)
+        over = [each for each in reveal.journal.others if each not in coming and not each.tells_of_more]
     done_any = False
-    for batch in reversed(_changes_of(opened)):
+    for changes in joint_batches(bags, Modified):
+        batch = changes.batch
         changed = replace(batch, rows=changed_rows(batch))
-        away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(changed, opened=opened)}
+        away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(changed, of=changes)}
         if passing:
-            away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, opened)}
-        covered = above.covered(batch.without(away), opened)
+            away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, changes.whose[key])}
+        covered = above.covered(batch.without(away), bags[0])
         progress = reveal.progress
         aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
         aside.rehearsed, aside.current_rows = progress.rehearsed, CurrentRows(lock=not progress.rehearsed)
-        aside.folding = None if passing else Folding(opened, over)
+        aside.folding = None if passing else Folding(bags, over)
         for part in aside.fold(batch.without({*away, *covered})):
             put_back(part, aside, overrides={}, using=reveal.using)
         if covered:  # nothing folds past what lies on top
@@ -181,18 +197,19 @@ def _put_back(opened: Opened, reveal: Reveal, reasons: Reasons, above: _Over) ->
             put_back(batch.only(covered.keys()), aside, overrides={}, using=reveal.using)
         reveal.outcome.waiting.include(aside.outcome.waiting)
         waits = away | {key for kept in aside.kept for key in kept.primary_keys()}
-        at = opened, batch.model, batch.columns
-        reasons |= {(*at, key): (reveal.others.why_away, batch.columns[0]) for key in away}
-        reasons |= {
-            (*at, held.pk if isinstance(held.pk, tuple) else (held.pk,)): (held.reason, held.field)
+        why = dict.fromkeys(away, (reveal.others.why_away, batch.columns[0])) | {
+            held.pk if isinstance(held.pk, tuple) else (held.pk,): (held.reason, held.field)
             for held in aside.outcome.held
         }
+        for key, reason in why.items():
+            if key in changes.whose:
+                reasons.setdefault(changes.whose[key], {})[batch.model, batch.columns, key] = reason
         done = [key for key in batch.primary_keys() if key not in waits]
         if done:
             if not passing:
                 reveal.outcome.due.add(batch.model, done)
-            opened.exchange(batch, batch.only(waits))
-            above.is_back(opened, batch, done)
+            for opened, back in changes.take(set(done)):
+                above.is_back(opened, back)
             done_any = True
     return done_any
 

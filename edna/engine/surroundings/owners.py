@@ -28,6 +28,7 @@ from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
 from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of
+from edna.engine.layers.joint_batches import JointBatch
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import each_of, people, tables_in_common, takes_out, values_along, values_of
 from edna.records.diff import Modified, Removed, RowBatch
@@ -70,7 +71,7 @@ class Others:
         self._left = [each for each in self._layers if each.locator not in own]
         #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing.
         self.handed = [opened for opened in journal.others if opened.handed_over]
-        self.passing = [opened for opened in self.handed if opened.locator not in own]
+        self.passing = frozenset(opened for opened in self.handed if opened.locator not in own)
         self.standing = CurrentOwners()
         #: Models of whose rows others may have hidden something, of which nobody can tell.
         self._unseen = tables_in_common() if journal.blind else set()
@@ -104,20 +105,20 @@ class Others:
         for batch, rows in keys.values():
             self._look(batch, list(rows), self.needs)
 
-    def away(self, batch: Modified, *, opened: Opened | None = None) -> list[Sequence[Any]]:
+    def away(self, batch: Modified, *, of: JointBatch[Modified] | None = None) -> list[Sequence[Any]]:
         """Rows of changes over which another owner's disguise lies, or whose other owners have left since.
 
-        ``opened``: the bag that was handed over, if it is one's.
+        ``of``: what others have handed over, or all had left, if the rows are among that.
         """
-        needs = self.needs if opened is None else needs_of(opened)
+        needs = self.needs if of is None else of.needs
         if self.journal.blind:
             return self._perhaps_hidden(batch, needs)
-        covered = self.under_others(batch, opened=opened)
-        keys, by_any = batch.primary_keys(), opened is not None
+        covered = self.under_others(batch, opened=of.opened if of else None)
+        keys, by_any = batch.primary_keys(), of is not None
         asked = [key for key in keys if (batch.model, key) in needs and key not in covered]
         common = frozenset(batch.columns)
         # Of the own ones, as they were before any change of theirs was undone: whom they named then could be told.
-        standing = self.standing if opened is None else self._look(batch, asked, needs)
+        standing = self.standing if of is None else self._look(batch, asked, needs)
         standing = self._once_back(batch, asked, needs, standing)
         return [
             row
@@ -168,9 +169,9 @@ class Others:
             for key in each.keys
         }.intersection(batch.primary_keys())
 
-    def away_from_removed(self, batch: Removed, *, opened: Opened | None = None) -> list[Sequence[Any]]:
+    def away_from_removed(self, batch: Removed, *, of: JointBatch[Removed] | None = None) -> list[Sequence[Any]]:
         """Removed rows whose other owners have left since: as far as what the row refers to is there, and tells."""
-        needs = self.needs if opened is None else needs_of(opened)
+        needs = self.needs if of is None else of.needs
         if self.journal.blind:
             return self._perhaps_hidden(batch, needs)
         keys = batch.primary_keys()
@@ -197,7 +198,7 @@ class Others:
                 known, whom = found[position, path]
                 named_there |= self._names(path, whom, needs[key]) if known else {path: ""}
             standing.named[key] = named_there
-            if self._has_left(*key, needs, standing, by_any=opened is not None):
+            if self._has_left(*key, needs, standing, by_any=of is not None):
                 away.append(batch.rows[position])
         return away
 
@@ -309,18 +310,25 @@ class Others:
         nobody: dict[str, str | None] = {need.at: None for need in needs if need.path == path}
         return nobody | {f"{path} {reference}": reference for reference in references}
 
-    def awaited(self, opened: Opened) -> set[tuple[str, Row]]:
-        """Rows of a bag that was handed over and that somebody else may bring back: whose account is gone, or who may have removed the
+    def awaited(self, bags: Iterable[Opened]) -> dict[Opened, set[tuple[str, Row]]]:
+        """Rows of bags that were handed over and that somebody else may bring back: whose account is gone, or who may have removed the
         row and kept the account."""
         needs = {
-            row: [need for need in those if need.public_key not in self.mine] for row, those in needs_of(opened).items()
+            opened: {
+                row: [need for need in those if need.public_key not in self.mine]
+                for row, those in needs_of(opened).items()
+            }
+            for opened in bags
         }
-        references = {need.reference for those in needs.values() for need in those}
+        references = {need.reference for rows in needs.values() for those in rows.values() for need in those}
         nobody = people(references, model=self.model, using=self.using)[1] if references else set()
         return {
-            (model, key)
-            for (model, key), those in needs.items()
-            if any(need.reference in nobody or self._may_have_removed(model, need.path) for need in those)
+            opened: {
+                (model, key)
+                for (model, key), those in rows.items()
+                if any(need.reference in nobody or self._may_have_removed(model, need.path) for need in those)
+            }
+            for opened, rows in needs.items()
         }
 
     @staticmethod
