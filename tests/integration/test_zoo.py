@@ -99,6 +99,24 @@ def test_nothing_where_nothing_was_does_not_say_that_somebody_is_away(zoo: Any) 
     assert edna_dump() == clean
 
 
+def test_a_row_is_not_lost_although_a_change_of_it_was_handed_over(zoo: Any) -> None:  # noqa: F811
+    """One has a message hushed, and hides their name; the other takes the message away, and then the account. The hushing waits for the
+    other one, who reveals first what waits for the account: it comes back with that."""
+    one, two = party(1), party(2)
+    court.Message.objects.create(author=one.user, recipient=two.user, text="hello")
+    before, clean = application_dump(), edna_dump()
+    hushed, resigned = one.disguise("zoo.court-hush"), one.disguise("zoo.court-resign")
+    removed, account = two.disguise("zoo.court-resign"), two.disguise("zoo.court-retire")
+    assert [held.reason for held in one.reveal(hushed).held] == [edna.Reason.ROW_MISSING]
+    assert one.reveal(resigned).complete
+    assert two.reveal(removed).deferred == {"zoo.message": 1}
+    assert two.reveal(account).complete
+    assert court.Message.objects.get().text == "hello"
+    one.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
 def test_a_change_between_two_equal_disguises_is_not_overwritten(zoo: Any) -> None:  # noqa: F811
     """What stands there is what the second disguise wrote; the application's change lies between them."""
     one = customer()

@@ -145,14 +145,14 @@ def hold_stuck(reveal: Reveal) -> None:
 
 def note_rows(reveal: Reveal) -> None:
     """Needs the records as they are to be revealed. Leaves what they are about: to count it, to know rows by their former keys, and to
-    keep shared rows out of one owner's bag."""
+    keep shared rows out of one owner's bag. Of a row in one owner's bag a shared one may hold a change: it is that owner's nevertheless."""
     head, placeholders = reveal.current.head, reveal.journal.placeholder_rows
     reveal.recorded = Recorded(head.principal_model, head.principal, placeholders)
     passing = {id(batch) for opened in reveal.others.passing for batch in opened.diffs}
     due = [batch for batch in (*reveal.current.diffs, *reveal.shared) if id(batch) not in passing]
     reveal.recorded.add(batch for batch in due if not isinstance(batch, Blobs))
     reveal.progress.before = reveal.recorded.before
-    for batch in reveal.shared:
+    for batch in (each for each in reveal.shared if isinstance(each, Removed)):
         reveal.progress.shared.setdefault(batch.model, set()).update(batch.primary_keys())
 
 

@@ -108,4 +108,28 @@ class Depart(Disguise):
     ]
 
 
-ALL = (AnonymousParty, Withdraw, Clear, Mask, MaskSent, Hush, Fade, Depart)
+class Resign(Disguise):
+    """A message goes with its recipient, and loses the name of its author. For everybody, too."""
+
+    name = "zoo.court-resign"
+    applies_to = "staff"
+    transformations = [
+        Remove(Message, owner="recipient"),
+        Decorrelate(Message, owner="author"),
+        Remove(Seal, owner="message__recipient"),
+    ]
+
+
+class Retire(Disguise):
+    """The same, and the account."""
+
+    name = "zoo.court-retire"
+    transformations = [
+        Remove(Party),
+        *Resign.transformations,
+        Decorrelate(Moderation, owner=["moderator", "user"]),
+        Decorrelate(Treaty, owner=_THREE),
+    ]
+
+
+ALL = (AnonymousParty, Withdraw, Clear, Mask, MaskSent, Hush, Fade, Depart, Resign, Retire)
