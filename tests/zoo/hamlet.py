@@ -282,7 +282,7 @@ class Hamlet(Habitat):
         placeholders = set(QuerySet(Villager).values_list("pk", flat=True)) - {*self.inhabitants, 100}
         assert raw_hearths() == dict.fromkeys(placeholders, "peat")
 
-    def told(self, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
+    def told(self, receipt: str, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
         """Why each row is held, and how many of the others are back or wait for another disguise of the same person."""
         reasons = {(row.model, row.truth["id"], self.reason(row, why)) for row, why in held}
         said = {(apps.get_model(each.model), each.pk, each.reason) for each in outcome.held}

@@ -351,6 +351,9 @@ class Oracle:
         name = self.principal._meta.pk.attname
         return {row.truth[name] for row in self.present(self.principal) if row.stands_for == person}
 
+    def sweep(self, gone: set[Any]) -> None:
+        """These pseudoprincipals are swept: nobody needs them, as far as anybody can see."""
+
     # What the application does
 
     def adopt(self, after: Snapshot, changed: Mapping[Row, Iterable[str]] | None = None) -> None:
@@ -560,10 +563,12 @@ class Oracle:
 
     def decorrelation(self, step: Decorrelate, row: Row, target: int, holders: list[Any]) -> Effect:
         name = row.model._meta.get_field(step.column).attname
+        # Steps of one word share pseudoprincipals.
+        word = step.together or id(step)
         if step.group_by is ALL:
-            group: Any = ("all", id(step))
+            group: Any = ("all", word)
         else:
-            group = ("by", id(step), *self._groups) if step.group_paths else ("row", id(step), row)
+            group = ("by", word, *self._groups) if step.group_paths else ("row", word, row)
         return Effect("decorrelate", row, target, {name: None}, (target, holders[0], group))
 
     def apply(self, effects: Iterable[Effect], receipts: list[str], persons: list[Any], after: Snapshot) -> None:
@@ -739,6 +744,19 @@ class Oracle:
         self._bring_back(after)
         return held, deferred
 
+    def give_up(self, person: Any, receipt: str, rows: set[Row], *, complete: bool) -> None:
+        """What others did of these rows stands: what is away is nobody's to bring back, and what stays is the application's."""
+        for row in rows:
+            if row.gone and receipt in row.gone.holders.get(person, ()):
+                self.rows[row.model].remove(row)
+                self.handed = [each for each in self.handed if each[0] is not row]
+            for stack in row.layers.values():
+                for place, layer in enumerate(stack):
+                    if layer.person == person and receipt in layer.receipts:
+                        stack[place] = Layer(APPLICATION, set(), layer.value)
+        if complete:
+            self.outstanding[person].discard(receipt)
+
     def _hand_over(self, held: set[Row], pending: set[Row], layers: set[tuple[Row, str, Layer]]) -> None:
         """Note what others may bring back from now on: what of these rows was held."""
         for row in pending & held:
@@ -763,7 +781,7 @@ class Oracle:
     def _is_back(self, row: Row, name: str | None, layer: Layer | None, after: Snapshot) -> bool:
         found = after[row.model].get(row.key)
         if layer is None:
-            if row.gone is None or found is None or self.missing(row):
+            if row.gone is None or found is None or self.missing(row) or self._taken(row):
                 return False
             row.pointed_at |= set().union(*row.gone.holders.values())
             row.gone = None

@@ -1,10 +1,10 @@
-"""Six habitats, each with a kind of principal of its own."""
+"""Seven habitats, each with a kind of principal of its own."""
 
 from __future__ import annotations
 
 from django.db.models import Model
 
-from . import court, hamlet, lending, shop, studio, town
+from . import court, guild, hamlet, lending, shop, studio, town
 
 #: In an order in which the tables can be made. Neither proxies nor what is swapped out.
 MODELS: tuple[type[Model], ...] = (
@@ -14,4 +14,5 @@ MODELS: tuple[type[Model], ...] = (
     *studio.MODELS,
     *shop.MODELS,
     *hamlet.MODELS,
+    *guild.MODELS,
 )

@@ -124,6 +124,18 @@ class Discard(Disguise):
     transformations = [Remove(Visit, owner="customer"), Decorrelate(Contract, owner="customer")]
 
 
+class Shrug(Disguise):
+    """Whatever others have made of a quote meanwhile stands, and a contract that somebody has deleted is not waited for."""
+
+    name = "zoo.shop-shrug"
+    transformations = [
+        Modify(Quote, owner="customer", set={"text": "[shrugged]"}),
+        Modify(Slot, owner="customer", set={"text": "[shrugged]"}),
+        Decorrelate(Contract, owner="customer"),
+    ]
+    accepts = {"zoo.Quote": ["changed", "row_missing"], "zoo.Contract": ["row_missing"]}
+
+
 class RestoreReferences(Disguise):
     """What is attached to a pseudoprincipal goes to the owner (the default)."""
 
@@ -158,6 +170,7 @@ ALL = (
     Rename,
     Hush,
     Discard,
+    Shrug,
     RestoreReferences,
     DeleteReferences,
     RetainReferences,

@@ -1,0 +1,57 @@
+"""The guild: rows beside every member, some of them made for pseudoprincipals, too, and rows that name a member twice."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Member(models.Model):
+    name = models.CharField(max_length=60, unique=True)
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Sign(models.Model):
+    """Beside every member, with a key of its own."""
+
+    member = models.OneToOneField(Member, models.CASCADE)
+    motto = models.CharField(max_length=60, default="")
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Chest(models.Model):
+    """Beside every member; its key is theirs."""
+
+    member = models.OneToOneField(Member, models.CASCADE, primary_key=True)
+    lock = models.CharField(max_length=60, default="")
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Piece(models.Model):
+    """Names two members, or one twice."""
+
+    master = models.ForeignKey(Member, models.CASCADE, related_name="led")
+    journeyman = models.ForeignKey(Member, models.CASCADE, related_name="made")
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Tool(models.Model):
+    """Of one member, in a piece of others."""
+
+    member = models.ForeignKey(Member, models.CASCADE)
+    piece = models.ForeignKey(Piece, models.CASCADE, null=True)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+MODELS = (Member, Sign, Chest, Piece, Tool)
