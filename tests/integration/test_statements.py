@@ -11,7 +11,7 @@ from django.db import connection, connections
 from django.db.models import Q
 
 import edna
-from apps.lobsters_sim.models import Tag, TagFilter
+from apps.lobsters_sim.models import Message, Tag, TagFilter
 from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Decorrelate, Disguise, Modify
@@ -169,6 +169,33 @@ def test_steps_make_their_pseudoprincipals_together() -> None:
     for table in ("websubmit_user", "edna_principalentry"):
         assert len([sql for sql in sent if f"INSERT INTO {connection.ops.quote_name(table)}" in sql]) == 1
     assert User.objects.filter(answers__isnull=False).distinct().count() == 6
+
+
+def test_who_else_owns_rows_is_asked_once() -> None:
+    """Of all steps about a table together, and of nobody whom the plan has read already: letters that ada wrote or got, to three."""
+    Member.objects.bulk_create(Member(username=name, email=f"{name}@example.org") for name in "abcd")
+    members = list(Member.objects.order_by("pk"))
+    edna.register_principals(members)
+    ada, *others = members
+    letters = [(ada, other) for other in others] + [(other, ada) for other in others]
+    Message.objects.bulk_create(
+        Message(author_user=one, recipient_user=two, subject="-", body="-") for one, two in letters
+    )
+
+    asked = statements(lambda: edna.disguise("lobsters.delete-account", ada))
+
+    def read(table: str, column: str) -> list[str]:
+        quote = connection.ops.quote_name
+        return [
+            sql for sql in asked if sql.startswith("SELECT") and f"FROM {quote(table)}" in sql and quote(column) in sql
+        ]
+
+    assert len([sql for sql in read("messages", "author_user_id") if "EXISTS" not in sql]) == 2
+    assert len(read("edna_principalentry", "reference")) == 2
+    assert set(Message.objects.values_list("deleted_by_author", "deleted_by_recipient")) == {
+        (True, False),
+        (False, True),
+    }
 
 
 def test_rows_that_several_steps_mean_are_read_once() -> None:

@@ -109,7 +109,12 @@ def _fill_where_all_left(step: PlannedStep, selected: Sequence[Row], scope: Scop
     width, end = len(step.columns), len(step.columns) + len(step.transformation.owners if step.transformation else ())
     rows = _once(step, selected)
     shares = decide(
-        [row[width:end] for row in rows], owners=scope.owners, model=scope.model, lock=scope.lock, using=scope.using
+        [row[width:end] for row in rows],
+        owners=scope.owners,
+        known=scope.known,
+        model=scope.model,
+        lock=scope.lock,
+        using=scope.using,
     )
     going = [(row[:width], share) for row, share in zip(rows, shares, strict=True) if not share.stays]
     step.rows = [row for row, _ in going]

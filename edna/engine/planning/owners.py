@@ -37,16 +37,8 @@ Paths = Mapping[str, tuple[str, ...]]
 
 
 def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
-    """Write into each step who owns its rows: one statement a step, and two for entries; none where one path leads to all."""
-    found: list[tuple[PlannedStep, Paths, Mapping[Row, Sequence[Any]]]] = []
-    for step in steps:
-        paths = _paths(scope.disguise, step)
-        if len(paths) > 1 and step.rows:
-            keys = [key for key in step.primary_keys() if key not in step.shares]
-            # With multi-table inheritance, the table may be a parent's, which does not know the paths.
-            model = step.transformation.model if step.transformation else step.table.model
-            named = values_of(step.table, keys, tuple(paths), scope.model, using=scope.using, model=model)
-            found.append((step, paths, _met(step, paths, named, scope, model=model)))
+    """Write into each step who owns its rows: one statement a table, and two for entries; none where one path leads to all."""
+    found = list(_named_beside(steps, scope))
     if not found:
         return
     own = {str(entry.reference): entry for target in scope.targets for entry in target.owners if entry.attached}
@@ -71,10 +63,9 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                 owners.append(Owner(path, entry, mine, told_of_it, columns))
             if any(owner.told or (owner.entry.natural and not owner.mine) for owner in owners):
                 step.owned[key] = tuple(owners)
-    if told and scope.lock:
-        locked = store.entries_by_reference(
-            scope.model._meta.label_lower, [str(e.reference) for e in told.values()], using=scope.using, lock=True
-        )
+    unlocked = [str(entry.reference) for entry in told.values() if str(entry.reference) not in scope.known]
+    if unlocked and scope.lock:
+        locked = store.entries_by_reference(scope.model._meta.label_lower, unlocked, using=scope.using, lock=True)
         now = {entry.id: entry for entry in locked}
         for step, _, _ in found:
             for key, owned in step.owned.items():
@@ -224,12 +215,33 @@ def several_may_own() -> bool:
 # How
 
 
+def _named_beside(
+    steps: Sequence[PlannedStep], scope: Scope
+) -> Iterator[tuple[PlannedStep, Paths, Mapping[Row, Sequence[Any]]]]:
+    """Steps whose rows several paths lead to, with those and whom they name in each row: one statement for steps with the same paths."""
+    alike: dict[tuple[Table, type[Model], frozenset[str]], list[tuple[PlannedStep, Paths, list[Row]]]] = {}
+    for step in steps:
+        paths = _paths(scope.disguise, step)
+        if len(paths) > 1 and step.rows:
+            # With multi-table inheritance, the table may be a parent's, which does not know the paths.
+            model = step.transformation.model if step.transformation else step.table.model
+            keys = [key for key in step.primary_keys() if key not in step.shares]
+            alike.setdefault((step.table, model, frozenset(paths)), []).append((step, paths, keys))
+    for (table, model, every_path), those in alike.items():
+        order = sorted(every_path)
+        every = list(dict.fromkeys(key for *_, keys in those for key in keys))
+        named = values_of(table, every, order, scope.model, using=scope.using, model=model)
+        for step, paths, keys in those:
+            places = [order.index(path) for path in paths]
+            own = {key: [named[key][place] for place in places] for key in keys if key in named}
+            yield step, paths, _met(step, paths, own, scope, model=model)
+
+
 def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[str, Entry]:
     strangers = {reference_of(scope.model, value) for value in values if value is not None} - set(own)
-    if not strangers:
-        return {}
-    found = store.entries_by_reference(scope.model._meta.label_lower, strangers, using=scope.using)
-    return {str(entry.reference): entry for entry in found}
+    unread = strangers - scope.known.keys()
+    found = store.entries_by_reference(scope.model._meta.label_lower, unread, using=scope.using) if unread else ()
+    return scope.known | {str(entry.reference): entry for entry in found}
 
 
 def _met(

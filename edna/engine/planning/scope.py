@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from django.db.models import Model
@@ -13,6 +13,7 @@ from edna import registry
 from edna.engine.graph.references import key_of
 from edna.engine.planning.steps import Target
 from edna.spec import Disguise
+from edna.store import Entry
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Scope:
     lock: bool = False
     everyone: bool = False
     first_owner_only: bool = False
+    #: Entries of others that were read for the plan, locked if it is, by reference: each is read once.
+    known: dict[str, Entry] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def model(self) -> type[Model]:

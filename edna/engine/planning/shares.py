@@ -48,23 +48,27 @@ class Share:
 
 
 def decide(
-    holders: Sequence[Row], *, owners: Mapping[str, int], model: type[Model], lock: bool, using: str
+    holders: Sequence[Row],
+    *,
+    owners: Mapping[str, int],
+    known: dict[str, Entry],
+    model: type[Model],
+    lock: bool,
+    using: str,
 ) -> list[Share]:
-    """One `Share` for each row's owners; ``owners`` are the references that leave, with their targets.
+    """One `Share` for each row's owners; ``owners`` are the references that leave, with their targets. Others' entries go to those that
+    are ``known``.
 
     A principal without a key is a natural owner, too; NULL, and a value that no row of the principal model has, is none.
     """
     references = {value: reference_of(model, value) for row in holders for value in row if value is not None}
     strangers = {reference for reference in references.values() if reference not in owners}
-    entries: dict[str, Entry] = {}
-    nobody: set[str] = set()
-    if strangers:
-        label = model._meta.label_lower
-        known = store.entries_by_reference(label, strangers, using=using, lock=lock)
-        entries = {str(entry.reference): entry for entry in known}
-        unknown = [reference for reference in sorted(strangers) if reference not in entries]
-        nobody = set(without_row(model, unknown, using=using)) if unknown else set()
-    return [_decide([references.get(value) for value in row], owners, entries, nobody) for row in holders]
+    if unread := strangers - known.keys():
+        read = store.entries_by_reference(model._meta.label_lower, unread, using=using, lock=lock)
+        known |= {str(entry.reference): entry for entry in read}
+    unknown = sorted(strangers - known.keys())
+    nobody = set(without_row(model, unknown, using=using)) if unknown else set()
+    return [_decide([references.get(value) for value in row], owners, known, nobody) for row in holders]
 
 
 def pseudoprincipals_among(values: Set[Any], *, model: type[Model], lock: bool, using: str) -> dict[Any, Entry]:
