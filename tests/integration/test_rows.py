@@ -136,6 +136,17 @@ def test_changes_of_one_table_are_written_together_if_none_has_to_come_first() -
     assert (alike, numbers, texts, again) == (1, 1, 2, 2)
 
 
+def test_so_are_flags_of_other_rows() -> None:
+    first, second, third = (student.user.pk for student in enrol_many(3))
+    writes = Writes("default")
+    writes.add(table_of(User), ("is_admin",), [(first, True), (second, True)])
+    writes.add(table_of(User), ("is_active",), [(third, False)])
+    writes.add(table_of(User), ("is_anon",), [(third, True)])
+    assert len([sql for sql in statements(writes.flush) if "UPDATE" in sql]) == 1
+    found = User.objects.filter(pk__in=[first, second, third]).values_list("pk", "is_admin", "is_active", "is_anon")
+    assert set(found) == {(first, True, True, False), (second, True, True, False), (third, False, False, True)}
+
+
 def test_places_that_hold_a_value_are_found_in_one_statement() -> None:
     make_course(lectures=1, questions=1)
     ada, bea = (student.user for student in enrol_many(2))

@@ -28,7 +28,7 @@ class _Change:
             return None
         keys = dict.fromkeys([*self.rows, *other.rows])
         lacking = [each for each in (self, other) if len(each.rows) < len(keys)]
-        if not all(type(value) is int for each in lacking for row in each.rows.values() for value in row):
+        if not all(type(value) in (int, bool) for each in lacking for row in each.rows.values() for value in row):
             return None
         first, second = (None,) * len(self.names), (None,) * len(other.names)
         rows = {key: (*self.rows.get(key, first), *other.rows.get(key, second)) for key in keys}
