@@ -6,6 +6,7 @@ names, types and bounds of the settings; it does not know what they are used for
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
@@ -103,7 +104,13 @@ def mac_keys() -> list[bytes]:
         raise ConfigurationError('EDNA["MAC_KEYS"] must be a list of keys, newest first, not one string.')
     if not all(isinstance(key, (str, bytes)) for key in configured):
         raise ConfigurationError('Every key in EDNA["MAC_KEYS"] must be text or bytes.')
-    keys = [key.encode() if isinstance(key, str) else bytes(key) for key in configured]
+    return list(_usable_keys(tuple(configured))) or [_development_key(settings.SECRET_KEY)]
+
+
+# Each act asks several times; these know no more than the settings, which are in memory as long.
+@functools.lru_cache(maxsize=16)
+def _usable_keys(configured: tuple[str | bytes, ...]) -> tuple[bytes, ...]:
+    keys = tuple(key.encode() if isinstance(key, str) else key for key in configured)
     if not all(keys):
         raise ConfigurationError(
             'A key in EDNA["MAC_KEYS"] is empty. If it is read from the environment, put it there: make one, once, with '
@@ -114,9 +121,12 @@ def mac_keys() -> list[bytes]:
         raise ConfigurationError(
             'Every key in EDNA["MAC_KEYS"] needs at least 16 bytes; make one with `openssl rand -hex 32`.'
         )
-    if not keys:
-        keys = [hashlib.blake2b(settings.SECRET_KEY.encode(), person=b"edna.dev.mac.key", digest_size=32).digest()]
     return keys
+
+
+@functools.lru_cache(maxsize=16)
+def _development_key(secret: str) -> bytes:
+    return hashlib.blake2b(secret.encode(), person=b"edna.dev.mac.key", digest_size=32).digest()
 
 
 def principal_models() -> list[str]:

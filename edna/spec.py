@@ -121,7 +121,7 @@ class _Owned:
     owner: str | Sequence[str] | None = None
     one_owner: bool = field(default=False, kw_only=True)
 
-    @property
+    @cached_property
     def owners(self) -> tuple[str, ...]:
         """The owner paths, in the order written."""
         if self.owner is None:
@@ -181,7 +181,7 @@ class Modify(_Owned):
         """Whether a row stays as it is while one of its owners is there."""
         return self.when is ALL_LEFT and len(self.owners) > 1
 
-    @property
+    @cached_property
     def placeholders(self) -> dict[str, Placeholder]:
         return {name: as_placeholder(value) for name, value in self.set.items()}
 

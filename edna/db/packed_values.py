@@ -65,10 +65,11 @@ def _literal(value: Any, driver: Any) -> bytes:
 
 
 #: Equal values of these types are the same to the bit.
-_EXACT: Final = frozenset({int, str, bytes, bool, type(None)})
+EXACT: Final = frozenset({int, str, bytes, bool, type(None)})
 
 
 def is_one_value(values: tuple[Any, ...]) -> bool:
     """Whether these are all the same to the bit."""
-    kinds = set(map(type, values))
-    return len(kinds) == 1 and kinds <= _EXACT and values.count(values[0]) == len(values)
+    first = values[0]
+    # Counted before their types are: of columns that vary, as keys do, nothing else is asked.
+    return type(first) in EXACT and values.count(first) == len(values) and len(set(map(type, values))) == 1

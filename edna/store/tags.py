@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from edna import conf
-from edna.crypto.keys import derive, fingerprint
+from edna.crypto.keys import deriving, fingerprint
 from edna.store import serverkeys
 
 TAG_BYTES: Final = 16
@@ -27,7 +27,10 @@ class Tags:
 
     def __init__(self, purpose: bytes) -> None:
         self._purpose = purpose
-        self._keys = [fingerprint(key, purpose=_KEY) for key in conf.mac_keys()]
+        self._makers = [self._maker(key) for key in conf.mac_keys()]
+
+    def _maker(self, key: bytes) -> Callable[[bytes], bytes]:
+        return deriving(fingerprint(key, purpose=_KEY), purpose=self._purpose, size=TAG_BYTES)
 
     def maker(self, *, using: str) -> Callable[[bytes], bytes]:
         """What makes tags, under the first key that the database knows; if there is nothing to tag, it is not asked.
@@ -35,30 +38,28 @@ class Tags:
         What it returns raises:
             ServerKeyUnknown: the database knows no key that is configured.
         """
-        key: list[bytes] = []
+        makers: list[Callable[[bytes], bytes]] = []
 
         def made(data: bytes) -> bytes:
-            if not key:
-                key.append(fingerprint(serverkeys.first_known(using=using), purpose=_KEY))
-            return derive(key[0], purpose=self._purpose, data=data, size=TAG_BYTES)
+            if not makers:
+                makers.append(self._maker(serverkeys.first_known(using=using)))
+            return makers[0](data)
 
         return made
 
     def is_newest(self, tag: Any, data: bytes | None) -> bool:
         """Whether it is right, and was made under the first of the server's keys."""
-        return self._verifies(tag, data, self._keys[:1])
+        return self._verifies(tag, data, self._makers[:1])
 
     def is_right(self, tag: Any, data: bytes | None) -> bool:
         """Not of a row that has none, nor of one that is not in the shape of such a row: ``data`` is None."""
-        return self._verifies(tag, data, self._keys)
+        return self._verifies(tag, data, self._makers)
 
-    def _verifies(self, tag: Any, data: bytes | None, keys: list[bytes]) -> bool:
+    def _verifies(self, tag: Any, data: bytes | None, makers: list[Callable[[bytes], bytes]]) -> bool:
         if tag is None or data is None:
             return False
         given = bytes(tag)
-        return any(
-            hmac.compare_digest(given, derive(key, purpose=self._purpose, data=data, size=TAG_BYTES)) for key in keys
-        )
+        return any(hmac.compare_digest(given, made(data)) for made in makers)
 
 
 def entry_tags() -> Tags:

@@ -10,8 +10,9 @@ from django.db import DataError, IntegrityError, connection, connections, transa
 
 from apps.hotcrp_sim.models import PaperReview
 from apps.websubmit.models import Answer, Lecture, Question, User
+from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
-from edna.db.rows import can_send_savepoints, holding, in_one_statement, insert_free, table_of
+from edna.db.rows import can_send_savepoints, holding, in_one_statement, insert_free, row_bytes, table_of, total_bytes
 from edna.engine.disguising.batched_writes import Writes
 from edna.models import Bag
 from tests.support import enrol_many, make_course, statements
@@ -39,6 +40,27 @@ def test_equal_values_of_different_types_stay_what_they_are() -> None:
     rows = [(number, text) for number, text in enumerate(texts, start=1)]
     raw.insert(table_of(Lecture), ("id", "label"), rows, using="default")
     assert list(Lecture.objects.order_by("pk").values_list("pk", "label")) == rows
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["abc"] * 3,
+        ["abc", "d", ""],
+        [b"abc", "d", b""],
+        ["abc", None, b"defg"],
+        [None] * 3,
+        [True, 1, 1.0],
+        [1, 22, 333],
+        [["text in a list"], {"a": "b"}, "c"],
+        [PublicKey(bytes([9]) * 32)] * 3,
+    ],
+)
+def test_the_bytes_of_rows_are_those_of_each_row_together(column: list[Any]) -> None:
+    """However their columns are: an account of packets, which nobody may get lower than row by row."""
+    rows = [(value, number, "same") for number, value in enumerate(column)]
+    texts = sum(len(value) for row in rows for value in row if isinstance(value, (str, bytes)))
+    assert total_bytes(rows) == sum(map(row_bytes, rows)) == 9 * 12 + texts
 
 
 #: What is special to SQL, to LIKE, to a driver or to an encoding; and every plane of Unicode.

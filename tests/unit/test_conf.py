@@ -91,6 +91,8 @@ def test_a_misspelt_setting_is_found() -> None:
 def test_mac_keys_are_text_or_bytes_newest_first() -> None:
     with configured(MAC_KEYS=["k" * 16, b"\xff" * 40]):
         assert conf.mac_keys() == [b"k" * 16, b"\xff" * 40]
+    with configured(MAC_KEYS=[b"\xff" * 40]):
+        assert conf.mac_keys() == [b"\xff" * 40]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from nacl.bindings import crypto_box_seal, crypto_box_seal_open, crypto_scalarmult_base
 from nacl.exceptions import CryptoError
 
-from edna.crypto.keys import PublicKey, Secret, SecretKey, derive, fingerprint, generate_key_pairs
+from edna.crypto.keys import PublicKey, Secret, SecretKey, derive, deriving, fingerprint, generate_key_pairs
 from edna.custody.base import SlotSecret
 from edna.custody.recovery import RecoveryCode
 from edna.errors import KeyMalformed, SecretKeyLeak
@@ -296,6 +296,12 @@ def test_a_public_key_of_the_wrong_size_or_type_is_refused(raw: Any) -> None:
     with pytest.raises(KeyMalformed) as caught:
         PublicKey(raw)
     assert isinstance(caught.value, ValueError)
+
+
+def test_what_is_derived_of_many_data_is_what_is_derived_of_each() -> None:
+    made = deriving(RAW, purpose=b"one", size=16)
+    many = [b"", b"x", b"y" * 1000, b"x"]
+    assert [made(data) for data in many] == [derive(RAW, purpose=b"one", data=data, size=16) for data in many]
 
 
 def test_derived_bytes_differ_by_key_purpose_and_data() -> None:

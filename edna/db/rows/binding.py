@@ -17,13 +17,14 @@ from django.db.models import CharField, Field, TextField
 
 from edna import conf
 from edna.db.cursors import connection_of
-from edna.db.packed_values import packed
+from edna.db.packed_values import EXACT, packed
 from edna.db.rows.tables import Row, Table
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
 MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
 #: What a statement calls the values that it brings along; no application has a table of this name.
 GIVEN: Final = "edna_given"
+_TEXTS: Final = frozenset({str, bytes})
 
 # Places and parameters
 
@@ -155,18 +156,22 @@ def binds_on_the_server(connection: BaseDatabaseWrapper) -> bool:
 
 def row_bytes(row: Sequence[Any]) -> int:
     """About how many bytes a row takes in a statement or a bag."""
-    return total_bytes([row])
+    return 12 * len(row) + sum([len(value) for value in row if type(value) in _TEXTS])
 
 
 def total_bytes(rows: Sequence[Sequence[Any]]) -> int:
-    """The sum of `row_bytes`, column by column: most hold no text, or text alone."""
+    """The sum of `row_bytes`, column by column: most hold the same in all rows, text alone, or no text."""
     total = 12 * sum(map(len, rows))
     for values in zip(*rows, strict=True):
+        first = values[0]
+        if type(first) in EXACT and values.count(first) == len(values):
+            total += len(first) * len(values) if type(first) in _TEXTS else 0
+            continue
         kinds = set(map(type, values))
-        if kinds == {str} or kinds == {bytes}:
+        if kinds <= _TEXTS:
             total += sum(map(len, values))
-        elif str in kinds or bytes in kinds:
-            total += sum([len(value) for value in values if type(value) is str or type(value) is bytes])
+        elif kinds & _TEXTS:
+            total += sum([len(value) for value in values if type(value) in _TEXTS])
     return total
 
 

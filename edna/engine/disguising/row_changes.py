@@ -37,6 +37,9 @@ Moved = dict[type[Model], dict[Row, Row]]
 #: By target, what placeholders ask for of the person's own row.
 People = Mapping[int, Mapping[str, Any]]
 
+#: Pseudoprincipals of one step, by target and group.
+Voices = Mapping[tuple[int, Any], Made]
+
 #: Puts on record what was written.
 Recording = Callable[[], object]
 
@@ -263,20 +266,20 @@ def _values_of_each(
     return [None if text is None else json_keys.joined(each) for text, each in zip(texts, made, strict=True)]
 
 
-def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[list[Made]]:
+def _pseudoprincipals(plan: Plan, steps: Sequence[PlannedStep], *, using: str) -> list[Voices]:
     """Of each step, a pseudoprincipal for each of its groups; made all at once, so that steps cost no statements."""
     if not any(step.gives_away for step in steps):
-        return [[] for _ in steps]
+        return [{} for _ in steps]
     sets = [[step for step in each if step.gives_away] for each in together(steps)]
-    groups = [list(dict.fromkeys(group for step in each for group in step.numbered_groups())) for each in sets]
+    groups = [list(dict.fromkeys(group for step in each for group in step.own_groups)) for each in sets]
     wanted = [(len(found), each[0].refers_to if each else None) for found, each in zip(groups, sets, strict=True)]
     generator = registry.pseudoprincipal_for(plan.disguise, plan.principal_model)
     made = factory.make(generator, plan.principal_model, wanted, using=using)
-    by_step: dict[int, list[Made]] = {}
+    by_step: dict[int, Voices] = {}
     for each, found, them in zip(sets, groups, made, strict=True):
         whose = dict(zip(found, them, strict=True))
-        by_step |= {id(step): [whose[group] for group in step.numbered_groups()] for step in each}
-    return [by_step.get(id(step), []) for step in steps]
+        by_step |= {id(step): {group: whose[group] for group in step.own_groups} for step in each}
+    return [by_step.get(id(step), {}) for step in steps]
 
 
 def decorrelate(
@@ -285,22 +288,21 @@ def decorrelate(
     records: list[Records],
     moved: Moved,
     writes: Writes,
-    made: Sequence[Made] | None = None,
+    made: Voices | None = None,
     *,
     using: str,
     to: Any = None,
 ) -> Recording:
     """Re-point the step's column to ``made`` pseudoprincipals, one for each of its groups, or to the value ``to``, when ``writes`` are
     written; one that is a part of the key at once."""
-    groups = step.numbered_groups()
     if made is None:
-        [made] = _pseudoprincipals(plan, [step], using=using) if to is None else [[]]
+        [made] = _pseudoprincipals(plan, [step], using=using) if to is None else [{}]
     width = len(step.table.key)
     (name,) = step.columns[width:]
-    new = [made[groups[group]].value if made else to for group in zip(step.targets, step.groups, strict=True)]
+    new = [made[group].value if made else to for group in step.own_groups]
     changed = [(*row, value) for row, value in zip(step.rows, new, strict=True)]
     if step.on_paper:
-        voices = [made[groups[group]] for group in zip(step.targets, step.groups, strict=True)]
+        voices = [made[group] for group in step.own_groups]
         _replace_in_removal(plan, step, {row[:width]: voice for row, voice in zip(changed, voices, strict=True)})
     elif name not in step.table.key_names:
         writes.add(step.table, (name,), [(*row[:width], row[-1]) for row in changed])
@@ -310,10 +312,10 @@ def decorrelate(
         changed = _under_new_keys(step, name, changed, moved)
     # Of steps that share them, the first one has said so already.
     said = {voice.principal for each in records for voice in each.speaks_for} if step.together else set()
-    for (target, (owner, _)), number in groups.items() if made else ():
-        key, secret_key = made[number].key, made[number].secret_key
-        if key not in said:
-            records[target].speaks_for.append(SpeaksFor(key, secret_key.public_key, secret_key, owner))
+    for (target, (owner, _)), voice in made.items():
+        if voice.key not in said:
+            public_key = voice.secret_key.public_key
+            records[target].speaks_for.append(SpeaksFor(voice.key, public_key, voice.secret_key, owner))
     return functools.partial(record, step, (name,), changed, records)
 
 

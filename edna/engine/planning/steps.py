@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -143,10 +143,10 @@ class PlannedStep:
         word = self.transformation.together if isinstance(self.transformation, Decorrelate) else None
         return None if word is None else (word, self.refers_to)
 
-    def numbered_groups(self) -> dict[tuple[int, Any], int]:
-        """Each (target, group) of a decorrelation, numbered in the order of the rows."""
-        groups = dict.fromkeys(zip(self.targets, self.groups, strict=True))
-        return {group: number for number, group in enumerate(groups)}
+    @property
+    def own_groups(self) -> Iterator[tuple[int, Any]]:
+        """Of a decorrelation: the (target, group) of each row."""
+        return zip(self.targets, self.groups, strict=True)
 
 
 def together(steps: Sequence[PlannedStep]) -> list[list[PlannedStep]]:

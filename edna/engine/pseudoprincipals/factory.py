@@ -6,6 +6,7 @@ Primary keys are random and never touch the table's auto-increment (docs/decisio
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -46,7 +47,8 @@ def make(
     total = sum(count for count, _ in wanted)
     if not total:
         return [[] for _ in wanted]
-    keys = _insert_rows(generator, model, total, using=using)
+    kind = _kind(generator, model)  # type: ignore[arg-type]  # classes are hashable
+    keys = insert_new(kind, total, using=using)
     companions.make(generator, model, keys, using=using)
     table = table_of(model)
     values: dict[str | None, dict[Any, Any]] = {}
@@ -105,13 +107,12 @@ def insert_again(
     Return under which key each is: another one, where somebody else has got it by now. Raises as `make` does.
     """
     table = table_of(model)
+    kind = _kind(generator, model)  # type: ignore[arg-type]  # as above
     taken = {key for (key,) in raw.read(table, table.key_names, [(key,) for key in keys], lock=True, using=using)}
     missing = [key for key in keys if key not in taken]
     if missing:
-        new_rows.insert_again(_kind(generator, model), missing, using=using)
-    renamed = zip(
-        sorted(taken, key=str), _insert_rows(generator, model, len(taken), using=using) if taken else (), strict=True
-    )
+        new_rows.insert_again(kind, missing, using=using)
+    renamed = zip(sorted(taken, key=str), insert_new(kind, len(taken), using=using) if taken else (), strict=True)
     now = {**{key: key for key in missing}, **dict(renamed)}
     companions.make(
         generator,
@@ -123,9 +124,6 @@ def insert_again(
     return now
 
 
-def _insert_rows(generator: type[Pseudoprincipal], model: type[Model], count: int, *, using: str) -> list[Any]:
-    return insert_new(_kind(generator, model), count, using=using)
-
-
+@functools.lru_cache(maxsize=256)
 def _kind(generator: type[Pseudoprincipal], model: type[Model]) -> Kind:
     return Kind(model, generator.values, f"{generator.__name__}.values")

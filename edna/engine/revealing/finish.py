@@ -159,6 +159,8 @@ def _unlist_for_others(reveal: Reveal, done: Sequence[Opened]) -> None:
     items: dict[bytes, set[bytes]] = {}
     for public_key, item in (each for opened in done for each in opened.listings):
         items.setdefault(public_key, set()).add(item)
+    if not items:
+        return
     known = reveal.entries | {
         key: holder.entry for key, holder in reveal.journal.holders.items() if key not in reveal.entries
     }

@@ -358,6 +358,8 @@ def _adopt(
     journal: Journal, model: type[Model], voices: Sequence[SpeaksFor], owners: Mapping[Any, Any]
 ) -> list[Adopted]:
     """Bags sealed to those who go become bags of the principal, under the same locator."""
+    if not voices or not journal.others:
+        return []
     by_holder: dict[bytes, list[Opened]] = {}
     for opened in journal.others:
         if opened.holder is not None:
