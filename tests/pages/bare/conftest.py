@@ -16,13 +16,13 @@ from tests.pages.bare.visitor import Visitor
 PASSWORD = "a long walk home, bea"
 
 
-def join(name: str) -> Person:
+def join(name: str, password: str = PASSWORD) -> Person:
     """Somebody with two notes, and a remark to the first note that there is."""
-    user = User.objects.create_user(name, f"{name}@example.org", PASSWORD)
+    user = User.objects.create_user(name, f"{name}@example.org", password)
     for text in ("Deadlock", "Starvation"):
         Note.objects.create(author=user, text=f"{name} on {text}")
     Comment.objects.create(author=user, note=Note.objects.earliest("pk"), text=f"{name} agrees")
-    return Person.registered(user, password=PASSWORD)
+    return Person.registered(user, password=password)
 
 
 def a_browser() -> Client:

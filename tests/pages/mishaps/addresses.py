@@ -12,8 +12,10 @@ from typing import Any
 from django.urls import URLPattern, URLResolver, get_resolver
 
 SITES = ("websubmit", "lobsters", "hotcrp")
-#: For programs: what scripts and Prometheus ask.
-FOR_PROGRAMS = ("api/", "metrics")
+#: The README's own project, which has Django's user model (`tests/pages/bare`).
+BARE = "bare"
+#: For programs: what scripts, Prometheus and a browser ask by themselves.
+FOR_PROGRAMS = ("api/", "metrics", "favicon.ico")
 
 
 @dataclass(frozen=True)
@@ -27,18 +29,23 @@ class Page:
 
     @property
     def site(self) -> str:
-        return self.namespace.removesuffix("-privacy")
+        return BARE if self.namespace in ("", "edna") else self.namespace.removesuffix("-privacy")
 
     @property
     def is_ednas(self) -> bool:
-        return self.namespace.endswith("-privacy")
+        return self.namespace == "edna" or self.namespace.endswith("-privacy")
+
+    @property
+    def is_the_same_everywhere(self) -> bool:
+        """One of edna's that this site has not made otherwise, and that every site has."""
+        return bool(self.view.__module__.startswith("edna.pages"))
 
     def __str__(self) -> str:
-        return f"{self.namespace}:{self.name}"
+        return f"{self.namespace}:{self.name}" if self.namespace else self.name
 
 
-def of_the_sites() -> list[Page]:
-    return [page for page in _below(get_resolver().url_patterns) if page.site in SITES]
+def pages_of(*sites: str) -> list[Page]:
+    return [page for page in _below(get_resolver().url_patterns) if page.site in sites]
 
 
 def _below(patterns: list[Any], route: str = "", namespace: str = "") -> Iterator[Page]:

@@ -1,15 +1,16 @@
 """What can go wrong on which page, in which custody, and which test tries it: for each cell a sentence.
 
-What nobody tries says "empty" (giving up in a browser).
-
 A page is of one kind. A page that stands in no kind has nobody who has thought of what can go wrong there, and `test_matrix` fails.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
-from tests.pages.mishaps.addresses import Page
+from tests.pages.mishaps.addresses import BARE, Page
 
 MISHAPS: Final = (
     "wrong password",
@@ -25,15 +26,26 @@ MISHAPS: Final = (
 )
 #: Django's client has no scripts, and decides in milliseconds what a browser adds nothing to.
 CLIENT: Final = "tried: mishaps/test_without_scripts.py"
-#: Of edna's pages each on one of the sites: the script is the same on all.
+#: A site's own pages, and those of edna's that it has made otherwise. Of guardians and devices each on one of the three sites.
 CHROMIUM: Final = "tried: mishaps/test_in_chromium.py"
+#: All others of edna's, once: view and script are the same on each site.
+EVERYWHERE: Final = "tried: bare/test_mishaps_in_chromium.py"
 STORIES: Final = "tried: test_mishaps.py"
+#: What stands for these two on the README's own project, by custody.
+ON_BARE: Final[dict[str, dict[str, str]]] = {
+    "server": {CLIENT: "tried: bare/test_mishaps.py", STORIES: "tried: bare/test_browser.py"},
+    "browser": {CLIENT: "tried: bare/test_mishaps.py", STORIES: "tried: bare/test_in_browser.py"},
+}
 OWN: Final = "tried: test_mishaps_of_sites.py"
 SAME_FORM: Final = "tried: mishaps/test_in_chromium.py, where a password is asked for: the same form takes no second click while it works"
 ASKS_NONE: Final = "cannot: it asks for none"
 SENDS_NOTHING: Final = "cannot: it sends nothing"
-BROWSERS: Final = "cannot: nothing of ours runs then; the browser says so itself and keeps the form (test_mishaps.py, once for each site)"
+BROWSERS: Final = "cannot: nothing of ours runs then; the browser says so itself and keeps the form (test_mishaps.py, on each of the three)"
 SAME: Final = "as in server custody: no key is used"
+
+_BEGINS = ("tried: ", "cannot: ", "as in server custody: ")
+#: Where the tests are that sentences name.
+_PLACES = (Path(__file__).resolve().parents[1], Path(__file__).resolve().parents[3])
 
 _NONE = dict.fromkeys(("wrong password", "lost receipt", "taken name"), ASKS_NONE)
 _SHOWN = dict.fromkeys(("back button", "expired session", "reload", "no scripts"), CLIENT)
@@ -92,6 +104,7 @@ OTHERS: Final[dict[tuple[str, str], dict[str, str]]] = {
     },
     **{(f"{site}:register", "server"): {"taken name": CLIENT} for site in ("websubmit", "lobsters")},
     ("hotcrp:register", "server"): {"taken name": "cannot: it answers everybody alike, and mails"},
+    ("bare:login", "server"): {"wrong password": CLIENT},
     **{
         (f"edna:{name}", custody): {"taken name": STORIES, "lost receipt": STORIES}
         for name in ("return", "bring-back")
@@ -106,10 +119,10 @@ OTHERS: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("edna:devices", "browser"): _OF_DEVICE,
     ("edna:make-key", "browser"): {"wrong password": ASKS_NONE, "double submit": SAME_FORM},
     ("edna:devices-begin", "browser"): dict.fromkeys(MISHAPS, "cannot: the page of the list does it, by its script"),
-    ("edna:give-up", "browser"): dict.fromkeys(
-        ("wrong password", "double submit", "back button", "two tabs", "offline", "no scripts"),
-        "empty: it is walked (tests/pages/bare/test_in_browser.py), and nothing goes wrong there",
-    ),
+    ("edna:give-up", "browser"): {
+        **dict.fromkeys(("wrong password", "double submit", "back button", "two tabs", "offline"), CHROMIUM),
+        "no scripts": CLIENT,
+    },
     ("lobsters:finish", "server"): {"lost receipt": "tried: apps/lobsters_sim/tests/test_browser.py"},
     ("lobsters:finish", "browser"): {"lost receipt": "tried: apps/lobsters_sim/tests/test_in_browser.py"},
 }
@@ -152,6 +165,7 @@ KINDS: Final[dict[str, dict[str, str]]] = {
         "button": "delete-story save unsave hide unhide upvote-story downvote-story unvote-story delete-comment upvote-comment "
         "downvote-comment unvote-comment delete-message doff-hat grant-hat refuse-hat logout",
     },
+    "bare": {"form": "login"},
     "hotcrp": {
         "reads": "home papers paper pc dashboard people cases account",
         "form": "login register register-confirm review preferences conflicts anonymise case-chairs case-open case change-password",
@@ -193,4 +207,28 @@ def cells(page: Page, custody: str) -> dict[str, str]:
     found = OF_KIND[kind] if custody == "server" else IN_BROWSER.get(kind) or dict.fromkeys(MISHAPS, SAME)
     if found.get("expired session") == CHROMIUM and not getattr(page.view, "login_required", True):
         found = {**found, "expired session": "cannot: it is for those who have not logged in, too"}
-    return {**found, **OTHERS.get((f"{'edna' if page.is_ednas else page.site}:{page.name}", custody), {})}
+    found = {**found, **OTHERS.get((f"{'edna' if page.is_ednas else page.site}:{page.name}", custody), {})}
+    return {mishap: _of_page(said, page, custody) for mishap, said in found.items()}
+
+
+def _of_page(sentence: str, page: Page, custody: str) -> str:
+    if sentence == CHROMIUM:
+        return EVERYWHERE if page.is_the_same_everywhere else CHROMIUM
+    return ON_BARE[custody].get(sentence, sentence) if page.site == BARE else sentence
+
+
+def tried_by(by: str, page: Page, custody: str) -> set[str]:
+    """What the test that goes through the pages says to try on this one: `CLIENT` or `CHROMIUM`."""
+    said = _of_page(by, page, custody)
+    return {mishap for mishap, sentence in cells(page, custody).items() if sentence == said}
+
+
+def unsaid(pages: Iterable[Page], custody: str) -> list[str]:
+    """What is missing from the matrix: cells that say nothing, and tests that are not there."""
+    missing = []
+    for page in pages:
+        said = cells(page, custody)
+        missing += [f"{page}: {mishap}" for mishap in MISHAPS if not said.get(mishap, "").startswith(_BEGINS)]
+        named = {name for sentence in said.values() for name in re.findall(r"[\w/]+\.py", sentence)}
+        missing += [f"{page}: {name}" for name in named if not any((place / name).exists() for place in _PLACES)]
+    return missing

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from django.core import signing
-from django.db.models import Model
-from django.test import Client
-from django.urls import reverse
 
 import edna
 from apps.hotcrp_sim import cases
@@ -21,85 +16,9 @@ from apps.lobsters_sim.keys import TOPIC, identifier
 from apps.lobsters_sim.writing import post_comment, submit_story
 from apps.websubmit import models as websubmit
 from edna import audiences
-from tests.pages.mishaps.addresses import Page, of_the_sites
-from tests.pages.mishaps.forms import Form
+from tests.pages.mishaps.site import PASSWORD, Site, brought_back
 
-PASSWORD, NEW = "a long walk home", "nine geese over the marsh"
 NAMELESS = "websubmit.anonymize-lecture"
-#: What is typed to confirm what concerns many.
-PHRASES = {
-    "staff-anonymise-lecture": "Deadlock",
-    "staff-anonymise-all": "all lectures",
-    "anonymise": "anonymise the conference",
-    "delete": "delete for good",
-}
-
-
-@dataclass
-class Site:
-    name: str
-    #: What somebody is called there, and their account.
-    who: str
-    member: Model
-    #: Who sees what members do not; and who has no key yet.
-    staff: Model
-    fresh: Model
-    backend: str
-    #: By what an address takes; or by the name of a page, where that is more than one thing.
-    named: dict[str, Any]
-    #: Somebody else there.
-    other: str
-    #: A chair's, in a conference.
-    chair_key: str = ""
-    #: A receipt of the member's, and their recovery code.
-    receipt: str = ""
-    code: str = ""
-    #: What somebody else has already, by the fields of whoever registers.
-    taken: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """That of its models."""
-        return self.member._meta.app_label
-
-    @cached_property
-    def pages(self) -> list[Page]:
-        return [page for page in of_the_sites() if page.site == self.name]
-
-    def filled(self, page: Page, form: Form) -> dict[str, list[str]]:
-        """Something that each field takes, with the right password."""
-        return {**form.fields, **{name: [self._typed(page, form, name)] for name in form.kinds}}
-
-    def _typed(self, page: Page, form: Form, name: str) -> str:
-        known = {
-            **dict.fromkeys(("password", "old_password"), PASSWORD),
-            **dict.fromkeys(("new_password", "new_password1", "new_password2", "again"), NEW),
-            **dict.fromkeys(("recovery_code", "secret_key", "receipt", "hat" if "comment" in form.kinds else ""), ""),
-            "identifier": self.who,
-            "recipient": self.other,
-            "chair_key": self.chair_key,
-            **dict.fromkeys(("confirmation", "phrase"), PHRASES.get(page.name, "")),
-            **dict.fromkeys(("tags", "tag"), "starwars"),
-        }
-        if name == "lecture":
-            return ""  # all of them
-        kind, stands = form.kinds[name], form.fields.get(name, [""])[0]
-        if name in known and kind in ("text", "textarea", "password", "email"):
-            return known[name]
-        if kind in ("select", "radio", "checkbox"):
-            return stands or next(filter(None, form.offers[name]), "")
-        fresh = {"email": "fresh@example.org", "url": "https://example.org/fresh", "number": "1"}
-        return fresh.get(kind, f"{stands} Something new".strip() if kind != "hidden" else stands)
-
-    def browser(self, user: Model | None) -> Client:
-        client = Client(headers={"host": "localhost"})
-        if user is not None:
-            client.force_login(user, backend=self.backend)  # type: ignore[arg-type]  # people of three models
-        return client
-
-    def address(self, page: Page) -> str:
-        args = {what: self.named.get(f"{page.name} {what}", self.named.get(what)) for what in page.takes}
-        return reverse(f"{page.namespace}:{page.name}", kwargs=args)
 
 
 def course() -> Site:
@@ -116,7 +35,7 @@ def course() -> Site:
     receipts = [edna.disguise(NAMELESS, bea, params={"lecture": each.pk}) for each in lectures[1:]]
     question.delete()  # what was answered there cannot come back
     with edna.unlock(identifier="bea@example.org", password=PASSWORD) as unlocked:
-        edna.reveal(receipts[1], unlocked)
+        waiting = brought_back(receipts[1], unlocked)
     named = {
         "pk": lectures[0].pk,
         "staff-question pk": lectures[0].questions.get().pk,
@@ -134,6 +53,7 @@ def course() -> Site:
         taken={"email": "carl@example.org"},
         receipt=str(receipts[0]),
         code=str(code),
+        waiting=waiting,
     )
 
 
@@ -164,7 +84,7 @@ def links() -> Site:
         receipt = edna.disguise(TOPIC, bea, params={"tag": tag.tag})
     left_comment.delete()
     with edna.unlock(identifier=identifier("bea"), password=PASSWORD) as unlocked:
-        edna.reveal(receipt, unlocked)
+        waiting = brought_back(receipt, unlocked)
     named: dict[str, Any] = {
         "page": 1,
         "short_id": story.short_id,
@@ -191,6 +111,7 @@ def links() -> Site:
         taken={"username": "carl"},
         receipt=str(receipt),
         code=str(code),
+        waiting=waiting,
     )
 
 
@@ -208,7 +129,7 @@ def papers() -> Site:
     receipt = edna.disguise(conference.ANONYMIZE, site.rae.user)
     conference.m.PaperReview.objects.filter(paper=site.lazy, review_ordinal=1).delete()
     with site.rae.unlock() as unlocked:
-        edna.reveal(receipt, unlocked)
+        waiting = brought_back(receipt, unlocked)
     edna.disguise(conference.ANONYMIZE, site.rae.user)
     for paper in (site.quiet, site.reversible):
         conference.add_review(paper, site.rae.user, "Rae", ordinal=3)
@@ -232,6 +153,7 @@ def papers() -> Site:
         key,
         receipt=str(receipt),
         code=site.rae.recovery_code,
+        waiting=waiting,
     )
 
 

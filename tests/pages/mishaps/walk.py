@@ -18,11 +18,10 @@ from django.db import transaction
 from django.test import Client
 from django.urls import resolve
 
-from apps.showcase.tests.tables import dump
 from tests.pages.mishaps.addresses import Page
 from tests.pages.mishaps.forms import Form, forms_of
-from tests.pages.mishaps.matrix import AGAIN, RENEWS, kind_of
-from tests.pages.mishaps.sites import Site
+from tests.pages.mishaps.matrix import AGAIN, CLIENT, RENEWS, SAME, cells, kind_of, tried_by
+from tests.pages.mishaps.site import Site
 
 #: Not the entries of principals: those say on which day somebody was there last.
 EDNAS = ("edna.Bag", "edna.KeySlot")
@@ -66,7 +65,7 @@ class Walk:
         self.problems: list[str] = []
 
     def _state(self) -> dict[str, Any]:
-        now = {**dump(self.site.label, *EDNAS), "mails": len(mail.outbox)}
+        now = {**self.site.rows(*EDNAS), "mails": len(mail.outbox)}
         return {table: rows for table, rows in now.items() if table not in NOTES_OF_VISITS}
 
     def _tries(self, page: Page, mishap: str, *, fine: bool, saw: Any = "") -> None:
@@ -100,6 +99,9 @@ class Walk:
             if user == self.site.member:
                 staff = self.site.browser(self.site.staff)
                 self._sends_all(text_of(staff.get(address)), staff, shown_at=address, only_new=True)
+        elif self.in_browser and page.name == "give-up":  # where the list leads that a script has opened
+            browser = self.site.browser(self.site.member)
+            self._sends_all(text_of(browser.post(address, self.site.waiting)), browser, shown_at=address)
         elif answer.status_code == 405 and self._is_new(page) and kind_of(page) == "button":
             of_staff = any(part in address for part in ("/requests/", "/chair/"))
             browser = self.site.browser(self.site.staff if of_staff else self.site.member)
@@ -109,7 +111,9 @@ class Walk:
         for form in forms_of(text):
             target = urlsplit(form.action).path or shown_at
             page = self._page_at(target)
-            if page.name != "logout" and (not only_new or self._is_new(page)):
+            if self.in_browser and form.hands:
+                self._sends_without_script(page, target, form, browser, text)
+            elif page.name != "logout" and (not only_new or self._is_new(page)):
                 self._sends(page, target, form, browser, shown_at=shown_at)
 
     def _is_new(self, page: Page) -> bool:
@@ -123,9 +127,6 @@ class Walk:
         )
 
     def _sends(self, page: Page, target: str, form: Form, browser: Client, *, shown_at: str) -> None:
-        if self.in_browser and form.hands:
-            self._sends_without_script(page, target, form, browser, shown_at)
-            return
         values, headers = self.site.filled(page, form), {"referer": f"http://localhost{shown_at}"}
         before = self._state()
 
@@ -172,23 +173,23 @@ class Walk:
 
     def _goes_on(self, answer: Any, browser: Client, target: str) -> None:
         """To pages that are reached by this one's answer alone."""
-        if answer.status_code in (302, 303) and urlsplit(answer.url).path.startswith(f"/{self.site.name}/"):
+        if answer.status_code in (302, 303) and urlsplit(answer.url).path.startswith(self.site.root):
             target = urlsplit(answer.url).path
             answer = browser.get(answer.url)
         if answer.status_code != 200:
             return
         text = text_of(answer)
         self._sends_all(text, browser, shown_at=target, only_new=True)
-        for address in dict.fromkeys(re.findall(rf'href="(/{self.site.name}/privacy/[^"#?]+)"', text)):
+        for address in dict.fromkeys(re.findall(rf'href="({self.site.root}privacy/[^"#?]+)"', text)):
             if self._is_new(self._page_at(address)):
                 self._sends_all(text_of(browser.get(address)), browser, shown_at=address, only_new=True)
 
-    def _sends_without_script(self, page: Page, target: str, form: Form, browser: Client, shown_at: str) -> None:
+    def _sends_without_script(self, page: Page, target: str, form: Form, browser: Client, text: str) -> None:
         """What opens a key has no name, so that nothing of it is sent; and the page says why nothing happens."""
         named = [name for name in form.kinds if name in SECRETS]
         before = self._state()
         with back_again():
-            says = NEEDS_SCRIPTS in text_of(browser.get(shown_at))
+            says = NEEDS_SCRIPTS in text
             answer = another(browser).post(target, form.fields)
             saw = (answer.status_code, says, named, changes(before, self._state()))
             self._tries(page, "no scripts", fine=saw[0] < 500 and saw[1:] == (True, [], []), saw=saw)
@@ -200,3 +201,17 @@ class Walk:
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return [table for table in now if now[table] != before[table]]
+
+
+def problems_of(site: Site, custody: str) -> list[str]:
+    """What was not as it should be on any of its pages; and cells of the matrix that say that it was tried here, and it was not."""
+    walk = Walk(site, in_browser=custody == "browser")
+    for page in site.pages:
+        if set(cells(page, custody).values()) != {SAME}:
+            walk.visits(page)
+    missed = [
+        f"{page}: {mishap}: not tried"
+        for page in site.pages
+        for mishap in tried_by(CLIENT, page, custody) - walk.tried.get(str(page), set())
+    ]
+    return walk.problems + missed
