@@ -151,6 +151,42 @@ def test_from_the_catalogue_to_a_finished_job_and_its_retry(
     assert walker.errors == []
 
 
+def test_no_press_is_lost_while_a_page_follows_a_job(
+    walker: Walker, students: list[Student], runner: Callable[[int], threading.Event]
+) -> None:
+    """A button that is held down, or has the focus, stays where it is, whatever else the page has to show meanwhile."""
+    job = jobs.start(DELETE, principals=[each.user for each in students])
+    walker.visit("job_job", job.id)
+    page, pause = walker.page, walker.page.get_by_role("button", name="Pause")
+    pause.hover()
+    page.mouse.down()
+    go_on = runner(job.id)
+    for _ in range(2):
+        with page.expect_response("**/progress/"):
+            pass
+    page.mouse.up()
+    walker.sees("The job pauses after the accounts that it is at.")
+
+    walker.press("Resume")
+    pause.focus()
+    jobs.pause(job.id)
+    walker.page.locator("[data-version^=paused]").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Pause"
+    page.locator("h1").first.click()
+    page.get_by_role("button", name="Resume").wait_for()
+    assert pause.count() == 0
+
+    cancel = page.get_by_role("button", name="Cancel")
+    cancel.focus()
+    jobs.cancel(job.id)
+    walker.page.locator("[data-version^=cancelled]").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Cancel"
+    page.locator("h1").first.click()
+    cancel.wait_for(state="detached")
+    go_on.set()
+    assert walker.errors == []
+
+
 def test_from_a_list_of_users(walker: Walker, students: list[Student]) -> None:
     walker.page.goto(f"{walker.site}/admin/websubmit/user/?q=bea")
     walker.page.get_by_role("checkbox").last.check()
