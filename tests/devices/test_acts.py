@@ -547,3 +547,33 @@ def test_of_two_that_update_at_once_one_does_it_after_the_other() -> None:
         assert isinstance(key, SecretKey), key
         assert len(opened_by(key).history()) == 1
         assert devices.pending(key).operations <= 1
+
+
+def test_co_owners_are_the_group_of_an_account_that_is_theirs_together() -> None:
+    """Each hides and brings back what is the account's; nobody's own is opened by it; who is removed opens nothing from then on."""
+    bea, carl, band = (enrol_in_course(f"{name}@example.org") for name in ("bea", "carl", "band"))
+    before = application_dump()
+    of_bea = devices.create(band.unlock(), name="Bea")
+    new = devices.begin()
+    carl_id = devices.add(of_bea, new.code, name="Carl")
+
+    alone = [edna.disguise(_DELETE, one.user) for one in (bea, carl)]
+    for hides, brings_back in ((of_bea, new.secret_key), (new.secret_key, of_bea)):
+        receipt = edna.disguise(_DELETE, opened_by(hides).user)
+        for receipt_of_one in alone:
+            with devices.unlock(brings_back) as unlocked, pytest.raises(errors.ReceiptForeign):
+                edna.reveal(receipt_of_one, unlocked)
+        with devices.unlock(brings_back) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+    known_to_carl = keys_of(opened_by(new.secret_key))
+    devices.remove(of_bea, carl_id)
+    receipt = edna.disguise(_DELETE, opened_by(of_bea).user)
+    with pytest.raises(errors.DeviceRemoved):
+        devices.unlock(new.secret_key)
+    assert_opens_nothing(known_to_carl)
+    with devices.unlock(of_bea) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+    for one, receipt in zip((bea, carl), alone, strict=True):
+        assert one.reveal(receipt).complete
+    assert application_dump() == before
+    assert Copy().bags == {}

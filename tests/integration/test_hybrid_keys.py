@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import edna
-from apps.websubmit.models import Lecture
-from edna import devices, errors, inner_door, keypool
+from apps.websubmit.models import Answer, Lecture
+from edna import Disguise, Modify, devices, errors, inner_door, keypool
 from edna.crypto.keys import HybridSecretKey, SecretKey
 from edna.crypto.sealing import STANZA_HYBRID, STANZA_X25519
 from edna.models import PrincipalEntry
@@ -91,6 +91,29 @@ def test_who_registers_leaves_and_returns_with_a_key_of_the_hybrid_kind(bea: Stu
         assert not outcome.held
     assert application_dump() == before
     assert not rows_of("edna_bag", ["id"])
+
+
+class Blacken(Disguise):
+    name = "test.blacken"
+    transformations = [Modify(Answer, owner="author", set={"text": "[removed]"})]
+
+
+def test_one_stanza_serves_all_pseudoprincipals_of_somebody_whose_key_is_at_hand(bea: Student) -> None:
+    """Whom they are for lies under one, and so does what is disguised of theirs afterwards. Without the key each has one of its own."""
+    texts = bea.texts()
+    assert len(texts) > 1
+    with registering(Blacken):
+        alone = bea.disguise(EachAlone.name)
+        assert len(rows_of("edna_bag", ["id"])) == 2  # what was changed, and whom they are for
+        with bea.unlock() as unlocked:
+            together = edna.disguise(Blacken.name, bea.user, unlocked=unlocked)
+        assert len(rows_of("edna_bag", ["id"])) == 3
+        assert bea.reveal(together).complete
+        edna.disguise_all(Blacken.name)
+        assert len(rows_of("edna_bag", ["id"])) >= 2 + len(texts)
+        assert bea.reveal(alone).complete
+        bea.reveal_everything()
+    assert bea.texts() == texts
 
 
 def test_who_was_there_before_moves_by_a_rotation(of_before: Student, settings: Any) -> None:
