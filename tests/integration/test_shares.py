@@ -16,7 +16,7 @@ NOBODY = 4_711
 
 
 def stays(*owners: Any, leaving: User) -> bool:
-    [share] = decide([owners], owners={str(leaving.pk): 0}, model=User, lock=False, using="default")
+    [share] = decide([owners], owners={str(leaving.pk): 0}, known={}, model=User, lock=False, using="default")
     return share.stays
 
 
