@@ -128,7 +128,7 @@ class _Owned:
             return ()
         return (self.owner,) if isinstance(self.owner, str) else tuple(self.owner)
 
-    @property
+    @cached_property
     def owner_paths(self) -> tuple[str, ...]:
         """As `owners`, with the primary key where the row is the principal's own."""
         return self.owners or ("pk",)

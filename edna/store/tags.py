@@ -10,6 +10,7 @@ reads a row says what becomes of one whose tag is wrong.
 from __future__ import annotations
 
 import hmac
+import struct
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from edna.store import serverkeys
 TAG_BYTES: Final = 16
 _KEY: Final = b"edna.tags.key.1"
 _HYBRID: Final = 2
+#: Number, public key and kind of an entry.
+_WHOSE: Final = struct.Struct(">q32sB")
 
 
 class Tags:
@@ -59,7 +62,8 @@ class Tags:
         if tag is None or data is None:
             return False
         given = bytes(tag)
-        return any(hmac.compare_digest(given, made(data)) for made in makers)
+        right = [hmac.compare_digest(given, made(data)) for made in makers]
+        return any(right)
 
 
 def entry_tags() -> Tags:
@@ -73,10 +77,10 @@ def entry_data(
     if len(public_key) != 32 or not isinstance(model, str) or not isinstance(reference, str):
         return None
     names = f"{model}\0{reference}".encode("utf-8", "surrogatepass")
-    kind = int(bool(natural))
+    kind = 1 if natural else 0
     half = b""
     if encapsulation_key is not None:
         # A byte of its own, so that no entry of X25519 has the data of one of the hybrid kind.
         kind += _HYBRID
         half = fingerprint(bytes(encapsulation_key), purpose=b"edna.entry.half1")
-    return b"".join((pk.to_bytes(8, "big", signed=True), public_key, bytes((kind,)), half, names))
+    return _WHOSE.pack(pk, public_key, kind) + half + names

@@ -147,7 +147,7 @@ def most_parameters(connection: BaseDatabaseWrapper) -> int:
         limit: int = connection.connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
         return limit
     # PostgreSQL's protocol counts parameters in 16 bits; other parameters are written into the statement's text.
-    return 65_535 if binds_on_the_server(connection) else sys.maxsize
+    return 65_535 if connection.vendor == "postgresql" and binds_on_the_server(connection) else sys.maxsize
 
 
 def binds_on_the_server(connection: BaseDatabaseWrapper) -> bool:

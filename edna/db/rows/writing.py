@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from django.db import DataError, IntegrityError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Field
 
@@ -104,16 +105,17 @@ def delete(table: Table, keys: Sequence[Row], *, using: str) -> None:
         with cursor_of(connection) as cursor:
             cursor.executemany(f"DELETE FROM {name} WHERE {one_key(table, connection)}", keys)
     else:
-        _delete(table, table.key, keys, using=using)
+        _delete(table, table.key, keys, connection)
 
 
 def delete_where(table: Table, column: str, values: Sequence[Any], *, using: str) -> None:
     """Delete the rows whose ``column`` has one of ``values``."""
-    _delete(table, (table.field(column),), [(value,) for value in values], using=using)
+    _delete(table, (table.field(column),), [(value,) for value in values], connection_of(using))
 
 
-def _delete(table: Table, match: Sequence[Field[Any, Any]], wanted: Sequence[Row], *, using: str) -> None:
-    connection = connection_of(using)
+def _delete(
+    table: Table, match: Sequence[Field[Any, Any]], wanted: Sequence[Row], connection: BaseDatabaseWrapper
+) -> None:
     for packet in packets(wanted, connection):
         condition, params = among(match, packet, connection)
         with cursor_of(connection) as cursor:

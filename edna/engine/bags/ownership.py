@@ -5,7 +5,8 @@ A foreign key that merely mentions a principal (who moderated it, who is quoted)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
@@ -14,6 +15,7 @@ from django.db.models import ForeignKey, Model, QuerySet
 from edna import registry
 from edna.coverage import same_table
 from edna.errors import SpecError
+from edna.spec import Disguise
 from edna.value_owners import element_of, is_by_value
 
 #: Of a principal model, the primary keys of those for whom somebody speaks.
@@ -56,7 +58,8 @@ def owner_paths(model: type[Model]) -> list[str]:
     model, if there is one and no other.
     """
     own = [""] if any(same_table(model, principal) for principal in registry.principal_models()) else []
-    declared = own + list(dict.fromkeys(_declared(model)))
+    registered = tuple(registry.disguises().values())
+    declared = [*own, *_declared(registered, model)]
     if declared:
         return declared
     direct = [field.name for field in model._meta.concrete_fields if isinstance(field, ForeignKey)]
@@ -79,13 +82,13 @@ def owners_of(model: type[Model]) -> list[tuple[str, type[Model]]]:
     return [(path, principals) for path, principals in dict.fromkeys(found) if principals is not None]
 
 
-def _declared(model: type[Model]) -> Iterator[str]:
+@functools.lru_cache(maxsize=1024)
+def _declared(registered: tuple[type[Disguise], ...], model: type[Model]) -> tuple[str, ...]:
     tables = {parent._meta.concrete_model for parent in (model, *model._meta.get_parent_list())}
-    for disguise in registry.disguises().values():
-        for step in disguise.steps():
-            if step.model._meta.concrete_model in tables:
-                # A pseudoprincipal is named by keys alone.
-                yield from (owner for owner in step.owners if not is_by_value(owner))
+    steps = (step for disguise in registered for step in disguise.steps())
+    owners = (owner for step in steps if step.model._meta.concrete_model in tables for owner in step.owners)
+    # A pseudoprincipal is named by keys alone.
+    return tuple(dict.fromkeys(owner for owner in owners if not is_by_value(owner)))
 
 
 def _principal_model(model: type[Model], path: str) -> type[Model] | None:

@@ -53,8 +53,9 @@ def execute(
     shared: list[SharedRows] = []
     moved = row_changes.apply(plan, records, shared, using=using)
     before = {model: {new: old for old, new in keys.items()} for model, keys in moved.items()}
-    unlink(plan.removals, before, using=using)
-    for step in plan.removals:
+    removals = [step for step in plan.removals if step.rows]
+    unlink(removals, before, using=using)
+    for step in removals:
         raw.delete(step.table, translated(step.primary_keys(), before.get(step.table.model)), using=using)
         shared += record_removed(plan, step, records, for_good=for_good)
     return finish(
@@ -89,9 +90,10 @@ def finish(
     """
     owners = [owner for target in plan.targets for owner in (target.entry, *target.owners)]
     store.require_sound([*owners, *(other for each in shared for other in each.others)])
-    shared = _with_files(records, shared, for_good=for_good, now=now, using=using)
+    expires_on = bucket_of(now.date())
+    shared = _with_files(records, shared, for_good=for_good, now=now, expires_on=expires_on, using=using)
     locators = () if for_good else locators or [Locator.new() for _ in plan.targets]
-    receipts, entries = _write_bags(plan, records, shared, locators, now=now, using=using)
+    receipts, entries = _write_bags(plan, records, shared, locators, now=now, expires_on=expires_on, using=using)
     gone = _entries_of_removed(plan)
     listed_before = any(entry.locators for entry in gone)
     kept_until = entry_bucket(now.date(), listed_before=listed_before, using=using) if gone else None
@@ -110,11 +112,16 @@ def finish(
 
 
 def _with_files(
-    records: Sequence[Records], shared: Sequence[SharedRows], *, for_good: bool, now: datetime.datetime, using: str
+    records: Sequence[Records],
+    shared: Sequence[SharedRows],
+    *,
+    for_good: bool,
+    now: datetime.datetime,
+    expires_on: datetime.date | None,
+    using: str,
 ) -> list[SharedRows]:
     """Seal the files that the rows named, and put into each bag what leads to those of its rows. ``for_good``, those of shared rows
     alone: the others are deleted."""
-    expires_on = bucket_of(now.date())
     bags = [*(own.diffs for own in records), *(each.batches for each in shared)]
     unsealed = len(records) if for_good else 0
     pointers_by_bag = seal.collect(bags, unsealed=unsealed, now=now, expires_on=expires_on, using=using)
@@ -163,6 +170,7 @@ def _write_bags(
     locators: Sequence[Locator],
     *,
     now: datetime.datetime,
+    expires_on: datetime.date | None,
     using: str,
 ) -> tuple[list[Receipt], dict[int, Entry]]:
     """Seal and store everything, without ``locators`` only what is shared; return the receipts, and the entries whose list has grown."""
@@ -192,7 +200,6 @@ def _write_bags(
             listed[entry.id] = entry._replace(locators=entry.locators + item)
         batches = (*each.batches, Listed.of(items)) if each.says_where else each.batches
         sealed += seal_shared(_head(plan, None, now=now, using=using), batches, locator=each.locator, using=using)
-    expires_on = bucket_of(now.date())
     store.add_bags(sealed, expires_on=expires_on, using=using)
     unlisted_bags.note(unlisted_now, using=using)
     return receipts, listed

@@ -49,7 +49,7 @@ def apply(plan: Plan, records: list[Records], shared: list[SharedRows], *, using
     changed: dict[type[Model], dict[str, set[Row]]] = {}
     moved: Moved = {}
     # Changes before removals: a database without deferred constraints refuses to delete what is still referred to.
-    changes = sorted(plan.changes, key=_changes_key)
+    changes = sorted((step for step in plan.changes if step.rows), key=_changes_key)
     people = _people(plan, changes, using=using)
     writes = Writes(using)
     written: list[Recording] = []

@@ -34,6 +34,8 @@ def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[Pl
     if element_of(owners) is not None and not scope.everyone:
         return _own_elements(compiled, rows, scope)
     step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
+    if not rows:
+        return [step]
     several_owners = len(owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
         return [step, *_shared(step, rows, compiled.inherited, scope)]
@@ -46,8 +48,6 @@ def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[Pl
 
 def _once(step: PlannedStep, rows: Sequence[Row]) -> list[Row]:
     """A join, or several owners, may find a row twice: once is enough."""
-    if not rows:
-        return []
     key_of_row = operator.itemgetter(*[step.columns.index(name) for name in step.table.key_names])
     return list({key_of_row(row): row for row in reversed(rows)}.values())[::-1]
 

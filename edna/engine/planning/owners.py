@@ -220,9 +220,9 @@ def _named_beside(
 ) -> Iterator[tuple[PlannedStep, Paths, Mapping[Row, Sequence[Any]]]]:
     """Steps whose rows several paths lead to, with those and whom they name in each row: one statement for steps with the same paths."""
     alike: dict[tuple[Table, type[Model], frozenset[str]], list[tuple[PlannedStep, Paths, list[Row]]]] = {}
-    for step in steps:
+    for step in (each for each in steps if each.rows):
         paths = _paths(scope.disguise, step)
-        if len(paths) > 1 and step.rows:
+        if len(paths) > 1:
             # With multi-table inheritance, the table may be a parent's, which does not know the paths.
             model = step.transformation.model if step.transformation else step.table.model
             keys = [key for key in step.primary_keys() if key not in step.shares]

@@ -104,13 +104,14 @@ class Selection:
         MariaDB and MySQL do: there is no order for whose sake they would go through the table by its primary key, and lock what they pass.
         PostgreSQL might, and orders what it locks: there it is this selection.
         """
-        if connection_of(using).vendor != "mysql":
-            return self
         if most not in self._within:
-            query = self.query.clone()
-            query.clear_ordering(force=True)
-            query.set_limits(high=most + 1)
-            self._within[most] = replace(self, sql=query.get_compiler(using=using).as_sql()[0])
+            limited = self
+            if connection_of(using).vendor == "mysql":
+                query = self.query.clone()
+                query.clear_ordering(force=True)
+                query.set_limits(high=most + 1)
+                limited = replace(self, sql=query.get_compiler(using=using).as_sql()[0])
+            self._within[most] = limited
         return self._within[most]
 
     @functools.cached_property

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import IntegrityError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import AutoField, BigIntegerField, Field, IntegerField, Model
 
 from edna import conf, coverage
@@ -61,6 +62,19 @@ class Kind:
             for column in self.table.fields
             if column is not self.key and column.name not in self.given
         }
+
+    def constants(self, connection: BaseDatabaseWrapper) -> Mapping[Field[Any, Any], Any]:
+        """What stands in all of these rows, as the database's driver takes it."""
+        if connection.vendor not in self._constants:
+            fixed = {column: each.make(column, None) for column, each in self.fillers.items() if each.fixed}
+            self._constants[connection.vendor] = {
+                column: raw.prepared(column, [value], connection)[0] for column, value in fixed.items()
+            }
+        return self._constants[connection.vendor]
+
+    @functools.cached_property
+    def _constants(self) -> dict[str, dict[Field[Any, Any], Any]]:
+        return {}
 
 
 def insert_new(kind: Kind, count: int, *, using: str) -> list[Any]:
@@ -122,12 +136,15 @@ def _inserted_whole(kind: Kind, keys: Sequence[Any], *, using: str) -> bool:
 
 def _filled(kind: Kind, keys: Sequence[Any], *, using: str) -> tuple[list[str], list[Row]]:
     connection, count, fillers = connection_of(using), len(keys), kind.fillers
+    constants = kind.constants(connection)
     prepared = [list(keys)]
     for column, placeholder in fillers.items():
-        one = placeholder.fixed or placeholder.once
-        draws = 1 if one else count
+        if column in constants:
+            prepared.append([constants[column]] * count)
+            continue
+        draws = 1 if placeholder.once else count
         values = raw.prepared(column, [placeholder.make(column, None) for _ in range(draws)], connection)
-        prepared.append(values * count if one else values)
+        prepared.append(values * count if placeholder.once else values)
     given = {name: values for name, values in kind.given.items() if name != kind.key.name}
     prepared += [list(values) for values in given.values()]
     # By the random key: in the order of creation, neighbours in the file would be pseudoprincipals of one person.
