@@ -12,7 +12,8 @@ PACKAGES ?= /var/tmp/edna-packages
 APP ?= websubmit
 DATABASES ?= sqlite,mariadb,postgres
 EXAMPLES ?= 1000
-WORKERS ?= 2
+# One more than the two cores of a small machine: tests wait for servers, browsers and other processes.
+WORKERS ?= 3
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt
 COULD_NOT = { echo "error: the Python packages could not be installed (the reason is above); is a package index reachable?" >&2; exit 1; }
 export PYTHONUNBUFFERED := 1
@@ -26,7 +27,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "PYTHON=python3.12 chooses the Python; PORT=8000 the port of serve, GUARDIANS=1 starts five guardians beside it; PYTEST='-k reveal', BENCH='--quick' and LOAD='--seconds 60' add arguments;"
-	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test, WORKERS=2 by how many processes; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
+	@echo "DATABASES=sqlite,mariadb,postgres chooses those of test, WORKERS=3 by how many processes; EDNA_TEST_MARIADB_URL, EDNA_TEST_POSTGRES_URL name servers of yours."
 
 demo: $(VENV)/.site ## Show in the terminal what edna does: APP=websubmit, lobsters or hotcrp, on embedded SQLite (needs only Python)
 	@$(BIN)/python manage.py demo $(APP)
