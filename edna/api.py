@@ -4,8 +4,7 @@ Every function is atomic: it does all it says or nothing, and raises one of `edn
 what each says, any that seals may raise `ServerKeyUnknown`, any that writes `DatabaseBusy`, any that takes an ``unlocked``
 `CapabilityClosed`, `PrincipalNotRegistered`, or `PrincipalError` if it is none; in a request, those that open or lock a key, disguise or
 reveal may raise `TooBusy`. Nothing was changed then, but by chunks that were done before. Nothing here keeps state between calls but the
-key pool. One file on purpose: the whole contract at one glance. What the functions do is in `engine`; what edna's own edges call besides,
-in `inner_door`.
+key pool. One file on purpose: the whole contract at one glance. `engine` does the work; edna's own edges call `inner_door`, too.
 """
 
 from __future__ import annotations
@@ -126,8 +125,7 @@ def rotate(
     `edna.devices.unlock` returned is updated as that device, whose new key is returned.
 
     Raises:
-        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, PrincipalHasDevices. Nothing was
-            changed then.
+        ReceiptsIncomplete, ReceiptForeign, BagError, PrincipalNotRegistered, PrincipalAlreadyRegistered, PrincipalHasDevices.
     """
     throttle.admit()
     return registration.rotate(
@@ -154,7 +152,7 @@ def unlock(
 ) -> Unlocked:
     """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
 
-    Use the result in a ``with`` block; it forgets its keys at the end. In locator mode ``client`` it finds only what ``receipts`` lead to.
+    Use the result in a ``with`` block; it forgets its keys at the end. ``receipts`` lead to all that it finds in locator mode ``client``;
     ``principal`` says whose key is meant where somebody registered anew with identifier and password of a removed account.
 
     Raises:
@@ -233,9 +231,8 @@ def disguise(
 
     With ``keep_no_way_back`` the tables change for good, in one transaction: nothing is sealed for the principal, files are deleted, nobody
     speaks for the pseudoprincipals; it returns None. What others own, too, is sealed for those. If the account goes, its entry goes as
-    well, unless earlier disguises have bags to which it leads: with ``unlocked`` these are erased along, and the key slots.
-
-    The audit trail notes who is the ``operator``, not for whom.
+    well, unless earlier disguises have bags to which it leads: with ``unlocked`` these are erased along, and the key slots. The audit
+    trail notes who is the ``operator``, not for whom.
 
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused.
