@@ -185,6 +185,17 @@ class Modify(_Owned):
     def placeholders(self) -> dict[str, Placeholder]:
         return {name: as_placeholder(value) for name, value in self.set.items()}
 
+    @property
+    def asks_each_owner(self) -> bool:
+        """Whether what is put in place depends on which of several owners it is done for."""
+        several = len(self.owners) > 1 and not self.waits_for_all
+        return several and any(placeholder.person for placeholder in self.placeholders.values())
+
+    @cached_property
+    def for_each_owner(self) -> tuple[Modify, ...]:
+        """Once for each of its owners: the same steps, whoever asks."""
+        return tuple(dataclasses.replace(self, owner=owner) for owner in self.owners)
+
 
 @dataclass(frozen=True, eq=False)
 class Decorrelate(_Owned):

@@ -15,7 +15,7 @@ from edna.errors import SpecError
 from edna.testing import Person, application_dump
 from tests.installed import registered, registering
 from tests.integration.papers.models import Folder, Paper, Writer
-from tests.support import cut_into_chunks, edna_dump, nothing_changes, statements
+from tests.support import AUDIT_TABLES, cut_into_chunks, edna_dump, nothing_changes, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -105,6 +105,34 @@ def test_of_two_names_in_one_text_each_goes_with_its_own(people: list[Person], o
         )
         last[0].reveal(last[1])
     assert application_dump() == before
+
+
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+def test_for_everybody_each_name_of_a_text_goes_and_comes_back_with_its_own(
+    people: list[Person], order: tuple[int, int]
+) -> None:
+    """Whoever comes back first brings back nobody else's. One of them has a text that names them twice."""
+
+    class Both(Disguise):
+        name = "papers.both"
+        transformations = [Modify(Folder, owner=["last_paper__author", "keeper"], set={"summary": BY_NAME})]
+
+    bea, carl = people
+    Folder.objects.filter(last_paper__author=bea.user.pk).update(keeper=carl.user.pk)
+    Folder.objects.filter(last_paper__author=carl.user.pk).update(keeper=carl.user.pk)
+    before, tables = application_dump(), edna_dump()
+    audited: dict[str, Any] = dict.fromkeys(AUDIT_TABLES)
+    with registering(Both):
+        edna.disguise_all("papers.both")
+        assert [text for _, text, _ in said()] == ["By ? and ?.", "By Bea and ?."]
+        first, last = (people[number] for number in order)
+        first.reveal(first.history()[0].receipt)
+        # What was done for the second one lies over what was done for the first.
+        assert said()[0][1] == ("By ? and Carl." if first is carl else "By ? and ?.")
+        for each in (last, first):
+            each.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() | audited == tables | audited
 
 
 def test_what_asks_for_the_person_stands_in_steps_alone(people: list[Person]) -> None:

@@ -45,6 +45,7 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
     named_anywhere = {value for _, _, rows in found for row in rows.values() for whom in row for value in each_of(whom)}
     entries = own | _entries(scope, named_anywhere, own)
     told: dict[int, Entry] = {}
+    over = _changes_after(found)
     for step, paths, rows in found:
         targets = dict(zip(step.primary_keys(), step.targets, strict=True))
         for key, values in rows.items():
@@ -54,9 +55,15 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                 entry = None if value is None else entries.get(reference_of(scope.model, value))
                 if entry is None:
                     continue
-                mine = scope.owners.get(str(entry.reference)) == targets[key]
+                target = scope.owners.get(str(entry.reference))
+                mine = target == targets[key]
+                # Whose own change lies over this one, in this very disguise, is on top.
+                on_top = any(each.columns_of(key, target).issuperset(columns) for each in over[id(step)])
                 told_of_it = (
-                    bool(columns) and not mine and _may_have_it_under_a_disguise(scope.disguise, step, path, entry)
+                    bool(columns)
+                    and not mine
+                    and not on_top
+                    and _may_have_it_under_a_disguise(scope.disguise, step, path, entry)
                 )
                 if told_of_it:
                     told[entry.id] = entry
@@ -70,6 +77,31 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
         for step, _, _ in found:
             for key, owned in step.owned.items():
                 step.owned[key] = tuple(owner.with_entry(now.get(owner.entry.id, owner.entry)) for owner in owned)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowChanges:
+    """Those of one step, of a table: which columns, and of which rows, for which target."""
+
+    columns: frozenset[str]
+    targets: Mapping[Row, int]
+
+    def columns_of(self, key: Row, target: int | None) -> frozenset[str]:
+        """What it changes of this row for this target."""
+        return self.columns if target is not None and self.targets.get(key) == target else frozenset()
+
+
+def _changes_after(found: Sequence[tuple[PlannedStep, Paths, Any]]) -> dict[int, list[_RowChanges]]:
+    """By the identity of each step that changes rows, those after it that change rows of the same table."""
+    over: dict[int, list[_RowChanges]] = {}
+    seen: dict[Table, list[_RowChanges]] = {}
+    for step, _, _ in reversed(found):
+        over[id(step)] = [*seen.get(step.table, ())]
+        if step.operation is Modified:
+            columns = frozenset(step.columns[len(step.table.key) :])
+            later = _RowChanges(columns, dict(zip(step.primary_keys(), step.targets, strict=True)))
+            seen.setdefault(step.table, []).append(later)
+    return over
 
 
 def values_of(

@@ -120,12 +120,22 @@ def _compiled_disguise(disguise: type[Disguise], *, using: str, lock: bool, ever
     principal = registry.principal_model_for(disguise)
     steps = tuple(
         _compile(step, table, principal=principal, using=using, lock=lock, everyone=everyone)
-        for step in disguise.steps()
+        for step in _each_for_one(disguise.steps())
         for table in _tables(step)
     )
     steps = tuple(_read_together(steps, principal, using=using, lock=lock, everyone=everyone))
     probe = Probe.of(steps, using=using) if lock else None
     return Compiled(steps, probe, tuple(coverage.set_null_relations(disguise)))
+
+
+def _each_for_one(steps: Iterable[Transformation]) -> Iterator[Transformation]:
+    """What is put in place of a value may depend on who leaves, as where a name is taken out of a text: of several owners who leave at
+    once, each is asked for, one after the other."""
+    for step in steps:
+        if isinstance(step, Modify) and step.asks_each_owner:
+            yield from step.for_each_owner
+        else:
+            yield step
 
 
 def _read_together(
