@@ -17,7 +17,11 @@ def test_the_last_records_of_all_bags_come_first_and_what_is_alike_is_one_batch(
     other = opened(text(2, "x", "c"), day=1)
     third = opened(note, day=1)
     joint = list(joint_batches([one, other, third], Modified))
-    assert [rows(each.batch) for each in joint] == [[[1, "b", "c"], [2, "x", "c"]], [[3, "by hand", ""]], [[1, "a", "b"]]]
+    assert [rows(each.batch) for each in joint] == [
+        [[1, "b", "c"], [2, "x", "c"]],
+        [[3, "by hand", ""]],
+        [[1, "a", "b"]],
+    ]
     assert joint[0].whose == {(1,): one, (2,): other}
 
 
@@ -49,4 +53,6 @@ def test_who_else_owns_a_row_is_what_its_own_bag_says() -> None:
 
     one, other = opened(text(1, "a", "c"), owners("3"), day=1), opened(text(2, "x", "c"), owners("4"), day=1)
     [joint] = joint_batches([one, other], Modified)
-    assert {row: [need.reference for need in needs] for row, needs in joint.needs.items()} == {("shop.quote", (1,)): ["3"]}
+    assert {row: [need.reference for need in needs] for row, needs in joint.needs.items()} == {
+        ("shop.quote", (1,)): ["3"]
+    }
