@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,15 @@ from edna.errors import RevealRefused
 from tests.zoo import migrations
 from tests.zoo.beside import Beside
 from tests.zoo.fields import Point
-from tests.zoo.machine import Habitat, Inhabitant, _create, crashes, edna_dump, numbers, pick
+from tests.zoo.machine import Habitat, Inhabitant, _create, crashes, edna_dump, few, numbers, pick
 from tests.zoo.migrations import history  # noqa: F401 - a fixture
-from tests.zoo.models import court, guild, lending, shop, studio, town
-from tests.zoo.oracle import APPLICATION, Gone, Layer, Row, Snapshot
+from tests.zoo.models import council, court, guild, lending, press, shop, studio, town
+from tests.zoo.oracle import APPLICATION, Effect, Gone, Layer, Oracle, Row, Snapshot
+from tests.zoo.specs import council as council_specs
 from tests.zoo.specs import court as court_specs
 from tests.zoo.specs import guild as guild_specs
 from tests.zoo.specs import lending as lending_specs
+from tests.zoo.specs import press as press_specs
 from tests.zoo.specs import shop as shop_specs
 from tests.zoo.specs import studio as studio_specs
 from tests.zoo.specs import town as town_specs
@@ -107,6 +110,80 @@ class Court(Habitat):
             self.everybody_sees_what_they_should()
 
 
+class Council(Habitat):
+    """Trees that cascade, conditions along relations, rows about somebody; what lies beyond anybody's reach, a plan tells."""
+
+    principal = council.Elder
+    tables = council.MODELS
+    made = tables[1:]
+    disguises = tuple(cls for cls in council_specs.ALL if hasattr(cls, "transformations"))
+    one_in = 2
+    fill = {
+        (council.Minute, "content_type"): lambda self, draw: ContentType.objects.get_for_model(council.Elder).pk,
+        (council.Minute, "object_id"): lambda self, draw: draw(
+            self.options(council.Remark._meta.get_field("elder")) or [NotImplemented]
+        ),
+    }
+
+    @rule(who=few, data=st.data())
+    def remove_branch(self, who: int, data: Any) -> None:
+        """By hand: a motion of somebody's, with all that is below it, whosever that is."""
+        person = self.someone(who)
+        motions = self.oracle.present(council.Motion)
+        own = [row for row in motions if person is not None and row.value("proposer_id") == person.pk]
+        if person is None or not own:
+            return
+        branch = {pick(data, own)}
+        while below := {row for row in motions if row.value("parent_id") in {each.key for each in branch}} - branch:
+            branch |= below
+        remarks = {
+            row
+            for row in self.oracle.present(council.Remark)
+            if row.value("motion_id") in {each.key for each in branch}
+        }
+        user = self.user(person.pk)
+        with edna.session(user, council_specs.BRANCH) as session:
+            session.remove(
+                *(
+                    QuerySet(model).filter(pk__in=[row.key for row in rows])
+                    for model, rows in ((council.Remark, remarks), (council.Motion, branch))
+                )
+            )
+        self.latest = None
+        self.tell(f"{person.pk} removes a branch by hand, receipt {len(self.oracle.order)}: {branch} {remarks}")
+        effects = [Effect("remove", row, 0, targets=(0,)) for row in (*branch, *remarks)]
+        self.oracle.apply(effects, [str(session.receipt)], [person.pk], self.look())
+
+    @rule(who=few, which=numbers)
+    def plan(self, who: int, which: int) -> None:
+        """It counts what would happen, and says which tables have more that the key alone finds, and by which disguises."""
+        person = self.someone(who)
+        if person is None:
+            return
+        cls = self.disguises[which % len(self.disguises)]
+        user = self.user(person.pk)
+        with person.unlock() as unlocked:
+            plans = [edna.plan(cls.name, user), edna.plan(cls.name, user, unlocked=unlocked)]
+        mine = [{person.pk}, {person.pk} | self.oracle.pseudoprincipals_of(person.pk)]
+        found = [{effect.row for effect in self.oracle.predict(cls, {}, [keys])} for keys in mine]
+        for plan, rows in zip(plans, found, strict=True):
+            counted = Counter(row.model._meta.label_lower for row in rows if row.stands_for is None)
+            assert {label: number for label, number in plan.counts.items() if number} == counted
+        assert plans[1].beyond_reach == {}
+        said = plans[0].beyond_reach
+        if not self.oracle.outstanding.get(person.pk):
+            assert said == {}
+        for row in found[1] - found[0]:
+            if row.model is not self.principal:
+                by = {
+                    receipt.split(":")[1]
+                    for _, layer in row.all_layers()
+                    if layer.person == person.pk
+                    for receipt in layer.receipts
+                }
+                assert not by.isdisjoint(said[row.model._meta.label_lower]), (row, by, said)
+
+
 class BesideMembers(Beside):
     generator = guild_specs.AnonymousMember
 
@@ -153,6 +230,53 @@ class Lending(Habitat):
         ),
         (lending.Call, "slip"): lambda self, draw: {"note": draw(["needle note", "-"]), "desk": "needle desk"},
     }
+
+
+class Counting(Oracle):
+    """A journal has as many articles as can be seen."""
+
+    def expected(self) -> Snapshot:
+        shown = super().expected()
+        for key, values in shown[press.Journal].items():
+            values["article_count"] = sum(each["journal_id"] == key for each in shown[press.Article].values())
+        return shown
+
+
+class Press(Habitat):
+    """Names stand in texts and documents of rows that stay, and a count follows."""
+
+    principal = press.Writer
+    tables = press.MODELS
+    made = tables[1:]
+    disguises = tuple(cls for cls in press_specs.ALL if hasattr(cls, "transformations"))
+    oracles = Counting
+    one_in = 2
+    fill = {
+        (press.Journal, "article_count"): lambda self, draw: 0,
+        (press.Journal, "ever"): lambda self, draw: 0,
+        (press.Article, "meta"): lambda self, draw: {
+            "by": self.naming(draw, 1),
+            "desk": f"needle desk {next(self.numbers)}",
+        },
+        (press.Notice, "headline"): lambda self, draw: self.naming(draw, 2),
+        (press.Duet, "text"): lambda self, draw: self.naming(draw, 2),
+    }
+
+    def naming(self, draw: Callable[[list[Any]], Any], number: int) -> str:
+        """A text that names so many people: those whom its row names, or others."""
+        names = [row.truth["name"] for row in self.oracle.rows[press.Writer] if row.stands_for is None]
+        return f"{' and '.join(draw(names) for _ in range(number))} ({next(self.numbers)})"
+
+    def create(self, model: Any, values: Any, twin: Any = None) -> Any:
+        made = super().create(model, values, twin)
+        if model is press.Article:
+            (journal,) = [row for row in self.oracle.rows[press.Journal] if row.key == made.journal_id]
+            journal.truth["ever"] += 1
+        return made
+
+    def deleted(self, row: Row) -> None:
+        if row.model is press.Article:
+            self.write(partial(press.count_again, [row.truth["journal_id"]]))
 
 
 class Studio(Habitat):
@@ -450,6 +574,22 @@ class Settling(Quarrels):
             held = self.held[receipt]
             self.reveal_one(person, receipt, crash, edna.ALL if everything else [held[one % len(held)]])
 
+    @rule(who=few, which=numbers, quarrel=few, everything=st.booleans(), data=st.data())
+    def quarrel_and_accept(self, who: int, which: int, quarrel: int, everything: bool, data: Any) -> None:
+        """In one: it seldom comes about by itself."""
+        person = self.someone(who)
+        if person is None:
+            return
+        self.disguise_one(person, self.disguises[which % len(self.disguises)], {}, with_key=False)
+        (self.overwrite, self.lose, self.take_key, self.take_name)[quarrel](data)
+        self.everybody_sees_what_they_should()
+        receipt = pick(data, self.history(person))
+        self.reveal_one(person, receipt)
+        held = self.held[receipt]
+        if held:
+            self.everybody_sees_what_they_should()
+            self.reveal_one(person, receipt, accept=edna.ALL if everything else [held[which % len(held)]])
+
     def given_up(self, receipt: str, held: set[tuple[Row, str]], accept: Any) -> set[Row]:
         if any(row.model is self.principal and why not in self.whys.values() for row, why in held):
             return set()  # the account may come back, and what belongs to it waits for it
@@ -609,7 +749,7 @@ class Moving(Habitat):
                     layer.value = shout(layer.value)
 
 
-HABITATS = (Town, Court, Guild, Lending, Studio, Shop, Guests, Quarrels, Settling, Moving, Gallery)
+HABITATS = (Town, Council, Court, Guild, Lending, Press, Studio, Shop, Guests, Quarrels, Settling, Moving, Gallery)
 
 
 def profile(habitat: type[Habitat]) -> Profile:
@@ -628,10 +768,18 @@ def profile(habitat: type[Habitat]) -> Profile:
     )
 
 
+@pytest.fixture
+def by_hand() -> Iterator[None]:
+    edna.on_reveal(council_specs.BRANCH)(council_specs.branch_is_back)
+    yield
+    edna.unregister(council_specs.branch_is_back)
+
+
 @pytest.mark.parametrize("habitat", HABITATS, ids=lambda cls: cls.__name__.lower())
 def test_everybody_sees_what_they_should(
     zoo: Any,  # noqa: F811
     history: None,  # noqa: F811
+    by_hand: None,
     tmp_path: Path,
     settings: Any,
     habitat: type[Habitat],

@@ -302,6 +302,10 @@ class Habitat(RuleBasedStateMachine):
             self.tell(f"the application deletes {model.__name__} {key}")
             self.write(lambda: QuerySet(model).filter(pk=key)._raw_delete(using="default"))
             self.oracle.rows[model].remove(row)
+            self.deleted(row)
+
+    def deleted(self, row: Row) -> None:
+        """What else the application does then."""
 
     def may_be_deleted(self, row: Row) -> bool:
         return row.model is not self.principal and not row.model._meta.parents and self.oracle.is_free(row)
@@ -510,7 +514,7 @@ class Habitat(RuleBasedStateMachine):
         if not choices:
             return
         row, _, layer = pick(data, choices)
-        mine = {each.value for r, _, each in choices if r is row and each.person == layer.person}
+        mine = {key for key in self.owner_keys(row) if self.oracle.person_of(key) == layer.person}
         obj = QuerySet(row.model).get(pk=row.key)
         with self.inhabitants[layer.person].unlock() as unlocked:
             assert edna.speak_as(unlocked, obj).pk in mine
@@ -526,11 +530,14 @@ class Habitat(RuleBasedStateMachine):
 
     def owners(self, row: Row) -> set[Any]:
         """The people behind every owner that a disguise names of the row, by whatever path."""
+        return {self.oracle.person_of(key) for key in self.owner_keys(row)}
+
+    def owner_keys(self, row: Row) -> set[Any]:
+        """Every owner, by whatever path that a disguise names."""
         paths = {
             f"{path}__pk" for cls in self.disguises for s in cls.steps() if s.model is row.model for path in s.owners
         }
-        found = QuerySet(row.model).filter(pk=row.key).values_list(*paths)
-        return {self.oracle.person_of(key) for keys in found for key in keys}
+        return {key for keys in QuerySet(row.model).filter(pk=row.key).values_list(*paths) for key in keys}
 
     def someone(self, number: int) -> Inhabitant | None:
         """A person whose account exists."""
@@ -607,16 +614,18 @@ class Habitat(RuleBasedStateMachine):
         assert named <= there, named - there
 
     def hidden_texts(self) -> list[str]:
+        """Those that nothing says that can be seen, not even in the middle of a longer text."""
         hidden: dict[str, None] = {}
         seen: set[str] = set()
         for row in self.oracle.all_rows():
             for name, value in row.truth.items():
-                if isinstance(value, str) and value.startswith("needle"):
+                if isinstance(value, str):
                     if row.gone is None:
                         seen.add(row.value(name))
-                    if row.gone or row.layers.get(name):
+                    if value.startswith("needle") and (row.gone or row.layers.get(name)):
                         hidden[value] = None
-        return [text for text in hidden if text not in seen]
+        said = "\n".join(each for each in seen if isinstance(each, str))
+        return [text for text in hidden if text not in said]
 
     # The end
 

@@ -26,7 +26,7 @@ from django.db.models import SET_NULL, ForeignKey, GeneratedField, Model, Q, Que
 
 from edna.placeholders import Placeholder, as_placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove
-from edna.value_owners import ByElement, element_of, is_by_value, parsed
+from edna.value_owners import About, ByElement, element_of, is_by_value, parsed
 
 UNKNOWN: Final = object()
 
@@ -158,6 +158,10 @@ class Effect:
     #: Those of them whom it names by their own name.
     natural: frozenset[Any] = frozenset()
     policies: Mapping[str, str] = field(default_factory=dict)
+    #: Of a modification: what its placeholders may ask for of the person's own row.
+    person: Mapping[str, Any] = field(default_factory=dict)
+    #: Whose own change of the same disguise lies over this one: they need not be told.
+    on_top: frozenset[Any] = frozenset()
 
 
 #: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
@@ -431,9 +435,16 @@ class Oracle:
                         # Whatever of the row waits is theirs to bring back.
                         listed[row, target] = self.listed(element_of(step.owners), row)
                     # Others can bring back a row that goes, and see no more of it than if it had stayed.
-                    changes.append(
-                        Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
-                    )
+                    change = Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
+                    # Where it depends on who it is, each of several is asked for.
+                    each = any(placeholder.person for placeholder in columns.values())
+                    meant = dict.fromkeys(who[holder] for holder in holders if holder in who) if each else [target]
+                    of = {who[holder]: self.person_of(holder) for holder in reversed(holders) if holder in who}
+                    order = list(meant)
+                    for place, one in enumerate(order):
+                        on_top = frozenset(of[later] for later in order[place + 1 :])
+                        own = self.own_row(targets[one])
+                        changes.append(replace(change, target=one, person=own, on_top=on_top))
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))
         changes = [
@@ -444,6 +455,11 @@ class Oracle:
         ]
         policies = {label.lower(): policy for label, policy in disguise.references.items()}
         return [replace(each, policies=policies) for each in (*changes, *removals.values())]
+
+    def own_row(self, keys: Set[Any]) -> Values:
+        """The row of the person who stands for these keys, before anything is changed."""
+        rows = [row for row in self.present(self.principal) if row.key in keys]
+        return next((row for row in rows if row.stands_for is None), rows[0]).visible() if rows else {}
 
     def removers(self, disguise: type[Disguise], row: Row) -> frozenset[Any]:
         """Whom the row names, by their own name, of those with whom the disguise would remove it."""
@@ -514,10 +530,24 @@ class Oracle:
     def _matched_by_value(self, step: Any, who: Mapping[Any, int]) -> Iterator[tuple[Row, int, list[Any]]]:
         """Whoever has now what the row says."""
         ((_, match),) = map(parsed, step.owners)
+        if isinstance(match, About):
+            yield from self._matched_by_type(step, who)
+            return
         theirs = {tuple(row.value(name) for _, name in match.pairs): row.key for row in self.present(self.principal)}
         for row in sorted(self.present(step.model), key=lambda row: row.key):
             holder = theirs.get(tuple(row.value(name) for name, _ in match.pairs))
             if holder in who:
+                self._groups = ()
+                yield row, who[holder], [holder]
+
+    def _matched_by_type(self, step: Any, who: Mapping[Any, int]) -> Iterator[tuple[Row, int, list[Any]]]:
+        """Whoever is there now with the number that the row says."""
+        (key,) = (each for each in step.model._meta.private_fields if isinstance(each, GenericForeignKey))
+        kind = ContentType.objects.get_for_model(self.principal).pk
+        there = {row.key for row in self.present(self.principal)}
+        for row in sorted(self.present(step.model), key=lambda row: row.key):
+            holder = row.value(key.fk_field)
+            if row.value(f"{key.ct_field}_id") == kind and holder in there and holder in who:
                 self._groups = ()
                 yield row, who[holder], [holder]
 
@@ -587,22 +617,45 @@ class Oracle:
             left = self.gone(effect, receipts, persons)
             for name, placeholder in effect.columns.items():
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
-                if placeholder is not None and effect.on_paper:
+                if placeholder is not None and placeholder.reads_original:
+                    layer.value = self.derived(effect, name, placeholder)
+                elif placeholder is not None and effect.on_paper:
                     assert placeholder.name in ("constant", "null")  # nobody sees it yet
                     layer.value = placeholder.make(column_called(effect.row.model, name), None)
-                layer.told, layer.together, layer.others = effect.told, effect.told, effect.natural - {person}
+                layer.told, layer.together = effect.told - effect.on_top, effect.told
+                layer.others = effect.natural - {person}
                 if left.together:
                     layer.person, layer.receipts, layer.left = None, set().union(*left.holders.values()), left
                     self.waits_for_all = True
                 field = column_called(effect.row.model, name).name
                 layer.policy = effect.policies.get(f"{effect.row.model._meta.label_lower}.{field}", "restore")
                 effect.row.layers.setdefault(name, []).append(layer)
+                if placeholder is not None and layer.value is not UNKNOWN and not effect.on_paper:
+                    self.forget_what_nobody_can_tell(effect.row, name)
                 if layer.value is UNKNOWN:
                     new.append((effect.row, name, layer))
         for person, receipt in zip(persons, receipts, strict=True):
             self.outstanding.setdefault(person, set()).add(receipt)
             self.order.append(receipt)
         self.learn(after)
+
+    @staticmethod
+    def derived(effect: Effect, name: str, placeholder: Placeholder) -> Any:
+        """What the developer's function makes of what stands there now."""
+        now = effect.row.value(name)
+        return placeholder.make(
+            column_called(effect.row.model, name), (now, effect.person) if placeholder.person else now
+        )
+
+    @staticmethod
+    def forget_what_nobody_can_tell(row: Row, name: str) -> None:
+        """Somebody else had put the very same there, and nobody could tell them."""
+        stack = row.layers[name]
+        if len(stack) > 1:
+            layer, below = stack[-1], stack[-2]
+            if below.value == layer.value and not below.people & {*layer.people, *layer.together}:
+                stack.pop()
+                row.unchanged |= layer.receipts
 
     @staticmethod
     def gone(effect: Effect, receipts: list[str], persons: list[Any]) -> Gone:
@@ -629,10 +682,7 @@ class Oracle:
                     layer.value = value
                     if layer.placeholder is not None:
                         self.check_placeholder(row, name, layer)
-                        below = stack[-2] if len(stack) > 1 else None
-                        if below and below.value == value and not below.people & {*layer.people, *layer.told}:
-                            stack.pop()  # somebody else had put the very same there, and nobody could tell them
-                            row.unchanged |= layer.receipts
+                        self.forget_what_nobody_can_tell(row, name)
                         continue
                     # A pseudoprincipal: a new one for each group, and no two groups share one.
                     target = self.owner_columns(model)[name]
@@ -750,10 +800,12 @@ class Oracle:
             if row.gone and receipt in row.gone.holders.get(person, ()):
                 self.rows[row.model].remove(row)
                 self.handed = [each for each in self.handed if each[0] is not row]
-            for stack in row.layers.values():
+            for name, stack in row.layers.items():
                 for place, layer in enumerate(stack):
                     if layer.person == person and receipt in layer.receipts:
-                        stack[place] = Layer(APPLICATION, set(), layer.value)
+                        # Nobody stands for anybody any more where somebody else's name has come.
+                        renamed = name in self.owner_columns(row.model) and layer is not stack[-1]
+                        stack[place] = Layer(APPLICATION, set(), stack[place + 1].value if renamed else layer.value)
         if complete:
             self.outstanding[person].discard(receipt)
 
@@ -935,6 +987,7 @@ class Oracle:
     def _take_away(self, person: Any, row: Row, name: str, layer: Layer, after: Snapshot) -> bool:
         """Restore the value below, or fold the record into what covers it; whether that was possible."""
         stack = row.layers[name]
+        self._rise(person, row, name, layer)
         position = stack.index(layer)
         if layer.value == self._below(row, name, layer):
             stack.remove(layer)  # it changed nothing, whatever has become of the row
@@ -985,6 +1038,17 @@ class Oracle:
             return False
         stack.remove(layer)
         return True
+
+    def _rise(self, person: Any, row: Row, name: str, layer: Layer) -> None:
+        """Above those that found nothing to change, of others who had no need to tell: they might as well lie below it."""
+        stack = row.layers[name]
+        for each in stack[stack.index(layer) + 1 :]:
+            nothing = each.value == layer.value and each.placeholder is not None and each.placeholder.reads_original
+            if not nothing or person in {*each.people, *each.told} or self._is_handed(each):
+                break
+            each.value = self._below(row, name, layer)
+            stack.remove(each)
+            stack.insert(stack.index(layer), each)
 
     def _same_constant_twice(self, stack: list[Layer], layer: Layer, below: Any) -> bool:
         """Others have changed the value, and somebody whom the row did not let tell has put this very constant over that: nobody can tell

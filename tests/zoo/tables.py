@@ -12,7 +12,17 @@ from django.test.utils import override_settings
 from tests.installed import installed, registered
 
 ZOO = "tests.zoo"
-PRINCIPALS = ("zoo.citizen", "zoo.party", "zoo.reader", "zoo.artist", "zoo.customer", "zoo.villager", "zoo.member")
+PRINCIPALS = (
+    "zoo.citizen",
+    "zoo.party",
+    "zoo.reader",
+    "zoo.artist",
+    "zoo.customer",
+    "zoo.villager",
+    "zoo.member",
+    "zoo.writer",
+    "zoo.elder",
+)
 
 
 @pytest.fixture(scope="module")

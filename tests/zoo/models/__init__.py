@@ -1,10 +1,10 @@
-"""Seven habitats, each with a kind of principal of its own."""
+"""Nine habitats, each with a kind of principal of its own."""
 
 from __future__ import annotations
 
 from django.db.models import Model
 
-from . import court, guild, hamlet, lending, shop, studio, town
+from . import council, court, guild, hamlet, lending, press, shop, studio, town
 
 #: In an order in which the tables can be made. Neither proxies nor what is swapped out.
 MODELS: tuple[type[Model], ...] = (
@@ -15,4 +15,6 @@ MODELS: tuple[type[Model], ...] = (
     *shop.MODELS,
     *hamlet.MODELS,
     *guild.MODELS,
+    *press.MODELS,
+    *council.MODELS,
 )

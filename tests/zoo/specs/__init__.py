@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import court, guild, hamlet, lending, shop, studio, town
+from . import council, court, guild, hamlet, lending, press, shop, studio, town
 
-ALL = (*town.ALL, *court.ALL, *lending.ALL, *studio.ALL, *shop.ALL, *hamlet.ALL, *guild.ALL)
+ALL = (*town.ALL, *court.ALL, *lending.ALL, *studio.ALL, *shop.ALL, *hamlet.ALL, *guild.ALL, *press.ALL, *council.ALL)
