@@ -71,7 +71,8 @@ def decode(data: bytes) -> Value:
                 unicode_errors="surrogatepass",
             )
             # msgpack reads its own timestamp extension without asking the hook. These bytes are rare: look closer then.
-            if not any(start in data for start in _TIMESTAMPS) or not _holds_timestamp(value):
+            may_hold = _CODE_OF_TIMESTAMPS in data and any(start in data for start in _TIMESTAMPS)
+            if not may_hold or not _holds_timestamp(value):
                 return value
             problem = "a timestamp extension"
         else:
@@ -161,12 +162,13 @@ def _value_of_extension(code: int, data: bytes) -> Value:
     )
 
 
+_CODE_OF_TIMESTAMPS = b"\xff"  # no text has it
 # In every header that MessagePack allows for it, whatever a writer would choose.
 _TIMESTAMPS = (
-    b"\xd6\xff",
-    b"\xd7\xff",
+    b"\xd6" + _CODE_OF_TIMESTAMPS,
+    b"\xd7" + _CODE_OF_TIMESTAMPS,
     *(
-        start + size.to_bytes(width, "big") + b"\xff"
+        start + size.to_bytes(width, "big") + _CODE_OF_TIMESTAMPS
         for start, width in ((b"\xc7", 1), (b"\xc8", 2), (b"\xc9", 4))
         for size in (4, 8, 12)
     ),

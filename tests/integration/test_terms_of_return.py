@@ -92,6 +92,15 @@ def test_no_statement_more(bea: Student) -> None:
     assert counted[0] == counted[1]
 
 
+def test_a_row_that_stands_in_all_of_them_is_looked_up_once(bea: Student) -> None:
+    ghost = User.objects.create(email="ghost@example.org")
+    with registering(leave(answers={"author": placeholders.row(User, email=ghost.email)})):
+        receipt = bea.disguise("terms.leave")
+        asked = statements(lambda: bea.reveal(receipt))
+    assert set(Answer.objects.values_list("author", flat=True)) == {ghost.pk}
+    assert len([sql for sql in asked if "LIMIT 2" in sql]) == 1
+
+
 @pytest.mark.once
 def test_what_is_said_later_holds_for_who_left_before(bea: Student) -> None:
     with registering(leave()):

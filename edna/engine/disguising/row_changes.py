@@ -217,10 +217,9 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People,
             make = _values_of_each if json_keys.is_of_each(name) else _values_of_key
             columns.append(make(column, placeholder, [row[width + position] for row in step.rows], own))
             continue
-        originals: list[Any] = [
-            raw.python_value(column, row[width + position], using=using) if placeholder.reads_original else None
-            for row in step.rows
-        ]
+        originals: list[Any] = [None] * len(step.rows)
+        if placeholder.reads_original:
+            originals = raw.python_values(column, [row[width + position] for row in step.rows], using=using)
         originals = list(zip(originals, own, strict=True)) if own else originals
         one = placeholder.fixed or placeholder.once
         made = [placeholder.make(column, original) for original in (originals[:1] if one else originals)]

@@ -54,8 +54,9 @@ def alter(bags: Sequence[Opened], terms: Terms, *, using: str) -> Altered:
             keys = batch.primary_keys()
             for name in names:
                 position = batch.columns.index(name)
-                for key, row in zip(keys, batch.rows, strict=True):
-                    new = _value(table, name, term.columns[name], row[position], using=using)
+                sealed = [row[position] for row in batch.rows]
+                values = _values(table, name, term.columns[name], sealed, using=using)
+                for key, row, new in zip(keys, batch.rows, values, strict=True):
                     if new != row[position]:
                         opened.put(row, position, new)
                         altered.setdefault((batch.model, key), []).append(name)
@@ -70,11 +71,15 @@ def _meant(bags: Sequence[Opened], terms: Terms) -> Iterator[tuple[Opened, RowBa
                 yield opened, batch, term
 
 
-def _value(table: Table, name: str, placeholder: Placeholder, sealed: Any, *, using: str) -> Any:
+def _values(table: Table, name: str, placeholder: Placeholder, sealed: Sequence[Any], *, using: str) -> list[Any]:
+    """What comes back in the place of each of these."""
     column = table.field(name)
     try:
-        original = raw.python_value(column, sealed, using=using) if placeholder.reads_original else None
-        return raw_value(column, placeholder.make(column, original), using=using)
+        if placeholder.fixed or placeholder.once:
+            return [raw_value(column, placeholder.make(column, None), using=using)] * len(sealed) if sealed else []
+        reads = placeholder.reads_original
+        originals = raw.python_values(column, sealed, using=using) if reads else [None] * len(sealed)
+        return [raw_value(column, placeholder.make(column, original), using=using) for original in originals]
     except Exception:  # a function of the application's may raise anything, and quote the value
         pass
     # Outside of the handler: what it caught may quote what was sealed.

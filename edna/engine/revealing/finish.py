@@ -277,7 +277,7 @@ def attach(reveal: Reveal) -> None:
 
 def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
     label, holders, using = model._meta.label_lower, reveal.journal.holders, reveal.using
-    back = keys.keys()
+    back, own = keys.keys(), bytes(reveal.unlocked.public_key)
     assert reveal.current.holder is not None
     whose = {reference: key for reference, key in reveal.voices.items() if reference in back and key in holders}
     whose.setdefault(str(reveal.current.head.principal), reveal.current.holder.public_key)
@@ -285,7 +285,7 @@ def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
         public_key = whose[reference]
         entry = reveal.entries.get(public_key, holders[public_key].entry)
         # A removed principal's entry does not say that it is a person's; only a person holds the key that unlocked it.
-        natural = public_key == bytes(reveal.unlocked.public_key)
+        natural = public_key == own
         seen = beside.kept().seen_on_return(label) if natural else None
         if natural:
             sessions.begin_epoch(label, reference, using=using)

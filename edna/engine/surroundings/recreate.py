@@ -121,16 +121,20 @@ def _forget(bags: Iterable[Opened], label: str, gone: set[Row]) -> None:
 
 def is_voiceless(model: type[Model], key: Any) -> bool:
     """Whether somebody with this raw key, whom no voice names, is a pseudoprincipal all the same: its disguise has expired."""
-    return type(key) is int and key < 0 and recognisable(model)
+    return _is_drawn(key) and recognisable(model)
+
+
+def _is_drawn(key: Any) -> bool:
+    return type(key) is int and key < 0
 
 
 def _voiceless(journal: Journal, named: set[tuple[str, Any]]) -> dict[str, set[Any]]:
     """Of those who are ``named``, by model, pseudoprincipals for whom no bag speaks any more. Not those whose row is sealed, and comes
     back by itself, nor somebody else's, whom a mention names."""
     found: dict[str, set[Any]] = {}
-    models = {label: apps.get_model(label) for label in {label for label, _ in named}}
+    told = {label for label in {label for label, _ in named} if recognisable(apps.get_model(label))}
     for label, key in named:
-        if is_voiceless(models[label], key):
+        if label in told and _is_drawn(key):
             found.setdefault(label, set()).add(key)
     for opened in (journal.current, *journal.others) if found else ():
         for voice in opened.speaks_for:
