@@ -1,7 +1,7 @@
 """A person whose key never leaves their browser: walked, looked at and revealed by the modules in Node, against a real server.
 
-Every byte that reaches the server is recorded, what it opens, logs and stores: neither a key is among them, nor anything of a disguise
-that stays.
+Every byte that reaches the server is recorded, what it opens, logs, stores and gives to a broker: neither a key is among them, nor anything
+of a disguise that stays.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from django.core.cache.backends import locmem
 from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest
 from django.test import override_settings
+from kombu.messaging import Producer
 
 import edna
 from edna import conf
@@ -57,6 +58,11 @@ def recorded(handler: BaseHandler, request: HttpRequest) -> Any:
         RECEIVED.extend(_decoded(json.loads(request.body)))
     request.user = LoggedIn.user
     return RESOLVE(handler, request)
+
+
+def published(producer: Producer, body: Any, *args: Any, **options: Any) -> None:
+    """What would go to a broker is kept as well."""
+    RECEIVED.append(repr((body, args, options)).encode())
 
 
 def _decoded(value: Any) -> Iterator[bytes]:
@@ -112,6 +118,7 @@ def in_browser(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
     configured = {**django_settings.EDNA, "CUSTODY": "browser"}
     monkeypatch.setattr(BaseHandler, "resolve_request", recorded)
+    monkeypatch.setattr(Producer, "publish", published)
     with override_settings(EDNA=configured, ROOT_URLCONF="edna.urls"):
         yield act
 
