@@ -281,6 +281,14 @@ def _asks_of_person(disguise: type[Disguise], step: Modify, what: str, obj: str)
             obj=obj,
             id="edna.E302",
         )
+    if asked and step.waits_for_all:
+        yield Error(
+            f"{what}: a placeholder asks for the person, but with when=ALL_LEFT several have left by then. What it took out would be one "
+            "person's alone, and the names of the others would stay.",
+            hint="Leave out when=, so that each who leaves takes their own name out; or replace the value as a whole.",
+            obj=obj,
+            id="edna.E302",
+        )
 
 
 def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:
