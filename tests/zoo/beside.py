@@ -78,6 +78,7 @@ class Beside(Oracle):
             assert found[field.attname] == placeholder.make(field, None), found
 
     def sweep(self, gone: set[Any]) -> None:
+        super().sweep(gone)
         self.swept |= gone
         self.forget(lambda row: self.beside[row] in gone)
 

@@ -581,6 +581,8 @@ class Habitat(RuleBasedStateMachine):
         for key in (*self.oracle.hidden, *self.swept):
             found[self.principal].pop(key, None)
             expected[self.principal].pop(key, None)
+        for key in self.oracle.lingering - expected[self.principal].keys():
+            found[self.principal].pop(key, None)
         self.leave_out(found, expected)
         for model in self.tables:
             compare(model, found[model], expected[model])
@@ -605,7 +607,7 @@ class Habitat(RuleBasedStateMachine):
     def nothing_is_linkable(self) -> None:
         """Edna's tables name no person who has left, and only pseudoprincipals that exist."""
         there = {str(row.truth[self.principal._meta.pk.attname]) for row in self.oracle.present(self.principal)}
-        there |= {str(key) for key in self.oracle.hidden}
+        there |= {str(key) for key in self.oracle.hidden | self.oracle.lingering}
         named = {
             entry.reference
             for entry in PrincipalEntry.objects.all()

@@ -267,6 +267,8 @@ class Oracle:
         self.order: list[str] = []
         #: What was held for others, who may bring it back: a row, or a layer of one.
         self.handed: list[tuple[Row, str | None, Layer | None]] = []
+        #: Pseudoprincipals whom rows named that were handed over: they may stay as long as that waits, and no longer than to a sweep.
+        self.lingering: set[Any] = set()
         #: Pseudoprincipals in removed rows: nobody outside can tell which is in which.
         self.hidden: set[Any] = set()
         #: The rows that the latest reveal was about; those of which it put something under a later disguise of the same person; and
@@ -292,6 +294,7 @@ class Oracle:
             )
             for row, name, layer in self.handed
         ]
+        other.lingering = set(self.lingering)
         other.outstanding, other.order, other.hidden = _copied(self.outstanding), list(self.order), set(self.hidden)
         return other
 
@@ -351,12 +354,17 @@ class Oracle:
                 return key if row.stands_for is None else row.stands_for
         return None
 
+    @property
+    def stand_ins(self) -> set[Any]:
+        return {row.key for row in self.rows[self.principal] if row.stands_for is not None}
+
     def pseudoprincipals_of(self, person: Any) -> set[Any]:
         name = self.principal._meta.pk.attname
         return {row.truth[name] for row in self.present(self.principal) if row.stands_for == person}
 
     def sweep(self, gone: set[Any]) -> None:
         """These pseudoprincipals are swept: nobody needs them, as far as anybody can see."""
+        self.lingering -= gone
 
     # What the application does
 
@@ -811,11 +819,15 @@ class Oracle:
 
     def _hand_over(self, held: set[Row], pending: set[Row], layers: set[tuple[Row, str, Layer]]) -> None:
         """Note what others may bring back from now on: what of these rows was held."""
-        for row in pending & held:
-            self.handed.append((row, None, None))
-        for row, name, layer in layers:
-            if row in held and layer.others and name not in self.owner_columns(row.model):
-                self.handed.append((row, name, layer))
+        handed = [(row, None, None) for row in pending & held]
+        handed += [
+            (row, name, layer)
+            for row, name, layer in layers
+            if row in held and layer.others and name not in self.owner_columns(row.model)
+        ]
+        self.handed += handed
+        for row in {row for row, _, _ in handed}:
+            self.lingering |= {row.value(name) for name in self.owner_columns(row.model)} & self.stand_ins
 
     def _bring_back(self, after: Snapshot) -> None:
         """What was handed over, and can be seen to be back: nobody foretells when, but never while anything is in its way."""
