@@ -62,8 +62,9 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
 
 @contextmanager
 def _begun_at_once(*, using: str) -> Iterator[None]:
-    """The transaction that the block begins does so by START TRANSACTION on MariaDB and MySQL, where Django turns autocommit off before
-    it and on after it: a question less for each. It is the hook by which Django's SQLite begins; without it all goes on as ever."""
+    """The transaction that the block begins does so by BEGIN on MariaDB and MySQL, where Django turns autocommit off before it and on
+    after it: a question less for each. Past Django's cursors, as its COMMIT goes. It is the hook by which Django's SQLite begins; without
+    it all goes on as ever."""
     connection: Any = connections[using]
     if connection.vendor != "mysql" or connection.in_atomic_block:
         yield
@@ -73,8 +74,8 @@ def _begun_at_once(*, using: str) -> Iterator[None]:
     def start() -> None:
         vars(connection).pop(hook)  # for this one alone: what follows its commit begins others
         try:
-            with connection.cursor() as cursor:
-                cursor.execute("START TRANSACTION")
+            with connection.wrap_database_errors:
+                connection.connection.begin()
         except OperationalError:
             connection.close()  # it may be dead, and Django notices that within a transaction only: the next one has another
             raise
