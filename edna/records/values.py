@@ -99,9 +99,10 @@ def _extension(value: object) -> object:
             raise ValueNotEncodable(
                 f"A value of type {kind.__name__} cannot be kept in a record.", value_type=kind.__name__
             )
-    code, write = _EXTENSIONS[kind]
+    code = _EXTENSIONS[kind]
+    data = _TEXTUAL[code][1](value).encode("ascii") if code in _TEXTUAL else _BINARY[code](value)
     # ExtType's own constructor checks its arguments again: too costly for every value.
-    return tuple.__new__(msgpack.ExtType, (code, write(value)))
+    return tuple.__new__(msgpack.ExtType, (code, data))
 
 
 def _timedelta_text(value: datetime.timedelta) -> str:
@@ -129,15 +130,19 @@ _TEXTUAL: dict[int, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
     TIME: (datetime.time.fromisoformat, datetime.time.isoformat),
     TIMEDELTA: (_timedelta, _timedelta_text),
 }
-_EXTENSIONS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
-    datetime.datetime: (DATETIME, lambda value: datetime.datetime.isoformat(value).encode("ascii")),
-    decimal.Decimal: (DECIMAL, lambda value: decimal.Decimal.__str__(value).encode("ascii")),
-    uuid.UUID: (UUID, lambda value: value.bytes),
-    datetime.date: (DATE, lambda value: datetime.date.isoformat(value).encode("ascii")),
-    datetime.time: (TIME, lambda value: datetime.time.isoformat(value).encode("ascii")),
-    datetime.timedelta: (TIMEDELTA, lambda value: _timedelta_text(value).encode("ascii")),
-    # msgpack encodes all that fit into 64 bits itself and hands over the others.
-    int: (BIG_INTEGER, lambda value: int.to_bytes(value, value.bit_length() // 8 + 1, "big", signed=True)),
+#: How the others are written.
+_BINARY: dict[int, Callable[[Any], bytes]] = {
+    UUID: lambda value: value.bytes,
+    BIG_INTEGER: lambda value: int.to_bytes(value, value.bit_length() // 8 + 1, "big", signed=True),
+}
+_EXTENSIONS: dict[type, int] = {
+    datetime.datetime: DATETIME,
+    decimal.Decimal: DECIMAL,
+    uuid.UUID: UUID,
+    datetime.date: DATE,
+    datetime.time: TIME,
+    datetime.timedelta: TIMEDELTA,
+    int: BIG_INTEGER,  # msgpack encodes all that fit into 64 bits itself and hands over the others
 }
 
 
