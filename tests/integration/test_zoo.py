@@ -15,11 +15,12 @@ from django.db.models import Model
 from django.db.models.signals import post_save
 
 import edna
+from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
 from tests.support import edna_dump
 from tests.zoo import specs
 from tests.zoo.fields import PointField
-from tests.zoo.models import court, shop, town
+from tests.zoo.models import court, guild, press, shop, town
 from tests.zoo.tables import PRINCIPALS, zoo, zoo_tables  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
@@ -115,6 +116,43 @@ def test_a_row_is_not_lost_although_a_change_of_it_was_handed_over(zoo: Any) -> 
     one.reveal_everything()
     assert application_dump() == before
     assert edna_dump() == clean
+
+
+def test_what_was_changed_beside_somebody_who_is_made_again_is_forgotten(zoo: Any) -> None:  # noqa: F811
+    """A companion is written to with the key; then its pseudoprincipal is swept, and made again by another receipt."""
+    ContentType.objects.get_for_models(*models_of())
+    one, two = (person(guild.Member, name=name) for name in ("Ann", "Ben"))
+    guild.Piece.objects.create(master=two.user, journeyman=one.user, text="a chair")
+    before, clean = application_dump(), edna_dump()
+    first = one.disguise("zoo.guild-two-nobodies")
+    hushed = one.disguise("zoo.guild-hush", with_key=True)
+    again = one.disguise("zoo.guild-one-nobody", with_key=True)
+    assert residue.sweep(made_by_hand=True).pseudoprincipals == 1
+    for receipt in (again, hushed, first):
+        if receipt in [entry.receipt for entry in one.history()]:
+            assert one.reveal(receipt).complete
+    assert one.history() == []
+    assert application_dump() == before
+    assert {**edna_dump(), "edna_lastrun": []} == clean
+
+
+def test_what_found_nothing_to_change_is_in_the_way_of_nothing(zoo: Any) -> None:  # noqa: F811
+    """A name is taken out of a text, which another owner empties; then it is looked for again, in vain. Once the other one is back, it is
+    there again, whichever of both disguises is revealed."""
+    one, two = (person(press.Writer, name=name) for name in ("Ann", "Ben"))
+    press.Duet.objects.create(first=one.user, second=two.user, text="Ann and Ben")
+    before = application_dump()
+    first = one.disguise("zoo.press-unname")
+    emptied = two.disguise("zoo.press-redact")
+    edna.disguise_all("zoo.press-unname")
+    assert press.Duet.objects.get().text == "[redacted]"
+    assert two.reveal(emptied).complete
+    two.reveal_everything()
+    assert press.Duet.objects.get().text == "[deleted] and Ben"
+    assert one.reveal(first).complete
+    assert press.Duet.objects.get().text == "Ann and Ben"
+    one.reveal_everything()
+    assert application_dump() == before
 
 
 def test_a_change_between_two_equal_disguises_is_not_overwritten(zoo: Any) -> None:  # noqa: F811

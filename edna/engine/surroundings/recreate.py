@@ -71,6 +71,15 @@ def _insert(journal: Journal, label: str, found: dict[Any, tuple[Opened, SpeaksF
     for entry, voice in zip(store.add_entries(new, using=using), voices.values(), strict=True):
         journal.holders[entry.public_key] = Holder(entry, journal.own.opener.voice(voice), {})
     _rename(journal, label, {key: now for key, now in made.items() if now != key})
+    _forget_anew(journal, model, {(now,) for now in made.values()})
+
+
+def _forget_anew(journal: Journal, model: type[Model], made: set[Row]) -> None:
+    """What changed in their rows, or in companions that have their keys, whichever bag of the person's it is in: these are others now."""
+    own = [bag for bag in (journal.current, *journal.others) if not bag.shared]
+    labels = [link.model for link in links_to(model) if link.primary_key and link.target_field.primary_key]
+    for label in (table_of(each).label for each in (model, *labels)):
+        _forget(own, label, made - _sealed_rows(own, label))
 
 
 def _entry(voice: SpeaksFor, label: str, reference: str) -> store.NewEntry:
@@ -116,7 +125,9 @@ def _forget(bags: Iterable[Opened], label: str, gone: set[Row]) -> None:
         for batch in opened.diffs:
             if isinstance(batch, Changed) and batch.model == label:
                 keys = zip(batch.primary_keys(), batch.rows, strict=True)
-                opened.exchange(batch, replace(batch, rows=[row for key, row in keys if key not in gone]))
+                left = [row for key, row in keys if key not in gone]
+                if len(left) < len(batch.rows):
+                    opened.exchange(batch, replace(batch, rows=left))
 
 
 def is_voiceless(model: type[Model], key: Any) -> bool:
