@@ -34,6 +34,7 @@ from edna.visitors import (
     is_pseudoprincipal,
     lies_in_cookie,
     log_out,
+    note_login,
     session_key_of,
 )
 
@@ -63,6 +64,8 @@ def _logged_in(*, request: HttpRequest | None = None, user: Any = None, **_: Any
         log_out(user, request)
         raise PermissionDenied(REFUSAL)
     session = getattr(request, "session", None)
+    if session is not None and is_principal(user):
+        note_login(session)
     if session is not None and session.session_key is None and is_principal(user):
         session.save()  # `login` has thrown away somebody else's session; its successor has no key yet
     attendance.note(user, session_key_of(request))

@@ -8,7 +8,7 @@ Does not know: who logged in how (`edna.receivers`, `edna.middleware`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -19,7 +19,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject, empty
 
-from edna import api, conf, inner_door, registry
+from edna import api, clock, conf, inner_door, registry
 from edna.clock import today
 from edna.coverage import same_table
 from edna.errors import PrincipalError, ServerKeyUnknown, SpecError
@@ -30,6 +30,10 @@ logger = logging.getLogger("edna")
 LONGEST_SESSION_KEY = 40
 #: Where a session in a cookie keeps the epoch of its principal.
 _EPOCH = "_edna_epoch"
+#: Where a session keeps the minute in which its person has shown who they are.
+_SHOWN_AT = "_edna_shown_at"
+#: For so long a session may make a first key, without the password once more: it leads to everything from then on.
+FRESH_SECONDS = 600
 
 
 def is_pseudoprincipal(user: object) -> bool:
@@ -100,6 +104,19 @@ def begin_epoch(user: Model, session: Any) -> None:
     epoch = inner_door.session_epoch(user)
     if epoch is not None:
         session[_EPOCH] = epoch
+
+
+def note_login(session: Any) -> None:
+    session[_SHOWN_AT] = int(clock.now().timestamp()) // 60
+
+
+def is_fresh_login(request: HttpRequest) -> bool:
+    """Whether who is logged in has just shown who they are, or did not log in by a session, which somebody may have copied."""
+    session: Mapping[str, Any] = getattr(request, "session", {})
+    if SESSION_KEY not in session:
+        return True
+    shown_at = session.get(_SHOWN_AT)
+    return isinstance(shown_at, int) and clock.now().timestamp() - 60 * shown_at < FRESH_SECONDS
 
 
 def is_from_before(user: Model, request: HttpRequest) -> bool:

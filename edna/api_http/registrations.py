@@ -24,7 +24,7 @@ from edna.errors import (
     RequestRefused,
     SlotRefused,
 )
-from edna.visitors import is_principal
+from edna.visitors import is_fresh_login, is_principal
 
 
 @json_view(
@@ -38,6 +38,11 @@ def register(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]
     user: Any = getattr(request, "user", None)
     if not is_principal(user):
         raise RequestRefused("Log in first: a key is registered for whoever is logged in.", status=HTTPStatus.FORBIDDEN)
+    if not is_fresh_login(request):
+        # Whoever has copied a session would lock up with a key of their own what its person can never open again.
+        raise RequestRefused(
+            "Log in once more: a first key is registered within ten minutes of that.", status=HTTPStatus.FORBIDDEN
+        )
     proved = proved_key(request)
     public_key = inner_door.new_public_key(body["public_key"] or bytes(proved))
     if public_key != proved:

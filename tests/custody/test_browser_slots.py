@@ -73,6 +73,18 @@ def test_what_a_browser_has_made_opens_on_the_server(browser: Browser, user: Use
     assert set(KeySlot.objects.values_list("slot_id", "tag", "wrapped")) == before, "it is of today's form"
 
 
+def test_a_session_that_somebody_has_copied_registers_no_key(browser: Browser, user: User) -> None:
+    """Their key would lock what the person can never open again. Whoever logs in once more registers one."""
+    session = browser.session
+    session["_edna_shown_at"] -= 11
+    session.save()
+    slot = browser.slot(KEY, from_password(browser), kind="password")
+    assert refused_as(browser.act("keys/register", {"slots": [slot]}, KEY)) == (403, "RequestRefused")
+    assert not edna.is_registered(user)
+    browser.force_login(user)
+    registered(browser)
+
+
 def test_what_was_made_under_a_former_key_of_the_server_opens_in_a_browser(browser: Browser, user: User) -> None:
     """It stands behind the present one, and the browser is told a salt for each. `edna_keys` counts the slots until they are made anew."""
     with with_server_keys("an old key of the server's, long"):

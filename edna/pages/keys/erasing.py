@@ -178,6 +178,13 @@ class DeleteForGood(KeyPage):
     def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponse:
         account: Any = api.principal(unlocked)
         offer = self.departure(account)
+        if offer is not None and self.request.user != account:
+            # A site that has shut somebody out, or asks for a second factor, means this door as well.
+            form.add_error(
+                None, gettext("Your account is there. Log in first, and then delete everything. Nothing was changed.")
+            )
+            response: HttpResponse = self.form_invalid(form)
+            return response
         if offer is not None:
             api.disguise(offer.name, account, params=offer.params, unlocked=unlocked, keep_no_way_back=True)
             logout(self.request)

@@ -21,6 +21,7 @@ from edna.pages import words
 from edna.pages.base import FormPage, KeyPage
 from edna.pages.keys.base import ShowsCode, require_own, set_password, together
 from edna.pages.keys.forms import LastCharactersForm, PasswordForm, ReplaceKeyForm
+from edna.visitors import is_fresh_login, note_login
 
 
 class MakeKey(ShowsCode, FormPage):
@@ -52,8 +53,22 @@ class MakeKey(ShowsCode, FormPage):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(**{"asks_who": self.asks_who(), **kwargs})
+        return {**context, "button": gettext_lazy("Continue")} if context["asks_who"] else context
+
+    def asks_who(self) -> bool:
+        """Whoever has only copied a session makes no key: where no password of the log-in comes along, the log-in is to be fresh."""
+        account: Any = self.request.user
+        is_proved = conf.custody() == "server" and account.has_usable_password()
+        return not is_proved and not is_fresh_login(self.request)
+
     def submitted(self, form: Any) -> HttpResponse:
         account: Any = self.request.user
+        if self.asks_who():
+            if "password" in form.fields:
+                note_login(self.request.session)
+            return redirect(self.request.get_full_path())
         if conf.custody() == "browser":
             # The script that makes it did not run; here no key is made.
             return self.form_invalid(form)

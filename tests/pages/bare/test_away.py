@@ -149,6 +149,20 @@ def test_everything_goes_with_the_account(visitor: Visitor, bea: Person) -> None
     assert "This does not open your key." in again.text_of_page
 
 
+@pytest.mark.parametrize("is_shut_out", [False, True])
+def test_an_account_that_is_there_goes_for_good_by_whoever_is_logged_in_to_it(
+    client: Client, bea: Person, is_shut_out: bool
+) -> None:
+    """The key is not enough: a site that has shut somebody out, or asks for a second factor, means this page as well."""
+    edna.disguise("club.disown-remarks", bea.user)
+    User.objects.filter(pk=bea.user.pk).update(is_active=not is_shut_out)
+    dump, bags = application_dump(), Bag.objects.count()
+    fields = {"identifier": "bea", "password": PASSWORD, "phrase": PHRASE}
+    refused = send(client, "/privacy/delete/", what="everything", **fields).text_of_page
+    assert "Log in first, and then delete everything." in refused
+    assert (application_dump(), Bag.objects.count()) == (dump, bags)
+
+
 def test_who_has_left_deletes_what_is_left_of_them(client: Client, bea: Person) -> None:
     edna.disguise("club.leave", bea.user)
     page = send(client, "/privacy/delete/", identifier="bea", password=PASSWORD).text_of_page

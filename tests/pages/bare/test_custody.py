@@ -105,3 +105,48 @@ def test_what_is_handed_over_needs_a_proof(bea: Person, browser: Client, setting
 def test_with_server_a_handover_is_not_looked_at(bea: Person, browser: Client) -> None:
     answer = send(browser, "/privacy/hidden/", handed="{}", key_session="AAAA")
     assert "Please give your password or your recovery code." in answer.text_of_page
+
+
+@pytest.mark.parametrize("custody", ["browser", "both"])
+@pytest.mark.parametrize("has_password", [True, False])
+def test_who_has_copied_a_session_makes_no_key_in_their_own_browser(
+    settings: Any, custody: str, has_password: bool
+) -> None:
+    """After a while the page asks for the log-in's password once more; whoever has none logs in anew."""
+    settings.EDNA = {**settings.EDNA, "CUSTODY": custody}
+    eve = User.objects.create_user("eve", password=PASSWORD if has_password else None)
+    browser = Client()
+    browser.force_login(eve)
+    assert 'data-edna-hands="make"' in browser.get("/privacy/key/").text
+    session = browser.session
+    session["_edna_shown_at"] -= 11
+    session.save()
+    asked = browser.get("/privacy/key/").text
+    assert 'data-edna-hands="make"' not in asked
+    if not has_password:
+        assert "Log out, log in again" in asked
+        assert browser.post("/privacy/key/").status_code == 302
+        assert 'data-edna-hands="make"' not in browser.get("/privacy/key/").text
+        return
+    assert "This is not your password." in browser.post("/privacy/key/", {"password": "wrong"}).text
+    assert 'data-edna-hands="make"' not in browser.get("/privacy/key/").text
+    answer = browser.post("/privacy/key/?next=/settings/", {"password": PASSWORD})
+    assert answer.url == "/privacy/key/?next=/settings/"
+    assert 'data-edna-hands="make"' in browser.get(answer.url).text
+    assert not edna.is_registered(eve)
+
+
+def test_a_copied_session_of_an_account_without_a_password_makes_no_key_on_the_site(settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
+    eve = User.objects.create_user("eve")
+    browser = Client()
+    browser.force_login(eve)
+    session = browser.session
+    session["_edna_shown_at"] -= 11
+    session.save()
+    assert "Log out, log in again" in browser.get("/privacy/key/").text
+    assert browser.post("/privacy/key/").status_code == 302
+    assert not edna.is_registered(eve)
+    browser.force_login(eve)
+    assert browser.post("/privacy/key/").status_code == 200
+    assert edna.is_registered(eve)
