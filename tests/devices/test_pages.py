@@ -205,7 +205,7 @@ def test_the_list_says_in_which_month_each_was_last_here_and_what_it_opens(
     phone = added(laptop)
     earlier = datetime.datetime(2025, 3, 9, tzinfo=datetime.UTC)
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "timezone", SimpleNamespace(now=lambda: earlier))
+        patch.setattr(writing, "clock", SimpleNamespace(now=lambda: earlier))
         devices.catch_up(phone.key())
     page = laptop.open("devices")
     assert "Last here in March 2025." in page
