@@ -232,7 +232,8 @@ def test_who_has_proved_another_key_reveals_nothing(
     before = state()
 
     eve = Member(small_community.bob.user, small_community.bob.secret_key)
-    assert in_browser(eve, "reveal", receipt=str(receipt))["error"] == "WrongKey"
+    refused = [in_browser(eve, act, receipt=str(receipt))["error"] for act in ("reveal", "erase")]
+    assert refused == ["ReceiptForeign"] * 2
     monkeypatch.setattr(LoggedIn, "user", User.objects.get(pk=small_community.ann.pk))
     assert in_browser(small_community.ann, "disguise", disguise=ANON)["error"] == "RequestRefused"
     assert state() == before

@@ -336,6 +336,21 @@ def test_the_list_has_only_what_is_about_the_people_of_these_pages(
     walker.sees("Remarks by nobody", "Tidy")
 
 
+def test_a_mistake_is_told_as_what_it_is(page: Any, live_server: Any) -> None:
+    """Nothing is the matter with what is kept, wherever somebody else's receipt is typed."""
+    User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    anna = join("anna")
+    annas = str(edna.disguise("club.disown-remarks", anna.user))
+    walker = Owner(page, live_server.url)
+    walker.log_in_with_password("bea")
+    walker.makes_a_key()
+
+    walker.go("bring-back")
+    walker.fill(receipt=annas)
+    walker.opens("Bring it back", FIRST)
+    walker.sees("This receipt was given to somebody else, and your key does not open what it leads to.")
+
+
 def test_what_is_sent_before_the_script_is_there_waits_for_it(page: Any, live_server: Any) -> None:
     """Over a slow line somebody is quicker than the modules: nothing of what was typed is sent, and nothing has to be typed again."""
     User.objects.create_user("bea", "bea@example.org", PASSWORD)

@@ -4,7 +4,7 @@
  */
 
 import { fromBase64, toBase64, toHex } from "./base/bytes.js";
-import { BagError, BagMissing, PolicyError, WrongKey } from "./base/errors.js";
+import { BagError, BagMissing, PolicyError, ReceiptForeign, WrongKey } from "./base/errors.js";
 import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
 import { bodyNonce, contentKey, successionPieces } from "./container.js";
 import { DIFF, SHARED, SPEAKS_FOR, chunk, index, isSiteItem, itemBytes, openItem, receiptText, sharedKey } from "./locator.js";
@@ -16,12 +16,13 @@ const ASKED_AT_ONCE = 500;
 const MOST_DAMAGED_CHUNKS = 8;
 
 /**
- * Walks from an `OpenKey`, and from the locators of receipts, if no list has them. Throws what the server refuses with, and PolicyError if
- * something is barred; with `leavesBarred`, that is `refused` among the bags.
+ * Walks from an `OpenKey`, and from the locators of receipts, if no list has them. Throws what the server refuses with, ReceiptForeign, and
+ * PolicyError if something is barred; with `leavesBarred`, that is `refused` among the bags.
  */
 export async function walk(sodium, key, { locators = [], leavesBarred = false } = {}) {
   const graph = new Graph(sodium, key.pair);
   await graph.follow(key, locators);
+  graph.requireOwn(locators);
   const barred = [...graph.bags.values()].find(({ refused }) => refused instanceof PolicyError);
   if (barred && !leavesBarred) throw barred.refused;
   return graph;
@@ -53,6 +54,12 @@ export class Graph {
         wanted.push(...led.shared.filter((locator) => !this.bags.has(toHex(locator))));
       }
     }
+  }
+
+  /** What a list of theirs leads to, and does not open, is damaged. Throws ReceiptForeign. */
+  requireOwn(locators) {
+    const isForeign = (locator) => !this.holdersOf(locator).length && this.bags.get(toHex(locator))?.refused instanceof WrongKey;
+    if (locators.some(isForeign)) throw new ReceiptForeign("A receipt does not open with this key: it belongs to another person.");
   }
 
   /** The key pair of a pseudoprincipal for whom this person speaks, by the label of its model and its primary key; null if they do not. */

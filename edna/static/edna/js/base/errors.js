@@ -16,6 +16,8 @@ export class PasskeyRefused extends EdnaError {}
 export class ServerRefused extends EdnaError {}
 export class RecoveryCodeMalformed extends EdnaError {}
 export class ReceiptMalformed extends EdnaError {}
+/** Something is kept under this receipt, and this key does not open it. */
+export class ReceiptForeign extends EdnaError {}
 /** The page's Content-Security-Policy lacks 'wasm-unsafe-eval', or the browser has no WebAssembly. */
 export class WebAssemblyForbidden extends EdnaError {}
 /** A file to read is none of edna's, or of a version that this opener does not know. */
