@@ -351,6 +351,30 @@ def test_a_mistake_is_told_as_what_it_is(page: Any, live_server: Any) -> None:
     walker.sees("This receipt was given to somebody else, and your key does not open what it leads to.")
 
 
+def test_who_comes_back_under_another_name_is_led_to_a_password_that_goes_with_it(page: Any, live_server: Any) -> None:
+    bea = User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    walker = Owner(page, live_server.url)
+    walker.log_in_with_password("bea")
+    code = walker.makes_a_key()
+    edna.disguise("club.leave", bea)
+    User.objects.create_user("bea", password="finders keepers")
+
+    walker.go("return")
+    walker.opens_by_code("Bring my account back", code)
+    walker.sees("Somebody else has what was yours")
+    walker.types("Another username", "beatrix")
+    walker.opens_by_code("Try again", code)
+    walker.sees("as beatrix.", "The password of your key still goes with the name that you had.")
+    assert "one password opens both" not in page.inner_text("body")
+    walker.follow("Set one that goes with your new name")
+    walker.fill(identifier="beatrix")
+    walker.types("New password", SECOND)
+    walker.types("The new password again", SECOND)
+    walker.opens_by_code("Set the password", code)
+    walker.sees("The new password opens your key.")
+    edna.unlock(identifier="beatrix", password=SECOND).close()
+
+
 def test_what_is_sent_before_the_script_is_there_waits_for_it(page: Any, live_server: Any) -> None:
     """Over a slow line somebody is quicker than the modules: nothing of what was typed is sent, and nothing has to be typed again."""
     User.objects.create_user("bea", "bea@example.org", PASSWORD)
