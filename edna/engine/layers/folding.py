@@ -141,15 +141,14 @@ class Folding:
     def overlaid(self, batch: Changed) -> dict[Row, str]:
         """By key, rows of which a later record covers a column over another value than this one left there, and which column.
 
-        Whatever stands in the table is that record's then, even if it looks like this one's: a constant, for example. But not of a record
-        that found nothing to change.
+        Whatever stands in the table is that record's then, even if it looks like this one's: a constant, for example.
         """
         overlaid: dict[Row, str] = {}
         for key in batch.primary_keys() if self._stack.lies_over(batch.model) else ():
             for each in self._stack.way(batch.model, key):
                 for layer in self._stack.layers(batch.model, each):
                     later = layer.opened.head.applied_at > self._applied_at
-                    name = next((name for name in batch.columns if _changes(layer, name)), None)
+                    name = next((name for name in batch.columns if json_keys.holder(name, layer.old)), None)
                     if later and name is not None:
                         overlaid.setdefault(key, name)
         return overlaid
@@ -184,14 +183,6 @@ class Folding:
     def removed(self, model: str, name: str) -> Set[Any]:
         """Values of a column in the rows of ``model`` that other bags hold."""
         return self._stack.removed(model, name).keys()
-
-
-def _changes(layer: Layer, name: str) -> bool:
-    """Whether there is anything that the layer would bring back of this column."""
-    held = json_keys.holder(name, layer.old)
-    return held is not None and (
-        held not in layer.new or not _same(layer.row[layer.old[held]], layer.row[layer.new[held]])
-    )
 
 
 def _same(one: Any, other: Any) -> bool:
