@@ -102,6 +102,9 @@ class KeyForm(forms.Form):
             password.label = gettext("The password of your key")
             password.widget = SecretInput(attrs=password.widget.attrs)
 
+    def asks_for_name(self) -> bool:
+        return "identifier" in self.fields
+
     def is_handed(self) -> bool:
         """Whether a browser that keeps the key has sent this."""
         return conf.custody() != "server" and HANDED in self.data

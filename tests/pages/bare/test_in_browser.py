@@ -375,6 +375,50 @@ def test_who_comes_back_under_another_name_is_led_to_a_password_that_goes_with_i
     edna.unlock(identifier="beatrix", password=SECOND).close()
 
 
+def test_after_the_site_has_renamed_somebody_the_former_name_opens_their_key(page: Any, live_server: Any) -> None:
+    """Typed beside the password, once it is refused, or none at all with the recovery code. It is never sent, and each sets a password that
+    goes with the name of today."""
+    User.objects.create_user("bea", "bea@example.org", PASSWORD)
+    walker = Owner(page, live_server.url)
+    walker.log_in_with_password("bea")
+    code = walker.makes_a_key()
+    edna.disguise("club.tidy", User.objects.get())
+    User.objects.update(username="beatrix")
+
+    asks = page.get_by_label("The name that you had then")
+    walker.go("hidden")
+    walker.opens_by_code("Show it", "XYZ")
+    walker.sees("recovery code is incomplete or mistyped")
+    assert not asks.is_visible()
+    page.reload()
+    walker.opens("Show it", FIRST)
+    walker.sees("This does not open your key.", "goes with the name that you had when you set it")
+    walker.picture("17-former-name")
+    walker.types("The name that you had then", "bea")
+    walker.opens("Show it", FIRST)
+    walker.sees("Tidy")
+    page.reload()
+    walker.opens("Show it", SECOND)
+    walker.sees("This does not open your key.")
+    walker.follow("set a password that goes with your name of today")
+    for way, password in (("name", SECOND), ("code", FIRST)):
+        page.reload()
+        walker.ready()
+        walker.types("New password", password)
+        walker.types("The new password again", password)
+        if way == "name":
+            walker.opens("Set the password", FIRST)
+            walker.sees("This does not open your key.")
+            walker.types("The name that you had then", "bea")
+            walker.tap("Set the password")
+        else:
+            walker.opens_by_code("Set the password", code)
+        walker.sees("The new password opens your key.")
+        edna.unlock(identifier="beatrix", password=password).close()
+    with pytest.raises(WrongCredentials):
+        edna.unlock(identifier="bea", password=FIRST)
+
+
 def test_what_is_sent_before_the_script_is_there_waits_for_it(page: Any, live_server: Any) -> None:
     """Over a slow line somebody is quicker than the modules: nothing of what was typed is sent, and nothing has to be typed again."""
     User.objects.create_user("bea", "bea@example.org", PASSWORD)

@@ -7,6 +7,7 @@
  */
 
 import * as custody from "../custody.js";
+import { WrongCredentials } from "../base/errors.js";
 import { loadSodium } from "../base/sodium.js";
 import { mayHavePasskey, passkeySecret } from "../passkey.js";
 import { Server } from "../server.js";
@@ -126,17 +127,28 @@ export class Question {
     problem.textContent = error instanceof Mistake ? said(error.name) : explained(error);
     problem.hidden = false;
     this.#offerNewKey(isUnsealed(error));
+    if (error instanceof WrongCredentials && this.secrets.password?.value) this.#askFormerName();
     problem.scrollIntoView({ block: "nearest" });
     if (error instanceof Mistake && error.name in FIELDS) this.#show(FIELDS[error.name]);
     else goTo(problem);
   }
 
-  /** Whose password it is. Throws a Mistake. */
+  /** With which a new password goes. Throws a Mistake. */
   identifier() {
-    const { ednaIdentifier, ednaIdentifierOfName } = this.form.dataset;
+    const { ednaIdentifier } = this.form.dataset;
     const typed = this.form.elements.identifier?.value.trim();
     if (!typed && !ednaIdentifier) throw new Mistake("nobody");
-    return typed ? ednaIdentifierOfName.replace("{name}", () => typed) : ednaIdentifier;
+    return typed ? this.#identifierOf(typed) : ednaIdentifier;
+  }
+
+  /** With which the password of today goes: a name of before, where somebody has typed that. Throws a Mistake. */
+  #identifierOfPassword() {
+    const former = this.form.querySelector("[data-edna-former] input")?.value.trim();
+    return former ? this.#identifierOf(former) : this.identifier();
+  }
+
+  #identifierOf(name) {
+    return this.form.dataset.ednaIdentifierOfName.replace("{name}", () => name);
   }
 
   /** The site's words for what is hidden; that is refused with the key of another account than the one that is logged in. */
@@ -176,9 +188,9 @@ export class Question {
     this.says("opening");
     if (file) return { key: await this.#ofPerson(sodium, custody.openByText(sodium, this.server, await textOf(file))) };
     if (given[0] === password && password) {
-      const [identifier, typed] = [this.identifier(), password.value];
+      const [identifier, typed] = [this.#identifierOfPassword(), password.value];
       const key = await custody.openByPassword(sodium, this.server, { identifier, password: typed, stretch: this.stretch });
-      return { key: await this.#ofPerson(sodium, key), identifier, password: typed };
+      return { key: await this.#ofPerson(sodium, key), identifier: this.identifier(), password: typed };
     }
     if (given[0] === code && code) return { key: await this.#ofPerson(sodium, await custody.openByCode(sodium, this.server, code.value)) };
     if (given[0] === text && text) return { key: await this.#ofPerson(sodium, custody.openByText(sodium, this.server, text.value)) };
@@ -235,6 +247,12 @@ export class Question {
   #offerNewKey(isNeeded) {
     const way = this.form.querySelector("[data-edna-renews]");
     if (way) way.hidden = !isNeeded;
+  }
+
+  /** The name may be another one than when the password was set: nobody but them can tell. */
+  #askFormerName() {
+    const box = this.form.querySelector("[data-edna-former]");
+    if (box) box.hidden = false;
   }
 
   #rest() {
