@@ -125,6 +125,8 @@ class PhraseForm(forms.Form):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["phrase"].label = gettext("Type “%(phrase)s” to confirm") % {"phrase": self.expected()}
+        # A script looks before it opens the key.
+        self.fields["phrase"].widget.attrs["data-edna-phrase"] = self.expected()
 
     @staticmethod
     def expected() -> str:

@@ -4,13 +4,14 @@ import { handedFor, handedForReceipts, handedVoices } from "../reveal.js";
 import { parseReceipt } from "../locator.js";
 import { sent } from "../server.js";
 import { walk } from "../graph.js";
+import { Mistake } from "./question.js";
 import { counted, dayOf, filled } from "./said.js";
 
 const PROOF = { lists: [], bags: [], voices: [], damaged: false };
 
 export function begin(question, name) {
   const { form } = question;
-  question.ask(async ({ sodium, key, ...opened }) => {
+  const work = async ({ sodium, key, ...opened }) => {
     const receipts = receiptsIn(form);
     question.says("walking");
     const graph = name === "proof" ? null : await walk(sodium, key, { locators: receipts.map((text) => parseReceipt(sodium, text).locator) });
@@ -36,7 +37,14 @@ export function begin(question, name) {
       ...(slots ? { slots: JSON.stringify({ slots }) } : {}),
       ...more,
     });
-  });
+  };
+  question.ask(work, { check: () => requirePhrase(form) });
+}
+
+/** Before the key is opened, as far as the page asks for a phrase; the site looks at it, too. Throws a Mistake. */
+function requirePhrase({ elements: { phrase } }) {
+  const bare = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();
+  if (phrase && bare(phrase.value) !== bare(phrase.dataset.ednaPhrase)) throw new Mistake("phrase", { phrase: phrase.dataset.ednaPhrase });
 }
 
 /** The receipts that somebody has typed, or a page has put there. */

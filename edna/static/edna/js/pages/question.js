@@ -15,11 +15,12 @@ import { inWorker } from "../stretch.js";
 import { giveBack, goTo } from "./focus.js";
 import { explained, isUnsealed, said } from "./said.js";
 
-/** Something that somebody has left out or mistyped; `name` is that of what the page says. */
+/** Something that somebody has left out or mistyped; `name` is that of what the page says, with `values` in their places. */
 export class Mistake extends Error {
-  constructor(name) {
+  constructor(name, values = {}) {
     super(name);
     this.name = name;
+    this.values = values;
   }
 }
 
@@ -27,7 +28,7 @@ export class Mistake extends Error {
 const SITE = Symbol("site");
 
 /** Which field it is about. */
-const FIELDS = { code: "recovery_code", nobody: "identifier", short: "new_password", differ: "again" };
+const FIELDS = { code: "recovery_code", nobody: "identifier", short: "new_password", differ: "again", phrase: "phrase" };
 
 export class Question {
   #busy = false;
@@ -124,7 +125,7 @@ export class Question {
 
   tell(error) {
     const problem = this.form.querySelector("[data-edna-problem]");
-    problem.textContent = error instanceof Mistake ? said(error.name) : explained(error);
+    problem.textContent = error instanceof Mistake ? said(error.name, error.values) : explained(error);
     problem.hidden = false;
     this.#offerNewKey(isUnsealed(error));
     if (error instanceof WrongCredentials && this.secrets.password?.value) this.#askFormerName();
