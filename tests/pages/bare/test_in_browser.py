@@ -194,7 +194,7 @@ def test_a_key_that_stays_in_the_browser(
     walker.ready()
     walker.types("The password of your key", SECOND)
     walker.taps_twice("Delete your account")
-    walker.sees("Good-bye")
+    walker.sees("Good-bye", "with the password of your key or your recovery code. The password of your log-in does not")
     page.go_back()
     assert not User.objects.filter(pk=bea.pk).exists()
 

@@ -40,6 +40,8 @@ def test_it_takes_the_password_and_ends_with_the_receipt(visitor: Visitor) -> No
     assert is_here()
     page = visitor.press("Delete your account", password=PASSWORD)
     assert "Good-bye" in page
+    assert "Come back brings your account back, with your password or your recovery code." in page
+    assert 'href="/privacy/return/"' in visitor.response.content.decode()
     assert not is_here()
     assert "_auth_user_id" not in visitor.client.session
     assert edna.Receipt.parse(receipt_on(visitor)).disguise == "club.leave"
