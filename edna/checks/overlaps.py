@@ -119,8 +119,8 @@ def given_away_before(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         yield Warning(
             f"It is to take rows of {tables}, of which {names} may have given some to pseudoprincipals before: applied without the "
             "person's key, it does not find these, and they stay as they are.",
-            hint="Open the key on the page (edna.disguise(..., unlocked=edna.unlock(...))) and say asks_for_key = True; or say "
-            "asks_for_key = False if they may stay.",
+            hint="Say asks_for_key = True: edna's pages ask for the key then. A view of yours opens it as well: edna.disguise(..., "
+            "unlocked=edna.unlock(...)). Or say asks_for_key = False if they may stay.",
             obj=name_of(disguise),
             id="edna.W124",
         )

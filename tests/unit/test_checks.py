@@ -841,6 +841,9 @@ def test_what_another_disguise_gives_away_is_found_with_the_key_alone(run: Run, 
     other = type("Other", (Disguise,), {"name": "checks.other", "transformations": [step], "applies_to": "staff"})
     told = [found for found in run(Nobody, spec(*PINS), other) if found.id == "edna.W124"]
     assert ["checks_app.Pin" in found.msg and "checks.other" in found.msg for found in told] == [True] * gives
+    assert all(
+        str(found.hint).startswith("Say asks_for_key = True: edna's pages ask for the key then.") for found in told
+    )
     for attributes in ({"asks_for_key": True}, {"asks_for_key": False}, {"applies_to": "staff"}):
         edna.unregister(registry.get("checks.sample"))
         assert "W124" not in ids(run(spec(*PINS, **attributes)))
