@@ -17,7 +17,7 @@ from apps.showcase.tests.key_in_browser import KeyInBrowser
 from edna.models import Bag
 from tests.pages.mishaps.addresses import Page
 from tests.pages.mishaps.matrix import CHROMIUM, IN_BROWSER, kind_of, tried_by
-from tests.pages.mishaps.site import PASSWORD, Site
+from tests.pages.mishaps.site import PASSWORD, PHRASES, Site
 from tests.waiting import eventually
 
 FORM = "form[data-edna-hands]"
@@ -28,12 +28,12 @@ CUT_OFF, WRONG, OUTDATED = (
 )
 #: What a tab is told of what another one has erased: by the site, or before it is asked.
 GONE = ("Nothing is kept under this receipt any more.", "What is kept for you has changed")
-#: What each field takes that is no password; a phrase that deletes for good is never typed.
+#: What each field takes that is no password. The phrase is the right one, so that the key is asked for: it goes wrong with each of them.
 TYPED = {
     "contact": "bea@home.example",
     "name": "Laptop",
     "code": "0000-0000-0000",
-    "phrase": "delete",
+    "phrase": PHRASES["delete"],
 }
 
 
