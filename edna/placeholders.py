@@ -63,6 +63,11 @@ class Placeholder:
     def __repr__(self) -> str:
         return f"placeholders.{self.name}()"
 
+    @property
+    def is_same_for_all(self) -> bool:
+        """Whether it is asked once for all rows of a step."""
+        return self.fixed or self.once
+
 
 def constant(value: Any) -> Placeholder:
     return Placeholder("constant", lambda field, original: value, fixed=True)

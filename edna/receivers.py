@@ -66,8 +66,8 @@ def _logged_in(*, request: HttpRequest | None = None, user: Any = None, **_: Any
     session = getattr(request, "session", None)
     if session is not None and is_principal(user):
         note_login(session)
-    if session is not None and session.session_key is None and is_principal(user):
-        session.save()  # `login` has thrown away somebody else's session; its successor has no key yet
+        if session.session_key is None:
+            session.save()  # `login` has thrown away somebody else's session; its successor has no key yet
     attendance.note(user, session_key_of(request))
     if session is not None and lies_in_cookie(request) and is_principal(user):
         begin_epoch(user, session)

@@ -1,7 +1,8 @@
 """Whom a request comes from: never a pseudoprincipal; and, no finer than a day, when each principal was last here.
 
 Guarantees: an ordinary user costs no statement, however often asked about, but for two small ones a day (`Attendance`). Where
-sessions lie in cookies they cannot be ended, so that one statement per request asks whether this one is from before a return.
+sessions lie in cookies they cannot be ended, so that one statement per request asks whether this one is from before a return. A session
+tells in which minute its person logged in, for what a copied one must not do.
 Does not know: who logged in how (`edna.receivers`, `edna.middleware`).
 """
 

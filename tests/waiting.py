@@ -17,6 +17,8 @@ from typing import Any
 from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from edna import visitors
+
 #: Longer than any database waits for a lock by itself.
 WAIT_SECONDS = 120
 #: The same for a process that does all of a story: longer than any takes on a machine that has much else to do.
@@ -137,3 +139,10 @@ def on_one_day(now: Callable[[], datetime.datetime]) -> Callable[[], datetime.da
         )
 
     return clock
+
+
+def logged_in_long_ago(client: Any) -> None:
+    """Django's test client is as it would be after the minutes for which a log-in counts as fresh: nobody has to wait for them."""
+    session = client.session
+    session[visitors._SHOWN_AT] -= visitors.FRESH_SECONDS // 60 + 1
+    session.save()

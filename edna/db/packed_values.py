@@ -65,11 +65,11 @@ def _literal(value: Any, driver: Any) -> bytes:
 
 
 #: Equal values of these types are the same to the bit.
-EXACT: Final = frozenset({int, str, bytes, bool, type(None)})
+_EXACT: Final = frozenset({int, str, bytes, bool, type(None)})
 
 
 def is_one_value(values: tuple[Any, ...]) -> bool:
     """Whether these are all the same to the bit."""
     first = values[0]
     # Counted before their types are: of columns that vary, as keys do, nothing else is asked.
-    return type(first) in EXACT and values.count(first) == len(values) and len(set(map(type, values))) == 1
+    return type(first) in _EXACT and values.count(first) == len(values) and len(set(map(type, values))) == 1

@@ -16,6 +16,7 @@ from edna.models import KeySlot
 from edna.testing.search import finds
 from tests.custody.browser import Browser, decoded, encoded, refused_as
 from tests.support import statements, with_server_keys
+from tests.waiting import logged_in_long_ago
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -75,9 +76,7 @@ def test_what_a_browser_has_made_opens_on_the_server(browser: Browser, user: Use
 
 def test_a_session_that_somebody_has_copied_registers_no_key(browser: Browser, user: User) -> None:
     """Their key would lock what the person can never open again. Whoever logs in once more registers one."""
-    session = browser.session
-    session["_edna_shown_at"] -= 11
-    session.save()
+    logged_in_long_ago(browser)
     slot = browser.slot(KEY, from_password(browser), kind="password")
     assert refused_as(browser.act("keys/register", {"slots": [slot]}, KEY)) == (403, "RequestRefused")
     assert not edna.is_registered(user)

@@ -17,7 +17,7 @@ from django.db.models import CharField, Field, TextField
 
 from edna import conf
 from edna.db.cursors import connection_of
-from edna.db.packed_values import EXACT, packed
+from edna.db.packed_values import packed
 from edna.db.rows.tables import Row, Table
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
@@ -164,7 +164,7 @@ def total_bytes(rows: Sequence[Sequence[Any]]) -> int:
     total = 12 * sum(map(len, rows))
     for values in zip(*rows, strict=True):
         first = values[0]
-        if type(first) in EXACT and values.count(first) == len(values):
+        if values.count(first) == len(values):  # no text equals anything else
             total += len(first) * len(values) if type(first) in _TEXTS else 0
             continue
         kinds = set(map(type, values))

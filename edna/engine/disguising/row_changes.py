@@ -221,7 +221,7 @@ def _placeholder_values(step: PlannedStep, names: Sequence[str], people: People,
         if placeholder.reads_original:
             originals = raw.python_values(column, [row[width + position] for row in step.rows], using=using)
         originals = list(zip(originals, own, strict=True)) if own else originals
-        one = placeholder.fixed or placeholder.once
+        one = placeholder.is_same_for_all
         made = [placeholder.make(column, original) for original in (originals[:1] if one else originals)]
         drawn = raw.prepared(column, made, connection)
         columns.append(drawn * len(originals) if one else drawn)
@@ -242,7 +242,7 @@ def _values_of_key(
         read = functools.partial(json.loads, cls=column.decoder)
         write = functools.partial(json.dumps, cls=column.encoder)
     for place, text in enumerate(texts):
-        if text is None or (drawn and drawn[-1] is not None and (placeholder.fixed or placeholder.once)):
+        if text is None or (drawn and drawn[-1] is not None and placeholder.is_same_for_all):
             drawn.append(None if text is None else drawn[-1])
             continue
         original = read(text) if placeholder.reads_original else None

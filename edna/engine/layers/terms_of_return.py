@@ -75,7 +75,7 @@ def _values(table: Table, name: str, placeholder: Placeholder, sealed: Sequence[
     """What comes back in the place of each of these."""
     column = table.field(name)
     try:
-        if placeholder.fixed or placeholder.once:
+        if placeholder.is_same_for_all:
             return [raw_value(column, placeholder.make(column, None), using=using)] * len(sealed) if sealed else []
         reads = placeholder.reads_original
         originals = raw.python_values(column, sealed, using=using) if reads else [None] * len(sealed)

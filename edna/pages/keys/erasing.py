@@ -64,7 +64,7 @@ class DeleteForGood(KeyPage):
             return self.render_to_response(self.get_context_data(form=form))
         return super().post(request, *args, **kwargs)
 
-    def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponse:
+    def opened(self, form: Any, unlocked: api.Unlocked) -> Any:
         if not isinstance(form, ChooseForm):
             return self.choices(form, unlocked)
         if form.cleaned_data["what"] == EVERYTHING:
@@ -175,23 +175,22 @@ class DeleteForGood(KeyPage):
         offers = self.pages.offers(account) if account is not None else []
         return next((offer for offer in offers if registry.removes_account(registry.get(offer.name))), None)
 
-    def delete_everything(self, unlocked: api.Unlocked, form: Any) -> HttpResponse:
+    def delete_everything(self, unlocked: api.Unlocked, form: Any) -> Any:
         account: Any = api.principal(unlocked)
         offer = self.departure(account)
-        if offer is not None and self.request.user != account:
+        if offer is None:
+            with transaction.atomic(using=registry.database()):
+                for entry in self.history(unlocked):
+                    api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
+        elif self.request.user != account:
             # A site that has shut somebody out, or asks for a second factor, means this door as well.
             form.add_error(
                 None, gettext("Your account is there. Log in first, and then delete everything. Nothing was changed.")
             )
-            response: HttpResponse = self.form_invalid(form)
-            return response
-        if offer is not None:
+            return self.form_invalid(form)
+        else:
             api.disguise(offer.name, account, params=offer.params, unlocked=unlocked, keep_no_way_back=True)
             logout(self.request)
-            return self.deleted(is_account_gone=unlocked.closed)
-        with transaction.atomic(using=registry.database()):
-            for entry in self.history(unlocked):
-                api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
         return self.deleted(is_account_gone=unlocked.closed)
 
     def deleted(self, *, is_account_gone: bool) -> HttpResponse:

@@ -13,6 +13,7 @@ from edna.models import Bag, KeySlot
 from edna.testing import Person
 from tests.pages.bare.conftest import PASSWORD, a_browser
 from tests.pages.bare.forms import send
+from tests.waiting import logged_in_long_ago
 
 pytestmark = pytest.mark.django_db
 
@@ -118,9 +119,7 @@ def test_who_has_copied_a_session_makes_no_key_in_their_own_browser(
     browser = Client()
     browser.force_login(eve)
     assert 'data-edna-hands="make"' in browser.get("/privacy/key/").text
-    session = browser.session
-    session["_edna_shown_at"] -= 11
-    session.save()
+    logged_in_long_ago(browser)
     asked = browser.get("/privacy/key/").text
     assert 'data-edna-hands="make"' not in asked
     if not has_password:
@@ -141,9 +140,7 @@ def test_a_copied_session_of_an_account_without_a_password_makes_no_key_on_the_s
     eve = User.objects.create_user("eve")
     browser = Client()
     browser.force_login(eve)
-    session = browser.session
-    session["_edna_shown_at"] -= 11
-    session.save()
+    logged_in_long_ago(browser)
     assert "Log out, log in again" in browser.get("/privacy/key/").text
     assert browser.post("/privacy/key/").status_code == 302
     assert not edna.is_registered(eve)
