@@ -102,6 +102,7 @@ class DeleteForGood(KeyPage):
                 "preview": [],
                 "is_everything": False,
                 "is_nothing_there": False,
+                "is_account_shut": False,
                 **kwargs,
             }
         )
@@ -140,12 +141,14 @@ class DeleteForGood(KeyPage):
         }
         asked = ChooseForm(**self.whose(), initial=initial)
         del asked.fields["what"]  # the page has a choice for each
+        everything = self.everything(entries, account, unlocked)
         return self.show(
             "edna/delete.html",
             form=asked,
             choices=self.each_choice(entries, unlocked),
-            everything=self.everything(entries, account, unlocked),
-            is_nothing_there=not entries and self.departure(account) is None,
+            everything=everything,
+            is_nothing_there=not entries and everything is None,
+            is_account_shut=self.is_shut(account),
         )
 
     def each_choice(self, entries: Sequence[api.HistoryEntry], unlocked: api.Unlocked) -> list[ShownFields]:
@@ -165,7 +168,7 @@ class DeleteForGood(KeyPage):
     ) -> dict[str, Any] | None:
         """What goes with everything; None if that is no choice of its own."""
         offer = self.departure(account)
-        if offer is None and len(entries) < 2:
+        if self.is_shut(account) or (offer is None and len(entries) < 2):
             return None
         preview = words.preview(api.plan(offer.name, account, params=offer.params, unlocked=unlocked)) if offer else []
         return {"what": EVERYTHING, "with_account": offer is not None, "preview": preview}
@@ -175,19 +178,23 @@ class DeleteForGood(KeyPage):
         offers = self.pages.offers(account) if account is not None else []
         return next((offer for offer in offers if registry.removes_account(registry.get(offer.name))), None)
 
+    def is_shut(self, account: Any) -> bool:
+        """Whether the account would go, and is not logged in: a site that has shut somebody out, or asks for a second factor, means this
+        door as well."""
+        return self.request.user != account and self.departure(account) is not None
+
     def delete_everything(self, unlocked: api.Unlocked, form: Any) -> Any:
         account: Any = api.principal(unlocked)
         offer = self.departure(account)
-        if offer is None:
-            with transaction.atomic(using=registry.database()):
-                for entry in self.history(unlocked):
-                    api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
-        elif self.request.user != account:
-            # A site that has shut somebody out, or asks for a second factor, means this door as well.
+        if self.is_shut(account):
             form.add_error(
                 None, gettext("Your account is there. Log in first, and then delete everything. Nothing was changed.")
             )
             return self.form_invalid(form)
+        if offer is None:
+            with transaction.atomic(using=registry.database()):
+                for entry in self.history(unlocked):
+                    api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
         else:
             api.disguise(offer.name, account, params=offer.params, unlocked=unlocked, keep_no_way_back=True)
             logout(self.request)

@@ -157,6 +157,10 @@ def test_an_account_that_is_there_goes_for_good_by_whoever_is_logged_in_to_it(
     edna.disguise("club.disown-remarks", bea.user)
     User.objects.filter(pk=bea.user.pk).update(is_active=not is_shut_out)
     dump, bags = application_dump(), Bag.objects.count()
+    offered = send(client, "/privacy/delete/", identifier="bea", password=PASSWORD).text_of_page
+    assert "To delete it as well, log in first." in offered
+    assert "Everything" not in offered
+    assert "Disown remarks" in offered
     fields = {"identifier": "bea", "password": PASSWORD, "phrase": PHRASE}
     refused = send(client, "/privacy/delete/", what="everything", **fields).text_of_page
     assert "Log in first, and then delete everything." in refused
