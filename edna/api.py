@@ -226,8 +226,8 @@ def disguise(
     inside ``transaction.atomic()``.
 
     More than ``EDNA["CHUNK_ROWS"]`` rows are disguised in chunks, each in a transaction of its own, the principal's own row in the last.
-    If that is interrupted, the chunks that are done stay disguised: `history` lists them under a receipt of their own, and calling this
-    again disguises the rest. All is one transaction with ``atomic``, in locator mode ``client``, and inside a transaction of the caller.
+    If that is interrupted, the chunks that are done stay disguised, and `history` lists their receipt; calling this again disguises the
+    rest, under the same one. All is one transaction with ``atomic``, in locator mode ``client``, and inside a transaction of the caller.
 
     With ``keep_no_way_back`` the tables change for good, in one transaction: nothing is sealed for the principal, files are deleted, nobody
     speaks for the pseudoprincipals; it returns None. What others own, too, is sealed for those. If the account goes, its entry goes as

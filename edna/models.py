@@ -80,6 +80,8 @@ class PrincipalEntry(models.Model):
     tag = FixedBinaryField(max_length=16, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
     #: The other half of a public key of the hybrid kind; NULL of X25519. In no index: an entry is found by the first half.
     encapsulation_key = models.BinaryField(null=True)
+    #: While a disguise in chunks is under way for somebody who is there: which, sealed under a key of the server; otherwise NULL.
+    under_way = FixedBinaryField(max_length=96, null=True)  # type: ignore[misc]  # the stubs' word for bytes or None
 
     class Meta:
         default_permissions = ()

@@ -21,7 +21,6 @@ from edna import conf, inner_door
 from edna.crypto.keys import HybridSecretKey, PublicKey, generate_key_pairs, half_tag
 from edna.crypto.sealing import content_key_of, open_small, open_succession, wrap
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import chunks_of
 from edna.engine.bags.key_graph import Holder, Segment
 from edna.engine.bags.openers import KeyOpener, items_of
 from edna.engine.graph.references import columns_that_refer
@@ -29,6 +28,7 @@ from edna.engine.planning.owners import several_may_own, tables_in_common
 from edna.errors import BagError
 from edna.inner_door import Handover, MadeOver, NewKeys
 from edna.records.bag import BagKind
+from edna.records.chain import chunks_of
 from edna.records.diff import Changed, Modified, Owners, Removed, RowBatch, Shares
 from edna.records.locator import Locator, is_item_of, open_locator
 from edna.records.speaksfor import SealedKey, SpeaksFor, SpeaksForBatch

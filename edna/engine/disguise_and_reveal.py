@@ -20,7 +20,7 @@ from edna import clock, conf, registry
 from edna.db import transactions
 from edna.db.cursors import connection_of
 from edna.engine.bags.capability import Unlocked, require_unlocked
-from edna.engine.books import acts
+from edna.engine.books import acts, under_way
 from edna.engine.books.measurements import measuring
 from edna.engine.by_hand import session
 from edna.engine.by_hand.session import Session
@@ -37,10 +37,11 @@ from edna.engine.planning.steps import Plan, Target
 from edna.engine.principals import entries_of, identity, require_registered
 from edna.engine.revealing import reveal as revealing
 from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered
+from edna.records.chain import chunks_of
 from edna.records.locator import Receipt
 from edna.registry import ByHand
 from edna.spec import Disguise, validated_params
-from edna.store import serverkeys
+from edna.store import Entry, serverkeys
 
 #: Principals that a global disguise takes at once: enough to make statements cheap, few enough to fit memory.
 _TARGETS_AT_ONCE = 500
@@ -62,7 +63,7 @@ def plan(cls: type[Disguise], principal: Model, *, params: Params | None, unlock
     model, reference, using = identity(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
-    target = _target(model, reference, unlocked, lock=False, using=using)
+    target = _target(model, reference, unlocked, doing=(cls, given), lock=False, using=using)
     plan = planning.build(Scope(cls, [target], params=given, using=using))
     return replace(plan, with_key=unlocked is not None)
 
@@ -110,7 +111,7 @@ def disguise(
 
     def in_one() -> Receipt | None:
         """None if there are too many rows for that; then nothing is done."""
-        target = _target_now(model, reference, unlocked, using=using)
+        target = _target_now(model, reference, unlocked, doing=(cls, given), using=using)
         scope = Scope(cls, [target], params=given, using=using, lock=True)
         most = None if whole or not target.entry.natural else conf.chunk_rows()
         prepared = planning.build_within(scope, most=most, lock_principals_first=True)
@@ -129,7 +130,7 @@ def disguise(
     def in_chunks() -> Receipt:
         # Before the first chunk: none of them is to be done that nothing tells of.
         note()
-        target = _target(model, reference, unlocked, lock=False, using=using)
+        target = _target(model, reference, unlocked, doing=(cls, given), lock=False, using=using)
         return disguising_in_chunks.disguise(cls, target, params=given, using=using, require=require)
 
     receipt = _applied(cls, in_one, using=using)
@@ -150,7 +151,7 @@ def disguise_for_good(
 
     def work() -> bool:
         """Whether nothing is left that the key could open."""
-        target = _target_now(model, reference, unlocked, using=using)
+        target = _target_now(model, reference, unlocked, doing=(cls, given), using=using)
         scope = Scope(cls, [target], params=given, using=using, lock=True)
         prepared = planning.build_within(scope, most=None, lock_principals_first=True)
         assert prepared is not None
@@ -177,7 +178,7 @@ def by_hand(cls: type[ByHand], principal: Model, *, unlocked: Unlocked | None) -
     serverkeys.require(using=using)
 
     def begin() -> Session:
-        target = _target_now(model, reference, unlocked, using=using)
+        target = _target_now(model, reference, unlocked, doing=None, using=using)
         planning.lock_principals(model, [target], using=using)
         return Session(cls, model, target, using=using)
 
@@ -195,15 +196,21 @@ def by_hand(cls: type[ByHand], principal: Model, *, unlocked: Unlocked | None) -
             unlocked.forget_voices()
 
 
-def _target_now(model: type[Model], reference: str, unlocked: Unlocked | None, *, using: str) -> Target:
+#: A disguise and its parameters; a disguise by hand has none.
+_Doing = tuple[type[Disguise], Params] | None
+
+
+def _target_now(model: type[Model], reference: str, unlocked: Unlocked | None, *, doing: _Doing, using: str) -> Target:
     """The target as it is under its locks."""
     if unlocked is not None:
         # Looked up before the locks were taken, it may lack what somebody else disguised meanwhile.
         unlocked.forget_voices()
-    return _target(model, reference, unlocked, lock=True, using=using)
+    return _target(model, reference, unlocked, doing=doing, lock=True, using=using)
 
 
-def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, lock: bool, using: str) -> Target:
+def _target(
+    model: type[Model], reference: str, unlocked: Unlocked | None, *, doing: _Doing, lock: bool, using: str
+) -> Target:
     """
     Raises:
         PrincipalNotRegistered: they have no key.
@@ -226,8 +233,17 @@ def _target(model: type[Model], reference: str, unlocked: Unlocked | None, *, lo
         unlocked.voices(lock=True)
     unlocked.require_all_voices()
     others = [voice.entry for voice in unlocked.spoken_for()] if lock else unlocked.spoken_for_now()
-    owners = (entry, *(other for other in others if other.attached))
+    made = _made_so_far(entry, unlocked, doing)
+    owners = (entry, *(other for other in others if other.attached and other.public_key not in made))
     return Target(entry, owners, unlocked.speaking(), frozenset(unlocked.needed()))
+
+
+def _made_so_far(entry: Entry, unlocked: Unlocked, doing: _Doing) -> set[bytes]:
+    """Keys of those whom the earlier chunks of the disguise that goes on have made: it is not for them."""
+    if doing is None or (first := under_way.noted(entry, doing[0].name, doing[1])) is None:
+        return set()
+    earlier = {first.chunk(number) for number in chunks_of(first, unlocked.listed())}
+    return {voice.entry.public_key for voice in unlocked.spoken_for() if voice.spoken_under in earlier}
 
 
 # Everybody

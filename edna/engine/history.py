@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import chunks_of
 from edna.engine.graph.tally import Recorded
 from edna.records.bag import BagKind
+from edna.records.chain import chunks_of
 from edna.records.diff import Listed, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator, Receipt
 

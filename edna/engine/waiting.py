@@ -12,10 +12,10 @@ from typing import Any
 
 from edna.engine import history as histories
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.graph.outcome import Held, Outcome
 from edna.engine.revealing.rehearsal import Sealed, rehearse
 from edna.errors import BagError, EntryForged, ReceiptError
+from edna.records.chain import Chunk, chunks_of
 from edna.records.locator import Receipt
 
 

@@ -67,6 +67,10 @@ class Locator(Secret):
         """
         return derive(self.expose(), purpose=b"edna.index.1", data=bytes((kind,)) + int.to_bytes(sequence, 4, "big"))
 
+    def first_indexes(self) -> set[bytes]:
+        """Return under which indexes the bags of a disguise begin: while any of them is stored, one of these is."""
+        return {self.index(kind, 0) for kind in (BagKind.DIFF, BagKind.SPEAKS_FOR)}
+
     def chunk(self, number: int) -> Self:
         """Return the locator of that chunk of a disguise that was applied in several transactions; of the first, this one.
 

@@ -53,8 +53,13 @@ ENTRY_COLUMNS: Final = (
     "expires_on",
     "tag",
     "encapsulation_key",
+    "under_way",
 )
-_CHANGING: Final = ENTRY_COLUMNS[2:-1]
+#: What each new entry has: under way is nothing yet.
+_NEW: Final = ENTRY_COLUMNS[:-1]
+_CHANGING: Final = ENTRY_COLUMNS[2:-2]
+#: In an entry that is to be written: what was under way is not any more.
+NOTHING_UNDER_WAY: Final = b""
 
 
 class Entry(NamedTuple):
@@ -75,6 +80,8 @@ class Entry(NamedTuple):
     sound: bool = True
     #: The other half of a public key of the hybrid kind.
     encapsulation_key: bytes | None = None
+    #: Of somebody who is there, and is being disguised in chunks: under which receipt, sealed.
+    under_way: bytes | None = None
 
     @property
     def attached(self) -> bool:
@@ -85,7 +92,10 @@ class Entry(NamedTuple):
         if not self.attached:
             return self.kept_until(expires_on)
         # The rest goes too: how many people have left, and not pseudoprincipals, is nobody's business.
-        return self._replace(model="", reference=None, natural=False, last_seen_on=None, expires_on=expires_on)
+        nothing = None if self.under_way is None else NOTHING_UNDER_WAY
+        return self._replace(
+            model="", reference=None, natural=False, last_seen_on=None, expires_on=expires_on, under_way=nothing
+        )
 
     def kept_until(self, expires_on: datetime.date | None) -> Entry:
         """Of a removed principal: kept at least as long as what is listed for it now."""
@@ -105,10 +115,12 @@ def entries_of(found: Iterable[Row]) -> list[Entry]:
 
 
 def _entry(row: Row, tags: Tags) -> Entry:
-    pk, public_key, model, reference, natural, locators, last_seen_on, expires_on, tag, half = row
+    pk, public_key, model, reference, natural, locators, last_seen_on, expires_on, tag, half, under_way = row
     key, is_natural, half = bytes(public_key), bool(natural), None if half is None else bytes(half)
+    under_way = None if under_way is None else bytes(under_way)
     sound = reference is None or tags.is_right(tag, entry_data(pk, key, model, reference, is_natural, half))
-    return Entry(pk, key, model, reference, is_natural, bytes(locators), last_seen_on, expires_on, sound, half)
+    listed = bytes(locators)
+    return Entry(pk, key, model, reference, is_natural, listed, last_seen_on, expires_on, sound, half, under_way)
 
 
 def require_sound(entries: Iterable[Entry]) -> None:
@@ -167,7 +179,7 @@ def add_free_entries(entries: Sequence[NewEntry], *, using: str) -> list[Entry |
     new = _new_entries(entries)
     if connection_of(using).vendor == "postgresql":
         # It would not go on after a refusal, and a savepoint is a statement more.
-        added = {key for (key,) in rows.insert_free(_ENTRIES, ENTRY_COLUMNS, _by_key(new, using=using), using=using)}
+        added = {key for (key,) in rows.insert_free(_ENTRIES, _NEW, _by_key(new, using=using), using=using)}
         return [entry if entry.id in added else None for entry in new]
     try:
         _insert_entries(new, using=using)
@@ -218,7 +230,7 @@ def _by_key(new: Iterable[Entry], *, using: str) -> list[Row]:
 
 def _insert_entries(new: Sequence[Entry], *, using: str) -> None:
     try:
-        rows.insert(_ENTRIES, ENTRY_COLUMNS, _by_key(new, using=using), using=using)
+        rows.insert(_ENTRIES, _NEW, _by_key(new, using=using), using=using)
     except IntegrityError as error:
         raise PrincipalAlreadyRegistered(
             f"A {new[0].model} or its public key is registered already; register each principal once, with a key of its own."
@@ -245,21 +257,22 @@ def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
 
 
 def save_entries(entries: Sequence[Entry], *, using: str) -> None:
-    """Write what can change of an entry: whose it is, its list of sealed locators, and how long it is kept.
+    """Write what can change of an entry: whose it is, its list of sealed locators, how long it is kept, and what is under way.
 
     Raises:
         EntryForged: one of them was not written by this site; it gets no tag.
     """
     require_sound(entries)
     made = entry_tags().maker(using=using)
-    changed = [
-        (e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on, _tag(e, made))
-        for e in entries
-    ]
-    # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
-    for part in ([row for row in changed if row[4]], [row for row in changed if not row[4]]):
-        if part:
-            rows.update(_ENTRIES, _CHANGING, part, using=using)
+    changed: dict[tuple[bool, bool], list[Row]] = {}
+    for e in entries:
+        row = (e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on, _tag(e, made))
+        concerned = e.under_way is not None
+        # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
+        part = changed.setdefault((concerned, bool(e.locators)), [])
+        part.append((*row, e.under_way or None) if concerned else row)
+    for (concerned, _), part in sorted(changed.items(), reverse=True):
+        rows.update(_ENTRIES, (*_CHANGING, "under_way") if concerned else _CHANGING, part, using=using)
 
 
 def save_free_entries(entries: Sequence[Entry], *, using: str) -> bool:
@@ -280,7 +293,7 @@ def save_free_entries(entries: Sequence[Entry], *, using: str) -> bool:
 
 
 def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
-    """Write the public keys of entries, and their lists of sealed locators.
+    """Write the public keys of entries, their lists of sealed locators, and what is under way.
 
     Raises:
         EntryForged: one of them was not written by this site; it gets no tag.
@@ -288,9 +301,12 @@ def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
     """
     require_sound(entries)
     made = entry_tags().maker(using=using)
-    changed = [(e.id, e.public_key, e.locators, _tag(e, made), e.encapsulation_key) for e in entries]
+    columns = ("public_key", "locators", "tag", "encapsulation_key", "under_way")
+    changed = [
+        (e.id, e.public_key, e.locators, _tag(e, made), e.encapsulation_key, e.under_way or None) for e in entries
+    ]
     try:
-        rows.update(_ENTRIES, ("public_key", "locators", "tag", "encapsulation_key"), changed, using=using)
+        rows.update(_ENTRIES, columns, changed, using=using)
     except IntegrityError as error:
         raise PrincipalAlreadyRegistered("This public key is registered already; take one of your own.") from error
 

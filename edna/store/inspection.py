@@ -50,6 +50,7 @@ class SeenEntry:
     has_tag: bool
     sound: bool
     encapsulation_key: Any
+    is_under_way: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +83,20 @@ def entries(*, using: str) -> Iterator[list[SeenEntry]]:
         "expires_on",
         "tag",
         "encapsulation_key",
+        "under_way",
     )
     tags = entry_tags()
     for page in _pages(found.values_list(*names)):
         seen = []
         for row in page:
-            pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag, half = row
+            pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag, half, under_way = row
             data = entry_data(pk, bytes(key), model, reference, natural, half)
             sound = reference is None or tags.is_right(tag, data)
+            has_tag, is_under_way = tag is not None, under_way is not None
             seen.append(
                 SeenEntry(
-                    pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag is not None, sound, half
+                    *(pk, key, model, reference, natural, listed, last_seen_on, expires_on),
+                    *(has_tag, sound, half, is_under_way),
                 )
             )
         yield seen

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from edna.db import transactions
 from tests.installed import installed, registered
+from tests.interrupting import Transactions
 from tests.lobsters.community import Community
+from tests.support import cut_into_chunks
 
 LOBSTERS = "tests.lobsters"
 
@@ -43,3 +46,17 @@ def chunked_community(request: Any, settings: Any, lobsters: None) -> Community:
     if request.param:
         settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": request.param}
     return Community()
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Transactions:
+    made = Transactions()
+    monkeypatch.setattr(transactions, "run", made.run)
+    return made
+
+
+@pytest.fixture(params=[1, 2])
+def most(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Chunks of that many rows."""
+    with cut_into_chunks(request.param):
+        yield request.param

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from edna.engine.revealing import reveal as revealing
 from edna.records.bag import BagKind
 from tests.databases import first_everywhere
 from tests.installed import registering
+from tests.interrupting import Transactions
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.models import Comment, Draft, Story, Tagging, User, Vote
 from tests.lobsters.specs import ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS
@@ -32,66 +31,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.every_database, pytest.mark.tho
 
 EVERY_DISGUISE = (ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS)
 LARGE_ONES = (ANON, DECAY, GDPR)
-
-
-class Stopped(Exception):
-    """The process dies."""
-
-
-@dataclass
-class Transactions:
-    """How many were committed since the count was last set to nought, and after how many the process dies.
-
-    Those do not count that only found out that one transaction is not enough: they return None, and have changed nothing.
-    """
-
-    committed: int = 0
-    at_most: int | None = None
-    #: What is run within another one is a part of it.
-    depth: int = field(default=0, repr=False)
-
-    def run(self, work: Callable[[], Any], *, using: str) -> Any:
-        def watched() -> Any:
-            result = work()
-            full = self.at_most is not None and self.committed >= self.at_most
-            if self.depth == 1 and full and result is not None:
-                raise Stopped
-            return result
-
-        self.depth += 1
-        try:
-            result = _run(watched, using=using)
-        finally:
-            self.depth -= 1
-        self.committed += self.depth == 0 and result is not None
-        return result
-
-    def of(self, work: Callable[[], Any], *, at_most: int | None = None) -> int:
-        """How many ``work`` makes; with ``at_most``, it dies when it wants to commit one more."""
-        self.committed, self.at_most = 0, at_most
-        try:
-            work()
-        except Stopped:
-            pass
-        self.at_most = None
-        return self.committed
-
-
-_run = transactions.run
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Transactions:
-    made = Transactions()
-    monkeypatch.setattr(transactions, "run", made.run)
-    return made
-
-
-@pytest.fixture(params=[1, 2])
-def most(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Chunks of that many rows."""
-    with cut_into_chunks(request.param):
-        yield request.param
 
 
 def rows_by_table() -> dict[str, int]:
@@ -152,27 +91,6 @@ def test_what_was_done_before_the_process_died_can_be_revealed(
     [entry] = ann.history()
     assert ann.reveal(entry.receipt).complete
 
-    assert community.is_as_before()
-
-
-@first_everywhere("in_order", [True, False])
-@pytest.mark.parametrize("name", LARGE_ONES)
-def test_doing_it_again_disguises_the_rest(
-    community: Community, most: int, counted: Transactions, name: str, in_order: bool
-) -> None:
-    ann = community.ann
-    left = edna.disguise(name, ann.user, atomic=True)
-    expected = rows_by_table(), ann.counts()
-    ann.reveal(left)
-    counted.of(lambda: ann.disguise(name), at_most=2)
-
-    ann.disguise(name)
-
-    assert (rows_by_table(), ann.counts()) == expected
-    entries = sorted(ann.history(), key=lambda entry: entry.applied_at, reverse=in_order)
-    assert len(entries) == 2
-    for entry in entries:
-        assert ann.reveal(entry.receipt).held == []
     assert community.is_as_before()
 
 
@@ -573,7 +491,7 @@ def test_a_chunk_that_the_database_refuses_once_is_done_the_next_time(
     real, refused = disguising._Disguising.do, []
 
     def do(self: Any, part: Part) -> None:
-        if self.number == 3 and not refused:
+        if self.chunk.number == 3 and not refused:
             refused.append(part)
             raise IntegrityError("somebody has just referred to a row of it")
         real(self, part)
@@ -594,7 +512,7 @@ def test_it_is_revealed_while_it_is_still_being_disguised(
     real, seen = disguising._Disguising.do, []
 
     def do(self: Any, part: Part) -> None:
-        if self.number == 3 and not seen:
+        if self.chunk.number == 3 and not seen:
             [entry] = ann.history()
             seen.append(entry)
             assert ann.reveal(entry.receipt).held == []
@@ -667,7 +585,7 @@ def test_a_chunk_that_the_database_refuses_again_and_again_says_what_is_done(
     real = disguising._Disguising.do
 
     def do(self: Any, part: Part) -> None:
-        if self.number == 3:
+        if self.chunk.number == 3:
             raise IntegrityError("a value of somebody's row")
         real(self, part)
 

@@ -190,7 +190,7 @@ def test_ednas_tables_have_no_columns_that_link() -> None:
     assert set(columns("edna_bag")) == {"id", "index", "sealed", "expires_on"}
     assert set(columns("edna_principalentry")) == {
         *("id", "public_key", "encapsulation_key", "model", "reference", "natural", "locators", "last_seen_on"),
-        *("expires_on", "tag"),
+        *("expires_on", "tag", "under_way"),
     }
 
 

@@ -7,11 +7,13 @@ import random
 import signal
 import threading
 import time
+from typing import Any
 
 import pytest
 from django.db import connection, connections, transaction
 
 import edna
+from apps.websubmit.models import User
 from tests.faults.operations import (
     DEEP,
     HERE,
@@ -19,11 +21,13 @@ from tests.faults.operations import (
     Operation,
     Scene,
     everything_comes_back,
+    lecture,
     letters,
     with_newcomer,
 )
 from tests.faults.post.specs import Leave
 from tests.faults.runs import Run
+from tests.faults.states import Snapshot, State
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, killed_at, watched
 from tests.support import DELETE, in_another_process
 from tests.waiting import WAIT_SECONDS, until_waiting
@@ -95,6 +99,35 @@ def test_a_key_is_handed_over_before_the_commit(tmp_path_factory: pytest.TempPat
             assert edna.history(unlocked) == []
 
     kill_at_every_step(Run(Operation("register", with_newcomer, register, unlock)))
+
+
+def test_a_disguise_in_chunks_goes_on_wherever_it_was_killed(settings: Any) -> None:
+    """Done again, it has one receipt, and that one brings back what was done before and after."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 1}
+    scene = lecture()
+    actor, prepared = scene.actor, Snapshot()
+    committed: set[int] = set()
+
+    def leave() -> None:
+        edna.disguise(DELETE, actor.user)
+
+    # Between two chunks, and at every few steps within them: of those the database undoes the same each time.
+    for number in range(0, MOST_STEPS, 1 if DEEP else 5):
+        if killed_at(number, leave) is None:
+            break
+        before = [entry.receipt for entry in actor.history()]
+        if User.objects.filter(pk=actor.user.pk).exists():
+            leave()
+        [entry] = actor.history()
+        assert before in ([], [entry.receipt])
+        committed.add(len(before))
+        assert actor.reveal(entry.receipt).complete
+        assert actor.history() == []
+        assert State.now() == scene.origin
+        prepared.restore()
+    else:
+        pytest.fail("it goes on and on")
+    assert committed == {0, 1}
 
 
 def test_killed_at_any_moment() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edna.engine.bags.chain import MOST_DAMAGED_CHUNKS, chunks_of, followed
+from edna.records.chain import MOST_DAMAGED_CHUNKS, chunks_of, followed
 from edna.records.locator import Locator
 
 FIRST = Locator.new()

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from edna.db.cursors import connection_of
 from edna.engine.bags import unlisted_bags
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.key_graph import Holder, KeyGraph, Segment
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.books.expiry_dates import nothing_kept
@@ -22,6 +21,7 @@ from edna.engine.forwarding import vendors
 from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.errors import BagError, BagMisplaced, ConfigurationError, ReceiptForeign, ReceiptMalformed, WrongKey
 from edna.records.bag import BagKind
+from edna.records.chain import Chunk, chunks_of
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SpeaksFor
 from edna.store import later_bucket

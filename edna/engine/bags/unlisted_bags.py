@@ -21,11 +21,6 @@ from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksForBatch
 
 
-def indexes_of(locator: Locator) -> set[bytes]:
-    """While anything lies under the locator, it is under one of these."""
-    return {locator.index(kind, 0) for kind in (BagKind.DIFF, BagKind.SPEAKS_FOR)}
-
-
 def note(new: Iterable[tuple[Speaking, Locator]], *, using: str) -> None:
     """Write into the bags that speak for them which new bag may name these pseudoprincipals. Three statements, or none; one
     more where a browser handed over what opens them.
@@ -34,7 +29,7 @@ def note(new: Iterable[tuple[Speaking, Locator]], *, using: str) -> None:
         BagError: one of the bags does not open any more.
     """
     wanted = {
-        speaking.index(BagKind.SPEAKS_FOR, 0): (speaking, openers, indexes_of(locator))
+        speaking.index(BagKind.SPEAKS_FOR, 0): (speaking, openers, locator.first_indexes())
         for voices, locator in new
         for speaking, openers in voices.items()
     }

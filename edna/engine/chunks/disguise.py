@@ -15,6 +15,7 @@ from django.db.models import Model
 from edna import clock, registry, store
 from edna.db import transactions
 from edna.db.rows import Row, table_of
+from edna.engine.books import under_way
 from edna.engine.chunks.parts import Part, split
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph import families
@@ -22,7 +23,7 @@ from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
 from edna.errors import PrincipalNotRegistered
-from edna.records.bag import BagKind
+from edna.records.chain import Chunk
 from edna.records.locator import Locator, Receipt
 from edna.spec import Disguise
 
@@ -41,8 +42,8 @@ def disguise(
     """Disguise one principal chunk by chunk. ``target`` stays what it was: whom earlier chunks make is not disguised by later ones.
     ``require`` is called once the first chunk has locked the account; what it raises, it raises before anything is done.
 
-    If it is interrupted, the chunks that are done stay, and can be revealed; doing it again disguises what is left. Should somebody
-    reveal it in the meantime, the rest gets a receipt of its own.
+    If it is interrupted, the chunks that are done stay, and can be revealed; doing it again disguises what is left, under the same
+    receipt. Should somebody reveal all of it in the meantime, the rest gets a receipt of its own.
 
     Raises:
         django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
@@ -69,8 +70,8 @@ class _Disguising:
     params: Mapping[str, Any]
     using: str
     require: Callable[[], object] | None = None
-    locator: Locator = field(default_factory=Locator.new)
-    number: int = 0
+    #: The next one, as far as is known: another process may do the same.
+    chunk: Chunk = field(default_factory=lambda: Chunk(Locator.new(), 0))
     finished: dict[type[Model], set[Row]] = field(default_factory=dict)
 
     def do(self, part: Part) -> None:
@@ -78,7 +79,8 @@ class _Disguising:
         done = transactions.run(lambda: self._do(part), using=self.using)
         for table, keys in part.items():
             self.finished.setdefault(table, set()).update(keys)
-        self.number += done
+        if done:
+            self.chunk = self.chunk.next
 
     def _do(self, part: Part) -> bool:
         prepared = self._plan(part)
@@ -89,11 +91,11 @@ class _Disguising:
     def finish(self) -> Receipt:
         """The last chunk: everything that is left, with what was added meanwhile."""
         transactions.run(lambda: self._execute(self._plan(None)), using=self.using)
-        return Receipt(self.cls.name, self.locator)
+        return Receipt(self.cls.name, self.chunk.first)
 
     def _plan(self, part: Part | None) -> Plan:
         target = _locked(self.target, registry.principal_model_for(self.cls), using=self.using)
-        if self.require is not None and not self.number:
+        if self.require is not None and not self.chunk.number:
             self.require()
         return planning.build(
             Scope(self.cls, [target], params=self.params, using=self.using, lock=True),
@@ -102,20 +104,16 @@ class _Disguising:
         )
 
     def _execute(self, plan: Plan, *, more_to_come: bool = False) -> None:
-        if self.number and not _is_stored(self.locator.chunk(self.number - 1), using=self.using):
-            self.locator, self.number = Locator.new(), 0  # somebody has revealed it in the meantime
-        locator = self.locator.chunk(self.number)
-        disguising.execute(plan, now=clock.now(), using=self.using, locators=[locator], more_to_come=more_to_come)
+        noted = under_way.noted(plan.targets[0].entry, self.cls.name, self.params)
+        if noted is not None or self.chunk.number:
+            first, number = noted or self.chunk.first, self.chunk.number
+            self.chunk = under_way.following(first, expected=number, using=self.using)
+        disguising.execute(plan, now=clock.now(), using=self.using, chunks=[self.chunk], more_to_come=more_to_come)
 
 
 def _limit(table: type[Model], keys: Collection[Row]) -> list[Any] | None:
     """The values to which a statement's primary key is limited; None where it cannot be, and all rows are in one chunk."""
     return [key for (key,) in keys] if len(table_of(table).key) == 1 and not families.links_of(table) else None
-
-
-def _is_stored(locator: Locator, *, using: str) -> bool:
-    places = [locator.index(kind, 0) for kind in (BagKind.DIFF, BagKind.SPEAKS_FOR)]
-    return bool(store.bags_by_index(places, using=using))
 
 
 def _locked(target: Target, model: type[Model], *, using: str) -> Target:

@@ -12,7 +12,6 @@ from functools import partial
 
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.books.expiry_dates import nothing_kept
 from edna.engine.graph.outcome import Held, Outcome
@@ -21,6 +20,7 @@ from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing import reveal as revealing
 from edna.errors import ReceiptUnknown
 from edna.records.bag import BagKind
+from edna.records.chain import Chunk, chunks_of
 from edna.records.locator import Locator, Receipt
 
 

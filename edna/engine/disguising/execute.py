@@ -20,7 +20,7 @@ from edna.db.rows import Row
 from edna.engine.bags import unlisted_bags
 from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.seal import seal_records, seal_shared
-from edna.engine.books import announcements, beside, departure, measurements
+from edna.engine.books import announcements, beside, departure, measurements, under_way
 from edna.engine.books.expiry_dates import bucket_of, entry_bucket
 from edna.engine.disguising import row_changes
 from edna.engine.disguising.record import Records, SharedRows, record_removed
@@ -30,6 +30,7 @@ from edna.engine.graph.order import against_order
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.steps import Plan, PlannedStep, Speaking, Target
 from edna.records.bag import Bag, BagKind
+from edna.records.chain import Chunk
 from edna.records.diff import Listed
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.store import Entry
@@ -40,13 +41,13 @@ def execute(
     *,
     now: datetime.datetime,
     using: str,
-    locators: Sequence[Locator] = (),
+    chunks: Sequence[Chunk] = (),
     more_to_come: bool = False,
     for_good: bool = False,
 ) -> list[Receipt]:
     """Apply ``plan`` and return a receipt for each of its targets, in their order. Runs inside a transaction.
 
-    A chunk of a larger disguise brings its ``locators``; nobody is told whom was disguised while there is ``more_to_come``. ``for_good``,
+    Of a larger disguise, it is one of the ``chunks``; nobody is told whom was disguised while there is ``more_to_come``. ``for_good``,
     nothing is sealed for the targets, and there are no receipts: only what others own, too, is kept for those.
     """
     records = [Records() for _ in plan.targets]
@@ -65,7 +66,7 @@ def execute(
         moved,
         now=now,
         using=using,
-        locators=locators,
+        chunks=chunks,
         more_to_come=more_to_come,
         for_good=for_good,
     )
@@ -79,11 +80,12 @@ def finish(
     *,
     now: datetime.datetime,
     using: str,
-    locators: Sequence[Locator] = (),
+    chunks: Sequence[Chunk] = (),
     more_to_come: bool = False,
     for_good: bool = False,
 ) -> list[Receipt]:
-    """Seal what was recorded while ``plan`` was executed, and tell the application once it is committed.
+    """Seal what was recorded while ``plan`` was executed, and tell the application once it is committed. For a target whose disguise was
+    interrupted between two chunks, without ``chunks`` it is the next one, under the same receipt.
 
     Raises:
         EntryForged: somebody has put another key into an entry to which this would be sealed.
@@ -92,8 +94,17 @@ def finish(
     store.require_sound([*owners, *(other for each in shared for other in each.others)])
     expires_on = bucket_of(now.date())
     shared = _with_files(records, shared, for_good=for_good, now=now, expires_on=expires_on, using=using)
-    locators = () if for_good else locators or [Locator.new() for _ in plan.targets]
-    receipts, entries = _write_bags(plan, records, shared, locators, now=now, expires_on=expires_on, using=using)
+    chunks = () if for_good else chunks or _begun(plan, using=using)
+    receipts, entries = _write_bags(
+        plan,
+        records,
+        shared,
+        chunks,
+        more_to_come=more_to_come,
+        now=now,
+        expires_on=expires_on,
+        using=using,
+    )
     gone = _entries_of_removed(plan)
     listed_before = any(entry.locators for entry in gone)
     kept_until = entry_bucket(now.date(), listed_before=listed_before, using=using) if gone else None
@@ -163,21 +174,35 @@ def unlink(
 # Bags
 
 
+def _begun(plan: Plan, *, using: str) -> list[Chunk]:
+    """With which chunk the disguise goes on for each target; as a rule, it is all of it."""
+    if _mode(plan) == "server":
+        entries = [target.entry for target in plan.targets]
+        return under_way.begun(entries, plan.disguise.name, plan.params, using=using)
+    return [Chunk(Locator.new(), 0) for _ in plan.targets]
+
+
+def _mode(plan: Plan) -> str:
+    return plan.disguise.locators or conf.locator_mode()
+
+
 def _write_bags(
     plan: Plan,
     records: Sequence[Records],
     shared: Sequence[SharedRows],
-    locators: Sequence[Locator],
+    chunks: Sequence[Chunk],
     *,
+    more_to_come: bool,
     now: datetime.datetime,
     expires_on: datetime.date | None,
     using: str,
 ) -> tuple[list[Receipt], dict[int, Entry]]:
-    """Seal and store everything, without ``locators`` only what is shared; return the receipts, and the entries whose list has grown."""
+    """Seal and store everything, without ``chunks`` only what is shared; return the receipts, and the entries that have changed."""
     receipts, sealed, listed = [], [], {}
     unlisted_now: list[tuple[Speaking, Locator]] = []
-    mode = plan.disguise.locators or conf.locator_mode()
-    for target, own, locator in zip(plan.targets, records, locators, strict=True) if locators else ():
+    mode, name = _mode(plan), plan.disguise.name
+    for target, own, chunk in zip(plan.targets, records, chunks, strict=True) if chunks else ():
+        locator = chunk.locator
         recipient = recipient_of(target.entry)
         # A pseudoprincipal has nobody to keep a receipt for it, and must not be let go of while a bag waits for its key.
         listing = mode == "server" or not target.entry.natural
@@ -185,10 +210,11 @@ def _write_bags(
         sealed += seal_records(
             head, own.diffs, own.speaks_for, locator=locator, recipient=recipient, using=using, is_new=True
         )
-        receipts.append(Receipt(plan.disguise.name, locator))
+        receipts.append(Receipt(name, chunk.first))
         if listing:
             item = seal_locator(locator, recipient=recipient)
-            listed[target.entry.id] = target.entry._replace(locators=target.entry.locators + item)
+            entry = under_way.after(target.entry, chunk, name, plan.params, more_to_come=more_to_come, using=using)
+            listed[target.entry.id] = entry._replace(locators=entry.locators + item)
         else:
             unlisted_now.append((target.speaking, locator))
     for each in shared:

@@ -18,7 +18,6 @@ from edna.db import transactions
 from edna.engine import history, key_slots
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked, require_unlocked
-from edna.engine.bags.chain import Chunk, chunks_of
 from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.reader import Journal
 from edna.engine.books import beside, former_keys, measurements
@@ -31,6 +30,7 @@ from edna.engine.revealing.progress import Adopted, LetGo, Reveal
 from edna.engine.surroundings import files
 from edna.errors import EdnaError, ErasureRefused, ReceiptsIncomplete, ReceiptUnknown
 from edna.records.bag import BagKind
+from edna.records.chain import Chunk, chunks_of
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.records.speaksfor import SpeaksFor
 from edna.store import serverkeys

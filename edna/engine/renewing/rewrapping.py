@@ -27,7 +27,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder, KeyGraph, Segment, stored_segments
 from edna.engine.bags.openers import recipient_of
 from edna.engine.bags.seal import Sealed, seal_segment
-from edna.engine.books import former_keys
+from edna.engine.books import former_keys, under_way
 from edna.engine.books.former_keys import FormerKey
 from edna.engine.renewing.rotation import renamed_in, require_no_policy, with_new_keys
 from edna.errors import BagError, EdnaError, PrincipalAlreadyRegistered, ReceiptsIncomplete, WrongKey
@@ -202,7 +202,8 @@ def _new_keys(graph: KeyGraph, public_key: PublicKey) -> _NewKeys:
 def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
     items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
     half = public_key.encapsulation_key
-    return holder.entry._replace(public_key=bytes(public_key), encapsulation_key=half, locators=b"".join(items))
+    entry = under_way.without(holder.entry, gone)
+    return entry._replace(public_key=bytes(public_key), encapsulation_key=half, locators=b"".join(items))
 
 
 def _former(holders: Mapping[Locator, Holder], keys: _NewKeys) -> list[FormerKey]:

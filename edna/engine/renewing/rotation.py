@@ -20,6 +20,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.reader import Everything, read_all
 from edna.engine.bags.seal import Sealed, seal_segment
+from edna.engine.books import under_way
 from edna.errors import BagError, PolicyError, PrincipalAlreadyRegistered, ReceiptsIncomplete
 from edna.keypool import pool
 from edna.records.bag import Bag, BagKind
@@ -95,7 +96,7 @@ def _without_entry(everything: Everything) -> list[bytes]:
 
 def _entry(holder: Holder, public_key: PublicKey, *, gone: set[Locator]) -> Entry:
     items = [seal_locator(locator, recipient=public_key) for locator in holder.items if locator not in gone]
-    return holder.entry._replace(
+    return under_way.without(holder.entry, gone)._replace(
         public_key=bytes(public_key),
         encapsulation_key=public_key.encapsulation_key,
         locators=b"".join(items),

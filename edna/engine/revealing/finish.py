@@ -18,14 +18,12 @@ from edna import store
 from edna.clock import today
 from edna.crypto.keys import KEY_BYTES
 from edna.engine.bags import held_copies
-from edna.engine.bags.chain import followed
 from edna.engine.bags.key_graph import Holder
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.openers import Handover, items_of, recipient_of
 from edna.engine.bags.reader import Journal
 from edna.engine.bags.seal import Sealed, seal_records, seal_shared
-from edna.engine.bags.unlisted_bags import indexes_of
-from edna.engine.books import announcements, beside, measurements, sessions
+from edna.engine.books import announcements, beside, measurements, sessions, under_way
 from edna.engine.books.expiry_dates import entry_bucket
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.new_keys import Given, without_keys
@@ -34,6 +32,7 @@ from edna.engine.revealing.progress import Progress, Reveal
 from edna.engine.surroundings import files
 from edna.engine.surroundings.recreate import add_voiceless, is_voiceless
 from edna.errors import SpecError
+from edna.records.chain import followed
 from edna.records.diff import TRIED, Blobs, Changed, Files, Listed, Removed, RowBatch, Shares
 from edna.records.ledgernote import what
 from edna.records.locator import Locator, seal_locator
@@ -120,7 +119,7 @@ def erase(reveal: Reveal) -> None:
     done = [current] if current.empty and not journal.later else []
     if done:
         for opened in journal.others:
-            opened.forget_unlisted(indexes_of(current.locator))
+            opened.forget_unlisted(current.locator.first_indexes())
     changed = [opened for opened in journal.others if opened.changed]
     marks = followed(journal.own.items) if any(opened.empty for opened in changed) else set()
     done += [opened for opened in changed if opened.empty and opened.locator not in marks]
@@ -255,7 +254,7 @@ def _unlist(holder: Holder, locators: Sequence[Locator], entries: dict[bytes, En
     items = {holder.items[locator] for locator in locators if locator in holder.items}
     if items:
         entry = entries.get(holder.entry.public_key, holder.entry)
-        entries[entry.public_key] = _without_items(entry, items)
+        entries[entry.public_key] = under_way.without(_without_items(entry, items), locators)
 
 
 def _without_items(entry: Entry, items: Collection[bytes]) -> Entry:

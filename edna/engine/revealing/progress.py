@@ -15,7 +15,6 @@ from django.db.models import Model
 
 from edna.db.rows import Row, Table
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import Chunk
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.books.announcements import News
@@ -31,6 +30,7 @@ from edna.engine.surroundings.current_rows import CurrentRows
 from edna.engine.surroundings.files import Incoming
 from edna.engine.surroundings.handed_over import can_wait
 from edna.engine.surroundings.owners import Others
+from edna.records.chain import Chunk
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch, values_at
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor

@@ -16,7 +16,6 @@ from django.db.models import Model
 from edna.db.rows import table_of
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import Chunk
 from edna.engine.files.pointers import pointers_in
 from edna.engine.files.stored_files import may_exist
 from edna.engine.graph.outcome import Outcome, named
@@ -25,6 +24,7 @@ from edna.engine.revealing import reveal as revealing
 from edna.engine.revealing.progress import Reveal
 from edna.engine.surroundings import recreate
 from edna.engine.surroundings.current_rows import CurrentRows
+from edna.records.chain import Chunk
 from edna.records.diff import Changed, Removed, RowBatch
 from edna.records.locator import Receipt
 

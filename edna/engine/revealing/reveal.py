@@ -15,7 +15,6 @@ from edna.clock import today
 from edna.db.rows import Row
 from edna.engine.bags import reader as journals
 from edna.engine.bags.capability import Unlocked
-from edna.engine.bags.chain import Chunk
 from edna.engine.bags.opened_bag import Opened, pointing_at
 from edna.engine.bags.reader import Journal
 from edna.engine.books.expiry_dates import nothing_kept
@@ -40,6 +39,7 @@ from edna.engine.revealing.constraints import require_columns
 from edna.engine.revealing.progress import Reveal
 from edna.engine.surroundings import files, recreate
 from edna.errors import BagMissing
+from edna.records.chain import Chunk
 from edna.records.diff import Blobs, Changed, Removed, RowBatch, Shares
 from edna.records.locator import Locator, Receipt
 

@@ -232,7 +232,8 @@ def _no_container(bag: SeenBag) -> bool:
 
 
 def _says_too_much(entry: SeenEntry) -> bool:
-    return entry.reference is None and bool(entry.natural or entry.model or entry.last_seen_on or entry.has_tag)
+    said = (entry.natural, entry.model, entry.last_seen_on, entry.has_tag, entry.is_under_way)
+    return entry.reference is None and any(said)
 
 
 def _is_no_key(raw: Any) -> bool:

@@ -28,6 +28,10 @@ class Chunk:
         return self.first.chunk(self.number)
 
     @property
+    def next(self) -> Chunk:
+        return Chunk(self.first, self.number + 1)
+
+    @property
     def earlier(self) -> set[Locator]:
         return {self.first.chunk(number) for number in range(self.number)}
 
