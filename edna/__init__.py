@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from edna.records.sealedrecord import SealedRecord
     from edna.registry import on_reveal, register, unregister
     from edna.schedules import Notice, schedule
+    from edna.shards import on
     from edna.spec import (
         ALL,
         ALL_LEFT,
@@ -87,6 +88,7 @@ _HOMES = {
     "edna.records.sealedrecord": "SealedRecord",
     "edna.registry": "on_reveal register unregister",
     "edna.schedules": "Notice schedule",
+    "edna.shards": "on",
     "edna.spec": "ALL ALL_LEFT ANY_LEFT AS_IT_WAS NOTHING Decorrelate Disguise Keep Modify Param Pseudoprincipal Remove",
     "edna.value_owners": "about by_element by_value",
 }
@@ -140,6 +142,7 @@ __all__ = [
     "is_pseudoprincipal",
     "is_registered",
     "new_recovery_code",
+    "on",
     "on_reveal",
     "placeholders",
     "plan",

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from django.db.models import Model
 
-from edna import registry, throttle
+from edna import registry, shards, throttle
 from edna.crypto.keys import PublicKey as PublicKey
 from edna.crypto.keys import SecretKey as SecretKey
 from edna.custody.recovery import RecoveryCode as RecoveryCode
@@ -153,12 +153,14 @@ def unlock(
     """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
 
     Use the result in a ``with`` block; it forgets its keys at the end. ``receipts`` lead to all that it finds in locator mode ``client``;
-    ``principal`` says whose key is meant where somebody registered anew with identifier and password of a removed account.
+    ``principal`` says whose key is meant where somebody registered anew with identifier and password of a removed account. Of several
+    databases that one is found where the key is, by the principal or by looking in each.
 
     Raises:
         WrongCredentials: they open nothing; it is not said whether the person was ever here.
         KeyMalformed, RecoveryCodeMalformed, ReceiptMalformed: mistyped.
         ServerKeyUnknown: it is the server's key that is wrong, so that nothing would open.
+        DatabaseNotChosen: the same opens keys in several databases, and neither principal nor receipts say which one is meant.
     """
     throttle.admit()
     return key_slots.unlock(
@@ -446,4 +448,8 @@ def finish_files() -> FinishedFiles:
     Raises:
         ServerKeyUnknown: no key of the server's is this site's: what it has noted would pass for forged. Nothing was done.
     """
-    return file_tasks.finish(using=registry.database())
+    done = FinishedFiles()
+    for using in registry.databases():
+        with shards.at(using):
+            done.add(file_tasks.finish(using=using))
+    return done

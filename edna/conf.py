@@ -28,6 +28,7 @@ JobRunner = Literal["command", "celery", "eager"]
 DEFAULTS: Final[dict[str, Any]] = {
     "MAC_KEYS": (),
     "PRINCIPAL_MODELS": (),
+    "DATABASES": (),
     "STAFF": {},
     "LOCATORS": "server",
     "CUSTODY": "server",
@@ -132,6 +133,19 @@ def _development_key(secret: str) -> bytes:
 def principal_models() -> list[str]:
     """Labels of the models whose rows are principals; ``AUTH_USER_MODEL`` unless configured."""
     return list(_read("PRINCIPAL_MODELS") or [settings.AUTH_USER_MODEL])
+
+
+def databases() -> tuple[str, ...]:
+    """Aliases of the databases that people are in, where these are several; none where there is one."""
+    said = _read("DATABASES")
+    if not said:
+        return ()
+    known = isinstance(said, (list, tuple)) and all(
+        isinstance(alias, str) and alias in settings.DATABASES for alias in said
+    )
+    if not known or len(set(said)) < len(said):
+        raise ConfigurationError('EDNA["DATABASES"] must be a list of names in DATABASES, each once.')
+    return tuple(said)
 
 
 def staff() -> dict[str, Q]:

@@ -43,6 +43,15 @@ class ServerKeyRefused(EdnaError):
     """
 
 
+class DatabaseNotChosen(ConfigurationError):
+    """Cause: this site keeps its people in several databases (`EDNA["DATABASES"]`), and nothing says which of them is meant: no person, no
+    key, no `edna.on`. Or one was named that is none of them, or a person of another one. Nothing was done.
+
+    Remedy: `with edna.on("north"):` around the call, with one of these names; `--database north` for commands. For a person of another
+    database, leave that block.
+    """
+
+
 class SpecError(EdnaError):
     """Cause: a disguise specification cannot be used as it was written or as it was called.
 

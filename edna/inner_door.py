@@ -145,8 +145,8 @@ def session_epoch(principal: Model) -> str | None:
     return sessions.epoch(model._meta.label_lower, reference, using=using)
 
 
-def forget_session(session_key: str) -> None:
-    sessions.unlink(session_key, using=registry.database())
+def forget_session(principal: Model, session_key: str) -> None:
+    sessions.unlink(session_key, using=people.identity(principal)[2])
 
 
 def forget_principal(principal: Model) -> None:

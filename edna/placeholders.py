@@ -19,6 +19,7 @@ from django.db import router
 from django.db.models import Field, ForeignKey, Model
 from django.utils import timezone
 
+from edna import conf, shards
 from edna.errors import SpecError
 
 #: 32 letters of 5 bits each: two of them never meet.
@@ -190,7 +191,8 @@ def row(model: type[Model], /, **lookups: Any) -> Placeholder:
 
     def make(field: Field[Any, Any], original: Any) -> Any:
         name = field.target_field.attname if isinstance(field, ForeignKey) else "pk"
-        found = model._base_manager.using(router.db_for_write(model)).filter(**lookups).values_list(name, flat=True)[:2]
+        using = (conf.databases() and shards.at_work.get()) or router.db_for_write(model)
+        found = model._base_manager.using(using).filter(**lookups).values_list(name, flat=True)[:2]
         if len(found) == 1:
             return found[0]
         raise SpecError(

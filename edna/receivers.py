@@ -25,7 +25,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models.signals import post_delete, post_migrate
 from django.http import HttpRequest
 
-from edna import conf, inner_door, serverkeys, vouching
+from edna import conf, inner_door, registry, serverkeys, shards, vouching
 from edna.errors import ConfigurationError
 from edna.visitors import (
     attendance,
@@ -79,9 +79,12 @@ def _migrated(*, using: str, apps: Any = django_apps, stdout: Any = None, **_: A
     if _columns(apps) != _columns(django_apps):
         return  # migrated to an earlier state only
     with suppress(ConfigurationError):  # edna.E002 says so
-        serverkeys.introduce(using=using)
-        for line in vouching.begin(using=using):
-            (stdout or sys.stdout).write(line + "\n")
+        if using not in registry.databases():
+            return  # of the site, and not of its people
+        with shards.at(using):
+            serverkeys.introduce(using=using)
+            for line in vouching.begin(using=using):
+                (stdout or sys.stdout).write(line + "\n")
 
 
 def _columns(apps: Any) -> set[tuple[str, str]]:
@@ -99,4 +102,4 @@ def _deleted(*, instance: Any, **_: Any) -> None:
 def _logged_out(*, request: HttpRequest | None = None, user: Any = None, **_: Any) -> None:
     key = session_key_of(request)
     if key is not None and is_principal(user):
-        inner_door.forget_session(key)
+        inner_door.forget_session(user, key)

@@ -1,7 +1,8 @@
 """Which disguises and pseudoprincipal generators the project has.
 
 Filled at start-up by ``@edna.register`` in each application's ``disguises`` module, as Django's admin is. Read-only after
-that. Knows classes; never looks into a database.
+that. Knows classes; never looks into a database, though it says in which one somebody is.
+A little long: whose row it is and where it is are asked together.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from django.contrib.auth.models import AbstractUser
 from django.db import router
 from django.db.models import ForeignKey, Model
 
-from edna import conf, coverage, placeholders, value_owners
-from edna.errors import PrincipalError, SpecError, UnknownDisguise
+from edna import conf, coverage, placeholders, shards, value_owners
+from edna.errors import DatabaseNotChosen, PrincipalError, SpecError, UnknownDisguise
 from edna.spec import Disguise, Pseudoprincipal, Remove, validated_name
 from edna.value_owners import is_by_value
 
@@ -168,9 +169,49 @@ def principal_models() -> list[type[Model]]:
     return [apps.get_model(label) for label in conf.principal_models()]
 
 
-def database() -> str:
-    """Where the principals are, and with them edna's own tables."""
-    return router.db_for_write(principal_models()[0])
+def database(model: type[Model] | None = None) -> str:
+    """Where the principals are, and with them edna's own tables and what they own, such as ``model``: of several databases the one at work.
+
+    Raises:
+        DatabaseNotChosen: none is.
+    """
+    several = conf.databases()
+    if not several:
+        return router.db_for_write(principal_models()[0] if model is None else model)
+    if (at_work := shards.at_work.get()) is not None:
+        return at_work
+    raise DatabaseNotChosen(
+        f"The people of this site are in {', '.join(several)}, and nothing says in which of them this is to be done. Nothing was done; "
+        'call it in the block of `with edna.on("...")`, or give a command --database.'
+    )
+
+
+def databases() -> tuple[str, ...]:
+    """All of them, or the one that is at work."""
+    several = conf.databases()
+    return several if several and shards.at_work.get() is None else (database(),)
+
+
+def database_of(row: Model, model: type[Model]) -> str:
+    """Where a row is: a person's, say, and with it what belongs to them. ``model`` is whose table it is in.
+
+    Raises:
+        DatabaseNotChosen: in none that is configured, or in another one than is at work.
+    """
+    several = conf.databases()
+    if not several:
+        return router.db_for_write(model)  # not with the row: it may have been read from a replica
+    using = router.db_for_write(model, instance=row)
+    at_work = shards.at_work.get()
+    if using not in several:
+        raise DatabaseNotChosen(
+            f'This {model._meta.label} is in {using!r}, which is not among EDNA["DATABASES"] ({", ".join(several)}). Nothing was done.'
+        )
+    if at_work not in (None, using):
+        raise DatabaseNotChosen(
+            f"This {model._meta.label} is in {using!r}, and {at_work!r} is at work. Nothing was done."
+        )
+    return using
 
 
 def principal_model_of(instance: Model) -> type[Model]:
@@ -179,16 +220,33 @@ def principal_model_of(instance: Model) -> type[Model]:
     Raises:
         PrincipalError: its model is not among ``EDNA["PRINCIPAL_MODELS"]``.
     """
-    known = ", ".join(conf.principal_models())
     if not isinstance(instance, Model):
         raise PrincipalError(
-            f"A principal is a row of {known}; this is a {type(instance).__name__}. Pass the user, not a name or a key."
+            f"A principal is a row of {_known_models()}; this is a {type(instance).__name__}. Pass the user, not a name or a key."
         )
     concrete = _as_principal(instance._meta.model)
     for model in principal_models():
         if concrete is model._meta.concrete_model:
             return model
-    raise PrincipalError(f'{instance._meta.label} is no principal model. EDNA["PRINCIPAL_MODELS"]: {known}.')
+    raise PrincipalError(f'{instance._meta.label} is no principal model. EDNA["PRINCIPAL_MODELS"]: {_known_models()}.')
+
+
+def _known_models() -> str:
+    return ", ".join(conf.principal_models())
+
+
+def home_of(principal: Model) -> tuple[type[Model], Any, str]:
+    """The principal model of a person, their primary key there, and the database.
+
+    Raises:
+        PrincipalError: not of a principal model, or not saved. DatabaseNotChosen: as `database_of`.
+    """
+    model = principal_model_of(principal)
+    # Not its own primary key: a multi-table child may have another one.
+    key = getattr(principal, model._meta.pk.attname)
+    if key is None:
+        raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
+    return model, key, database_of(principal, model)
 
 
 def principal_model_for(disguise: type[Disguise]) -> type[Model]:

@@ -166,7 +166,7 @@ class Attendance:
 
     @staticmethod
     def _mark(user: Model, session_key: str | None) -> int:
-        return hash((user._meta.label_lower, user.pk, session_key))
+        return hash((user._meta.label_lower, user.pk, user._state.db, session_key))
 
 
 attendance = Attendance()

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections, router
 from django.db.models import Model
 
 from edna import conf, registry, serverkeys
-from edna.checks.settings import principal_models
+from edna.checks.settings import homes, homes_of, principal_models, settings_value, shards
 from edna.checks.steps import usable_steps
 from edna.spec import Decorrelate, Modify
 
@@ -21,8 +22,57 @@ _SECURE_DELETE: Final = re.compile(
 _WAITS: Final = {"IMMEDIATE", "EXCLUSIVE"}
 
 
+_RECIPE: Final = 'docs/howto-shards.md, "Rows that cannot be where the person is"'
+
+
 def check_routes(**_: Any) -> list[CheckMessage]:
-    return [*_one_database(), *_replicas()]
+    several = shards()
+    if not several:
+        return [*_one_database(), *_replicas()]
+    return [*_apart_from_people(several), *_without_databases()]
+
+
+def _apart_from_people(several: Sequence[str]) -> Iterator[CheckMessage]:
+    for model in dict.fromkeys([*principal_models(), *conf.own_models(), *_touched_models()]):
+        for home in several:
+            using = _routed(model, home)
+            if using == home and router.allow_migrate_model(home, model):
+                continue
+            problem = "has no table there" if using == home else f"is written to {using!r}"
+            yield Error(
+                f"People of this site are in the database {home!r}, and {model._meta.label}, whose rows change with them, {problem}: "
+                "no transaction spans two databases, so a crash between them would lose what was being disguised.",
+                hint=f"Keep the rows of {model._meta.label} in each database of EDNA['DATABASES'], with the people whose they are, and let "
+                f"the router answer so for a row of that database; or take the model out of the disguise: {_RECIPE}.",
+                obj=model,
+                id="edna.E069",
+            )
+            break
+
+
+def _routed(model: type[Model], home: str) -> str:
+    """Where a row that was read from a database is written, as far as the router says so of a row without values."""
+    row = model()
+    row._state.db = home
+    try:
+        return router.db_for_write(model, instance=row)
+    except Exception:  # it looks at values: what it says of real rows is asked when they are disguised
+        return home
+
+
+def _without_databases() -> Iterator[CheckMessage]:
+    """What does not ask yet where somebody is."""
+    parts = [label for label in ("edna.devices", "edna.guardians", "edna.audiences") if apps.is_installed(label)]
+    if settings_value("CUSTODY") in ("browser", "both"):
+        parts.append('EDNA["CUSTODY"] in browsers')
+    for part in parts:
+        yield Error(
+            f'EDNA["DATABASES"] names several databases, and {part} does not find out in which of them somebody is: requests would be '
+            "refused.",
+            hint="Keys of people in several databases are in server custody for now: docs/scaling.md.",
+            obj="settings.EDNA",
+            id="edna.E070",
+        )
 
 
 def _one_database() -> Iterator[CheckMessage]:
@@ -89,7 +139,7 @@ def check_lists(**_: Any) -> list[CheckMessage]:
             id="edna.W061",
         )
         for model in models
-        if not model._meta.ordering and _is_postgresql(router.db_for_write(model))
+        if not model._meta.ordering and any(map(_is_postgresql, homes_of(model)))
     ]
 
 
@@ -99,8 +149,7 @@ def _is_postgresql(alias: str) -> bool:
 
 def check_sqlite_options(**_: Any) -> list[CheckMessage]:
     """From the settings alone; what the database really answers is `check_stored`'s business."""
-    aliases = dict.fromkeys(router.db_for_write(model) for model in principal_models())
-    return [message for alias in aliases for message in _sqlite_options(alias)]
+    return [message for alias in homes() for message in _sqlite_options(alias)]
 
 
 def _sqlite_options(alias: str) -> Iterator[CheckMessage]:
@@ -137,7 +186,7 @@ def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[Check
     """
     messages: list[CheckMessage] = []
     for alias in databases or ():
-        principals = [model for model in principal_models() if router.db_for_write(model) == alias]
+        principals = [model for model in principal_models() if alias in homes_of(model)]
         if principals and connections[alias].vendor == "sqlite":
             messages += _sqlite_answers(alias)
         if principals and connections[alias].vendor == "mysql":

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Warning
-from django.db import connections, router
+from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from edna import inner_door, registry
-from edna.checks.settings import principal_models
+from edna.checks.settings import homes
 from edna.checks.steps import usable_steps
 
 #: A new database gets all migrations at once; no bag of it is older than any of them.
@@ -39,7 +39,7 @@ def check_applied(databases: Sequence[str] | None = None, **_: Any) -> list[Chec
 
 
 def _applied(alias: str) -> Iterator[CheckMessage]:
-    if not any(router.db_for_write(model) == alias for model in principal_models()):
+    if alias not in homes():
         return
     labels = {step.model._meta.app_label for cls in registry.disguises().values() for step in usable_steps(cls)}
     wanted = inner_door.migrations_without_rule(sorted(labels))

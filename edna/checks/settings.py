@@ -1,4 +1,7 @@
-"""Checks of ``EDNA = {...}`` and of the site around it: middleware, sessions, logging."""
+"""Checks of ``EDNA = {...}`` and of the site around it: middleware, sessions, logging.
+
+A little long: every setting is checked in one place.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from django.core.cache import BaseCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldError, ValidationError
+from django.db import router
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
@@ -33,6 +37,7 @@ and read it in the settings:
 _MIDDLEWARE: Final = "edna.middleware.EdnaMiddleware"
 _READERS: Final[tuple[Callable[[], object], ...]] = (
     conf.mac_keys,
+    conf.databases,
     conf.staff,
     conf.locator_mode,
     conf.custody,
@@ -248,6 +253,25 @@ def _request_rate() -> Iterator[CheckMessage]:
         obj=_OBJECT,
         id="edna.W004",
     )
+
+
+def shards() -> tuple[str, ...]:
+    """The databases that people are in, if these are several, and rightly configured; `edna.E002` says what is wrong otherwise."""
+    said = settings_value("DATABASES")
+    try:
+        return conf.databases() if said else ()
+    except (ConfigurationError, TypeError):
+        return ()
+
+
+def homes_of(model: type[Model]) -> tuple[str, ...]:
+    """The databases in which a principal model, or a model of people's rows, has rows."""
+    return shards() or (router.db_for_write(model),)
+
+
+def homes() -> tuple[str, ...]:
+    """Those of principals."""
+    return tuple(dict.fromkeys(alias for model in principal_models() for alias in homes_of(model)))
 
 
 def settings_value(name: str) -> Any:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
-from django.db import connections, router
+from django.db import connections
 from django.db.models import Field, ForeignKey, JSONField, Model, UniqueConstraint
 from django.db.models.functions import Lower
 
 from edna import registry
-from edna.checks.settings import principal_models
+from edna.checks.settings import homes_of, principal_models
 from edna.coverage import same_table, unique_groups
 from edna.element_steps import require_own_elements
 from edna.errors import PrincipalError, SpecError
@@ -250,7 +250,7 @@ def _unique(model: type[Model]) -> list[UniqueConstraint]:
 
 
 def _has_lists_index(column: Field[Any, Any]) -> bool:
-    if connections[router.db_for_write(column.model)].vendor != "postgresql":
+    if not any(connections[alias].vendor == "postgresql" for alias in homes_of(column.model)):
         return False
     return any(type(each).__name__ == "GinIndex" and column.name in each.fields for each in column.model._meta.indexes)
 
@@ -263,7 +263,7 @@ def _lowered(expressions: Sequence[Any]) -> set[str]:
 
 
 def _folds(model: type[Model]) -> bool:
-    return connections[router.db_for_write(model)].vendor == "mysql"
+    return all(connections[alias].vendor == "mysql" for alias in homes_of(model))
 
 
 def _needs_folding(columns: Sequence[Field[Any, Any]], match: ByValue) -> bool:

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connections, router
+from django.db import connections
 
 from edna import conf, schedules
-from edna.checks.settings import principal_models, settings_value
+from edna.checks.settings import homes, settings_value
 
 TABLES: Final = (
     "edna_job",
@@ -107,8 +107,7 @@ def check_left(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMe
     """Asks the databases themselves, as `edna.checks.databases.check_stored` does, whether operations have left rows in their tables."""
     if conf.has_operations():
         return []
-    homes = {router.db_for_write(model) for model in principal_models()}
-    return [message for alias in databases or () if alias in homes for message in _left(alias)]
+    return [message for alias in databases or () if alias in homes() for message in _left(alias)]
 
 
 def _left(alias: str) -> Iterator[CheckMessage]:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, OperationalError, connections, transaction
 
+from edna import shards
 from edna.db.cursors import one_cursor
 from edna.errors import DatabaseBusy
 
@@ -41,7 +42,7 @@ def asks_for_another_try(error: OperationalError) -> bool:
 
 
 def run(work: Callable[[], Result], *, using: str) -> Result:
-    """``work()`` in a transaction, all or nothing.
+    """``work()`` in a transaction, all or nothing. This database is at work for whatever it calls.
 
     Raises:
         DatabaseBusy: the database asked for another try `ATTEMPTS` times.
@@ -52,12 +53,15 @@ def run(work: Callable[[], Result], *, using: str) -> Result:
         with _begun_at_once(using=using), transaction.atomic(using=using), one_cursor(using=using):
             return work()
 
+    outer = shards.at_work.set(using)
     try:
         return statement(whole, using=using)
     except OperationalError as error:
         if nested and asks_for_another_try(error):
             raise DatabaseBusy("The database was too busy; roll the transaction back and try again.") from error
         raise
+    finally:
+        shards.at_work.reset(outer)
 
 
 @contextmanager
@@ -130,7 +134,7 @@ def block(
     """
     inside = True
     try:
-        with transaction.atomic(using=using):
+        with shards.at(using), transaction.atomic(using=using):
             begun = run(begin, using=using)
             yield begun
             inside = False

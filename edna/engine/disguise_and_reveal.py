@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from django.db import IntegrityError, router
+from django.db import IntegrityError
 from django.db.models import Model
 
 from edna import clock, conf, registry
@@ -72,7 +72,7 @@ def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan
     """What `disguise_all` would do now, for everybody together. Reads only."""
     given = validated_params(cls, params)
     model = registry.principal_model_for(cls)
-    using = router.db_for_write(model)
+    using = registry.database(model)
     serverkeys.require(using=using)
     but = set() if staff else the_staff.references(model, using=using)
     return planning.build_for_everybody(cls, params=given, using=using, but=but)
@@ -81,7 +81,7 @@ def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan
 def staff_among_everybody(cls: type[Disguise], *, params: Params | None) -> int:
     given = validated_params(cls, params)
     model = registry.principal_model_for(cls)
-    using = router.db_for_write(model)
+    using = registry.database(model)
     found = the_staff.references(model, using=using)
     return len(found & planning.owners_with_rows(cls, given, using=using)) if found else 0
 
@@ -225,6 +225,11 @@ def _target(
     entry = entries[0]
     if unlocked is None:
         return Target(entry, (entry,))
+    if unlocked.using != using:
+        raise NotYours(
+            f"{model._meta.label} {reference} is in {using!r}, and what was unlocked is a key in {unlocked.using!r}; unlock with that "
+            "person's own key."
+        )
     if entry.public_key != bytes(unlocked.public_key):
         raise NotYours(
             f"The unlocked principal is not {model._meta.label} {reference}; unlock with that person's own key."
@@ -260,7 +265,7 @@ def disguise_all(
     """Disguise everybody who owns a row that the disguise means, some hundreds at once, in one transaction."""
     given = validated_params(cls, params)
     model = registry.principal_model_for(cls)
-    using = router.db_for_write(model)
+    using = registry.database(model)
     serverkeys.require(using=using)
 
     def work() -> list[Receipt]:

@@ -2,6 +2,7 @@
 
 Invariant: a slot is bound to a server key that the database knows, and a wrong password costs the same, whoever's it is. The ways to
 hold a key are in `custody`; this module joins them with the server's keys and the tables. It disguises and reveals nothing.
+A little long: making, replacing, opening and finding a slot are one promise.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import partial
 
 from django.db.models import Model
 
-from edna import conf, registry, store
+from edna import conf, registry, shards, store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody import password as password_slots
 from edna.custody import recovery as recovery_slots
@@ -35,7 +36,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, row_of
-from edna.errors import PrincipalError, PrincipalNotRegistered, WrongCredentials
+from edna.errors import DatabaseNotChosen, PrincipalError, PrincipalNotRegistered, WrongCredentials
 from edna.records.locator import Locator
 from edna.store import serverkeys
 
@@ -56,22 +57,36 @@ def unlock(
     Raises:
         WrongCredentials, KeyMalformed, RecoveryCodeMalformed, ServerKeyUnknown
     """
-    using = registry.database()
-    serverkeys.require_any(using=using)
+    databases = _databases_of(principal)
+    for using in databases:
+        serverkeys.require_any(using=using)
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
     is_from_slot = secret_key is None
     if isinstance(secret_key, str):
         secret_key = SecretKey.parse(secret_key)
-    elif secret_key is None:
-        if recovery_code is not None:
-            code = RecoveryCode.of(recovery_code)
-            keys = _open([(recovery_slots.derive(code), conf.mac_keys())], kind=recovery_slots.KIND, using=using)
-        elif identifier is None:
-            raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
-        else:
-            keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, using=using)
-        secret_key = _meant(keys, principal, locators, using=using)
+    if secret_key is not None:
+        keys = [(secret_key, using) for using in databases]
+    elif recovery_code is not None:
+        code = RecoveryCode.of(recovery_code)
+        keys = _open([(recovery_slots.derive(code), conf.mac_keys())], kind=recovery_slots.KIND, databases=databases)
+    elif identifier is None:
+        raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
+    else:
+        keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, databases=databases)
+    secret_key, using = _meant(keys, principal, locators)
+    with shards.at(using):
+        return _unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using)
+
+
+def _databases_of(principal: Model | None) -> Sequence[str]:
+    """Where a key can be: where its person is, if that is known."""
+    if principal is None or not conf.databases():
+        return registry.databases()
+    return [identity(principal)[2]]
+
+
+def _unlocked(secret_key: SecretKey, *, is_from_slot: bool, locators: Sequence[Locator], using: str) -> Unlocked:
     unlocked = Unlocked(secret_key, using=using, locators=locators)
     try:
         unlocked.entry()
@@ -114,29 +129,34 @@ def unlock_handed(handover: Handover, *, locators: Sequence[Locator]) -> Unlocke
     return unlocked
 
 
-def _open(secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, using: str) -> list[SecretKey]:
-    """What lies in the slots of the first of ``secrets`` that opens any, each under one of its server keys.
+def _open(
+    secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, databases: Sequence[str]
+) -> list[tuple[SecretKey, str]]:
+    """What lies in the slots of the first of ``secrets`` that opens any, each under one of its server keys, and in which database.
 
     A slot that would be made otherwise today, because of another version, server key, cost or salt, is put in today's form: with the
     first of ``secrets``, which is there already.
     """
     newest: SlotSecret | None = None
-    opened: list[SecretKey] = []
+    opened: list[tuple[SecretKey, str]] = []
     for secret, keys in secrets:
         newest = newest or secret
-        rows = store.find_slots(candidate_ids(secret, peppers=keys), using=using)
-        for row in rows:
+        ids = candidate_ids(secret, peppers=keys)
+        # Nobody waits for another secret because of a second database: it is looked for in all of them.
+        found = [(row, using) for using in databases for row in store.find_slots(ids, using=using)]
+        for row, using in found:
             with contextlib.suppress(WrongCredentials):  # changed by somebody; others of the same id may open
-                opened.append(unlock_slot(Slot(*row), slot_secret=secret, peppers=keys))
+                key = unlock_slot(Slot(*row), slot_secret=secret, peppers=keys)
+                opened.append((key, using))
                 of_today = candidate_ids(newest, peppers=conf.mac_keys()[:1])[0]
                 if row[0] != of_today and serverkeys.may_seal(using=using):
-                    tagged_as = _kind_of_tag(row[1], opened[-1])
-                    made = _lock(opened[-1], newest, kind=tagged_as or kind, using=using)
+                    tagged_as = _kind_of_tag(row[1], key)
+                    made = _lock(key, newest, kind=tagged_as or kind, using=using)
                     # A browser may have put another key into a slot: it stays the one of its maker, who can have no more of them.
                     _renew(row[:2], made if tagged_as else replace(made, tag=row[1]), using=using)
                     if row[2][0] == 1:
-                        _retag_former(opened[-1], using=using)
-        if rows:
+                        _retag_former(key, using=using)
+        if found:
             break
     if not opened:
         raise WrongCredentials(OPENS_NOTHING)
@@ -162,27 +182,50 @@ def _retag_former(secret_key: SecretKey, *, using: str) -> None:
         transactions.statement(partial(store.retag_slots, *tags, using=using), using=using)
 
 
+_OF_PERSON, _OF_RECEIPT, _REMOVED, _THERE, _UNKNOWN = range(5)
+
+
 def _meant(
-    keys: Sequence[SecretKey], principal: Model | None, locators: Collection[Locator], *, using: str
-) -> SecretKey:
+    keys: Sequence[tuple[SecretKey, str]], principal: Model | None, locators: Collection[Locator]
+) -> tuple[SecretKey, str]:
     """Of keys that the same identifier and password open: that of ``principal``, else the one to whom a receipt was given, else that of
-    somebody whose account is removed, for whom there may be no other way."""
+    somebody whose account is removed, for whom there may be no other way. In which of several databases, is not guessed.
+
+    Raises:
+        DatabaseNotChosen: several have such a key, and nothing says which one is meant.
+    """
     if len(keys) == 1:
         return keys[0]
     wanted = identity(principal)[:2] if principal is not None else None
-    entries = {entry.public_key: entry for entry in store.entries_by_public_key(map(_public, keys), using=using)}
+    by_database: dict[str, list[SecretKey]] = {}
+    for key, using in keys:
+        by_database.setdefault(using, []).append(key)
+    entries = {
+        (entry.public_key, using): entry
+        for using, theirs in by_database.items()
+        for entry in store.entries_by_public_key(map(_public, theirs), using=using)
+    }
 
-    def rank(key: SecretKey) -> int:
-        entry = entries.get(_public(key))
+    def rank(found: tuple[SecretKey, str]) -> int:
+        key, using = found
+        entry = entries.get((_public(key), using))
         if entry is None:
-            return 4
+            return _UNKNOWN
         if wanted is not None and (entry.model, entry.reference) == (wanted[0]._meta.label_lower, wanted[1]):
-            return 0
+            return _OF_PERSON
         if locators and not listed_items(entry, key).keys().isdisjoint(locators):
-            return 1
-        return 3 if entry.attached else 2
+            return _OF_RECEIPT
+        return _THERE if entry.attached else _REMOVED
 
-    return min(keys, key=rank)
+    ranked = sorted(((rank(found), *found) for found in keys), key=lambda each: each[0])
+    best, key, using = ranked[0]
+    also = {other for number, _, other in ranked if number <= (best if best <= _OF_RECEIPT else _THERE)}
+    if len(also) > 1:
+        raise DatabaseNotChosen(
+            f"These credentials open keys in several databases ({', '.join(sorted(also))}). Nothing was unlocked; pass principal= or a "
+            "receipt, or call it in the block of `with edna.on(...)`."
+        )
+    return key, using
 
 
 def _public(key: SecretKey) -> bytes:
@@ -259,10 +302,11 @@ def unlock_other(secret: SlotSecret, *, kind: str) -> Unlocked:
     Raises:
         WrongCredentials, ServerKeyUnknown
     """
-    using = registry.database()
-    serverkeys.require_any(using=using)
-    keys = _open([(secret, conf.mac_keys())], kind=kind, using=using)
-    unlocked = Unlocked(_meant(keys, None, (), using=using), using=using)
+    databases = registry.databases()
+    for using in databases:
+        serverkeys.require_any(using=using)
+    key, using = _meant(_open([(secret, conf.mac_keys())], kind=kind, databases=databases), None, ())
+    unlocked = Unlocked(key, using=using)
     unlocked.entry()
     return unlocked
 

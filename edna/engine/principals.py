@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from django.apps import apps
-from django.db import router
 from django.db.models import Model
 
-from edna import clock, registry, store
+from edna import clock, registry, shards, store
 from edna.db import transactions
 from edna.engine.bags import ownership
 from edna.engine.bags.capability import Unlocked
@@ -35,15 +34,10 @@ def identity(principal: Model, *, disguise: type[Disguise] | None = None) -> tup
     Raises:
         PrincipalError: the user is not saved, not of a principal model, or not of the one that ``disguise`` is for.
     """
-    model = registry.principal_model_of(principal)
+    model, key, using = registry.home_of(principal)
     if disguise is not None and model is not (wanted := registry.principal_model_for(disguise)):
         # Somebody there has the same primary key, and their rows would be disguised.
         raise PrincipalError(f"{disguise.name} is for {wanted._meta.label}; this is a {model._meta.label}.")
-    # Not its own primary key: a multi-table child may have another one.
-    key = getattr(principal, model._meta.pk.attname)
-    if key is None:
-        raise PrincipalError(f"This {model._meta.label} is not saved yet; save it first.")
-    using = router.db_for_write(model)
     return model, reference_of(model, key_of(model, str(key), using=using)), using
 
 
@@ -62,14 +56,14 @@ def unregistered(principals: Iterable[Principal]) -> list[Principal]:
     for _, model, reference, using in identities:
         references.setdefault((model, using), []).append(reference)
     registered = {
-        (entry.model, entry.reference)
+        (entry.model, using, entry.reference)
         for (model, using), wanted in references.items()
         for entry in entries_of(model, wanted, lock=False, using=using)
     }
     return [
         principal
-        for principal, model, reference, _ in identities
-        if (model._meta.label_lower, reference) not in registered
+        for principal, model, reference, using in identities
+        if (model._meta.label_lower, using, reference) not in registered
     ]
 
 
@@ -173,6 +167,8 @@ def speak_as_keys(public_keys: Collection[bytes], obj: Model, *, owner: str | No
 
 
 def _spoken_for(obj: Model, voices: ownership.Voices, *, owner: str | None, using: str) -> Model:
+    with shards.at(using):
+        registry.database_of(obj, type(obj))  # a row of another database is not the one of the same key in this
     found = ownership.spoken_for(obj, voices, owner=owner, using=using)
     if found is None:
         raise NotYours(

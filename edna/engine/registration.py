@@ -28,6 +28,7 @@ from edna.engine.principals import identity
 from edna.engine.renewing import making_over, parts, rewrapping, rotation
 from edna.engine.renewing.making_over import NewKeys
 from edna.errors import (
+    DatabaseNotChosen,
     EdnaError,
     HandoverRefused,
     PrincipalAlreadyRegistered,
@@ -109,6 +110,10 @@ def register_many(principals: Iterable[Model]) -> list[Registration]:
     registrations = [
         Registration(key.public_key, key) for key in generate_key_pairs(len(identities), hybrid=conf.is_hybrid())
     ]
+    if len({using for _, _, using in identities}) > 1:
+        raise DatabaseNotChosen(
+            "These people are in several databases, and no transaction spans two. Nothing was done; register those of each by themselves."
+        )
     # By model: two of them may well have the same primary key.
     public_keys: dict[type[Model], dict[str, PublicKey]] = {}
     for (model, reference, _), registration in zip(identities, registrations, strict=True):

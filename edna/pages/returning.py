@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, inner_door, registry
+from edna import api, inner_door
 from edna.errors import EdnaError, ReceiptUnknown
 from edna.pages import handed, words
 from edna.pages.base import KeyPage, Shown
@@ -140,7 +140,7 @@ class BringBack(KeyPage):
         receipt, overrides = form.cleaned_data["receipt"], form.overrides()
         if not overrides:
             return api.reveal(receipt, unlocked)
-        with transaction.atomic(using=registry.database()):
+        with transaction.atomic(using=unlocked.using):
             outcome = api.reveal(receipt, unlocked, overrides=overrides)
             account: Any = api.principal(unlocked)
             password = form.cleaned_data["password"]

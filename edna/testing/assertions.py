@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from django.db import DEFAULT_DB_ALIAS, router, transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import Model
 
 import edna
@@ -69,9 +69,10 @@ def assert_nothing_left_of(
     Which values, their own rows say: as `edna_audit --principal` finds them. What somebody else has in the same column is not counted.
     """
     # Late: this module is imported before applications are ready.
+    from edna import registry
     from edna.auditing import search, values
 
-    using = router.db_for_write(type(user))
+    using = registry.database_of(user, type(user))
     with transaction.atomic(using=using):
         if not edna.is_registered(user):
             edna.register_principals([user])

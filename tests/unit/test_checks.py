@@ -1258,6 +1258,39 @@ def test_routes(run: Run, settings: Any, check_id: str, wrong: Route, right: Rou
     assert check_id not in ids(run())
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        (Route("checks_app.Guest"), None),
+        (Route("edna"), Route("sessions")),
+        (Route("checks_app.Comment"), Route("checks_app.Post")),
+    ],
+)
+def test_routes_of_several_databases(run: Run, settings: Any, wrong: Route, right: Route | None) -> None:
+    settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
+    settings.DATABASE_ROUTERS = [wrong]
+    found = ids(run(Nobody, spec(Decorrelate(Comment, "author"))))
+    assert "E069" in found
+    assert not {"E050", "E051", "E052"} & set(found)
+    settings.DATABASE_ROUTERS = [right] if right else []
+    assert "E069" not in ids(run())
+
+
+#: Applications that do not find out in which database somebody is.
+APART = ("devices", "guardians", "audiences")
+
+
+def test_what_does_not_look_for_the_database(run: Run, settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
+    assert "E070" not in ids(run())
+    settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
+    assert "E070" in ids(run())  # the sample site has devices and guardians
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name.rpartition(".")[2] not in APART]
+    assert "E070" not in ids(run())
+    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
+    assert "E070" in ids(run())
+
+
 SECURE = "PRAGMA journal_mode=WAL; PRAGMA secure_delete=ON;"
 
 

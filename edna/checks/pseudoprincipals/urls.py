@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from django.core.checks import CheckMessage, Warning
-from django.db import connections, router
+from django.db import connections
 from django.db.models import IntegerField, Model
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver
 from django.utils.connection import ConnectionDoesNotExist
 
 from edna import conf, coverage
+from edna.checks.settings import homes_of
 from edna.companions import companions_of
 from edna.coverage import same_table
 from edna.errors import EdnaError
@@ -92,7 +93,7 @@ def _sample(model: type[Model]) -> int | None:
             while key is not None and key.remote_field is not None:
                 key = key.target_field  # type: ignore[attr-defined]  # a one-to-one relation for a key
             if isinstance(key, IntegerField):
-                found = key_range(key, connections[router.db_for_write(model)])
+                found = key_range(key, connections[homes_of(model)[0]])
                 return found.lowest if found.lowest < 0 else found.highest
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import TracebackType
 from typing import Any, Self
 
-from edna import store
+from edna import shards, store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.engine.bags.key_graph import Holder, KeyGraph, require_meant
 from edna.engine.bags.memory import Memory
@@ -122,8 +122,8 @@ class Unlocked:
         entries = store.entries_by_public_key([bytes(self.public_key)], using=self.using, lock=lock)
         if not entries:
             raise PrincipalNotRegistered(
-                "This key belongs to no principal of this site: check that it is the right site's key. What a removed account has "
-                "left is erased when it expires, and its key then opens nothing."
+                f"This key belongs to no principal of this site{shards.in_words(self.using)}: check that it is the right site's key. "
+                "What a removed account has left is erased when it expires, and its key then opens nothing."
             )
         store.require_sound(entries)
         self._opened_by.require_half(entries[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 
-from edna import conf, registry, store
+from edna import conf, registry, shards, store
 from edna.errors import ReceiptUnknown
 from edna.store import retention
 
@@ -31,5 +31,5 @@ def entry_bucket(day: datetime.date, *, listed_before: bool, using: str) -> date
 
 def nothing_kept(disguise: str) -> ReceiptUnknown:
     return ReceiptUnknown(
-        f"Nothing is kept under this receipt of {disguise}: it was revealed already, has expired, or is another site's."
+        f"Nothing is kept under this receipt of {disguise}{shards.in_words()}: it was revealed already, has expired, or is another site's."
     )

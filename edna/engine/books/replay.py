@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import IntegrityError, router
+from django.db import IntegrityError
 from django.db.models import Model, Q
 
-from edna import conf, store
+from edna import conf, registry, store
 from edna.db import transactions
 from edna.db.rows import Table, table_of
 from edna.engine.books import beside
@@ -37,7 +37,7 @@ def replay(model: type[Model], where: Mapping[str, Any], new: Mapping[str, Any])
         InvalidParameters: no columns of this model, or values that they cannot have.
         ConstraintRefused, ServerKeyUnknown
     """
-    using = router.db_for_write(model)
+    using = registry.database(model)
     serverkeys.require(using=using)
     try:
         return transactions.run(lambda: _perform(model, where, new, using=using), using=using)

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db import router
 from django.db.models import Field, ForeignKey, JSONField, Model, QuerySet
 
-from edna import json_keys
+from edna import json_keys, registry
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
@@ -33,16 +32,17 @@ def given(objects: Iterable[Objects], *, using: str) -> Given:
     rows: Given = {}
     for each in objects:
         if isinstance(each, QuerySet):
-            _add(rows, each.model, each.using(using).values_list("pk", flat=True), using=using)
+            home = registry.database(each.model)
+            _add(rows, each.model, each.using(using).values_list("pk", flat=True), home=home, using=using)
         else:
             for one in [each] if isinstance(each, Model) else each:
-                _add(rows, type(one), [one.pk], using=using)
+                _add(rows, type(one), [one.pk], home=registry.database_of(one, type(one)), using=using)
     return rows
 
 
-def _add(rows: Given, model: type[Model], keys: Iterable[Any], *, using: str) -> None:
+def _add(rows: Given, model: type[Model], keys: Iterable[Any], *, home: str, using: str) -> None:
     table = table_of(model)
-    if router.db_for_write(table.model) != using:
+    if home != using:
         raise SpecError(f"{model._meta.label} is written to another database than its principal; a session has one.")
     known = rows.setdefault(table.model, {})
     for key in keys:

@@ -15,7 +15,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import DatabaseError, router, transaction
 from django.db.models import FileField, Model
 
-from edna import registry
+from edna import conf, registry
 from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.files.stored_files import storage_key
@@ -115,7 +115,8 @@ def _all_file_fields() -> tuple[FileField, ...]:
 
 def _held_by(field: FileField, names: Sequence[str], *, using: str) -> set[str]:
     table = table_of(field.model)
-    database = router.db_for_write(table.model) or using
+    # Of several databases each has its own files.
+    database = using if conf.databases() else router.db_for_write(table.model) or using
 
     def read() -> set[str]:
         rows = raw.read_where(table, (field.name,), field.name, names, lock=False, using=database)

@@ -192,7 +192,7 @@ class DeleteForGood(KeyPage):
             )
             return self.form_invalid(form)
         if offer is None:
-            with transaction.atomic(using=registry.database()):
+            with transaction.atomic(using=unlocked.using):
                 for entry in self.history(unlocked):
                     api.erase(entry.receipt, unlocked, receipts_complete=bool(form.cleaned_data.get("receipts")))
         else:

@@ -1,0 +1,457 @@
+"""What a process of a site with two databases does: `python -m tests.shards.run STORY ...`, or all of them. Each story begins with empty
+tables; standard output has, for each, how it failed.
+
+In both databases the first member has the same primary key, the same name and the same words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import django
+
+django.setup()
+
+import pytest  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.sessions.models import Session  # noqa: E402
+from django.core.checks import run_checks  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connections  # noqa: E402
+from django.test import Client, override_settings  # noqa: E402
+from django.test.utils import CaptureQueriesContext  # noqa: E402
+
+import edna  # noqa: E402
+from edna import errors  # noqa: E402
+from edna.testing.dumps import filled, rows  # noqa: E402
+from tests.upgrades.club.models import Message, Note, Vote  # noqa: E402
+
+SHARDS = ("north", "south")
+PASSWORD = "a long walk home"
+
+stories: dict[str, Callable[[], None]] = {}
+
+
+def story(tell: Callable[[], None]) -> Callable[[], None]:
+    stories[tell.__name__] = tell
+    return tell
+
+
+def manage(*arguments: str, **options: Any) -> str:
+    printed = io.StringIO()
+    call_command(*arguments, stdout=printed, stderr=io.StringIO(), **options)
+    return printed.getvalue()
+
+
+def migrate() -> None:
+    for alias in settings.DATABASES:
+        manage("migrate", database=alias, verbosity=0)
+
+
+def member(alias: str, name: str = "bea", *, key: int | None = None, text: str = "") -> User:
+    """Somebody with two notes and a message to themselves."""
+    person: User = User.objects.db_manager(alias).create_user(name, f"{name}@{alias}.example", "login", pk=key)
+    for number in range(2):
+        Note.objects.using(alias).create(author=person, text=text or f"note {number} of {name} in the {alias}", price=1)
+    Message.objects.using(alias).create(sender=person, recipient=person, text=f"hello from the {alias}")
+    return person
+
+
+def both() -> list[User]:
+    """Two people with one primary key and one name."""
+    return [member(alias, key=5) for alias in SHARDS]
+
+
+def everything(alias: str, *, without: str = "edna") -> dict[str, Any]:
+    """All rows of the application; without="" edna's as well."""
+    names = connections[alias].introspection.table_names()
+    return {name: rows(name, using=alias) for name in names if not (without and name.startswith(without))}
+
+
+@contextlib.contextmanager
+def untouched(alias: str) -> Iterator[None]:
+    """Neither read nor written: no statement is sent to it, and no row of any table is another."""
+    before = everything(alias, without="")
+    with CaptureQueriesContext(connections[alias]) as sent:
+        yield
+    assert [each["sql"] for each in sent.captured_queries] == []
+    assert everything(alias, without="") == before
+
+
+@contextlib.contextmanager
+def refused(error: type[Exception], *words: str) -> Iterator[None]:
+    """Refused with these words, and nothing was changed anywhere."""
+    before = [everything(alias, without="") for alias in SHARDS]
+    with pytest.raises(error) as caught:
+        yield
+    assert type(caught.value) is error
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert [everything(alias, without="") for alias in SHARDS] == before
+
+
+@story
+def one_leaves_and_returns_and_the_other_is_untouched() -> None:
+    north, _ = both()
+    before = everything("north")
+    with untouched("south"):
+        key = edna.register_principal(north, password=PASSWORD).secret_key
+        assert edna.is_registered(north)
+        assert edna.plan("club.leave", north).rows > 3
+        receipt = edna.disguise("club.leave", north)
+        assert not User.objects.using("north").exists()
+    assert not edna.is_registered(User.objects.using("south").get())
+    with edna.unlock(secret_key=key) as unlocked, untouched("south"):
+        assert edna.principal(unlocked) is None
+        assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
+        assert edna.reveal(receipt, unlocked).complete
+        assert edna.export(unlocked)["rows"]
+    assert everything("north") == before
+
+
+@story
+def what_they_do_to_both_is_each_ones_own() -> None:
+    people = both()
+    keys = [edna.register_principal(person).secret_key for person in people]
+    assert edna.unregistered(people) == []
+    before = [everything(alias) for alias in SHARDS]
+    receipts = [edna.disguise("club.leave", person) for person in people]
+    for key, receipt, alias in zip(keys, receipts, SHARDS, strict=True):
+        with edna.unlock(secret_key=key) as unlocked:
+            assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
+            assert edna.reveal(receipt, unlocked).complete
+            account = edna.principal(unlocked)
+            assert account is not None
+            assert account._state.db == alias
+    assert [everything(alias) for alias in SHARDS] == before
+
+
+@story
+def who_is_registered_is_said_of_each() -> None:
+    north, south = both()
+    edna.register_principal(north)
+    assert edna.unregistered([south, north]) == [south]
+
+
+@story
+def unlock_finds_the_database() -> None:
+    north, south = member("north", "ann", key=5), member("south", "ben", key=5)
+    for person in (north, south):
+        made = edna.register_principal(person, password=PASSWORD)
+        receipt = edna.disguise("club.leave", person)
+        ways: list[dict[str, Any]] = [
+            {"secret_key": made.secret_key},
+            {"identifier": person.username, "password": PASSWORD},
+            {"recovery_code": made.recovery_code},
+        ]
+        for way in ways:
+            with edna.unlock(**way) as unlocked:
+                assert [entry.receipt for entry in edna.history(unlocked)] == [receipt]
+            with edna.on(person._state.db), edna.unlock(**way):
+                pass
+            other = "south" if person is north else "north"
+            none = errors.PrincipalNotRegistered if "secret_key" in way else errors.WrongCredentials
+            with edna.on(other), refused(none), edna.unlock(**way):
+                pass
+    with refused(errors.WrongCredentials):
+        edna.unlock(identifier="ann", password="another walk")
+
+
+@story
+def one_password_in_both_is_not_guessed() -> None:
+    people = both()
+    for person in people:
+        edna.register_principal(person, password=PASSWORD)
+    same: dict[str, Any] = {"identifier": "bea", "password": PASSWORD}
+    with refused(errors.DatabaseNotChosen, "north, south"):
+        edna.unlock(**same)
+    for person, alias in zip(people, SHARDS, strict=True):
+        with edna.unlock(**same, principal=person) as unlocked:
+            assert edna.principal(unlocked) == person
+            assert unlocked.using == alias
+        with edna.on(alias), edna.unlock(**same) as unlocked:
+            assert unlocked.using == alias
+        receipt = edna.disguise("club.leave", person)
+        with edna.unlock(**same, receipts=[receipt]) as unlocked:
+            assert unlocked.using == alias
+            assert edna.reveal(receipt, unlocked).complete
+
+
+@story
+def one_key_in_both_is_not_guessed() -> None:
+    people = both()
+    key = edna.register_principal(people[0]).secret_key
+    assert key is not None
+    edna.register_principal(people[1], public_key=key.public_key)
+    with refused(errors.DatabaseNotChosen, "north, south"):
+        edna.unlock(secret_key=key)
+    with edna.unlock(secret_key=key, principal=people[0]) as unlocked:
+        with refused(errors.NotYours, "'south'", "'north'"):
+            edna.disguise("club.leave", people[1], unlocked=unlocked)
+        receipt = edna.disguise("club.leave", people[0], unlocked=unlocked)
+    with edna.unlock(secret_key=key, receipts=[receipt]) as unlocked:
+        assert unlocked.using == "north"
+        assert edna.reveal(receipt, unlocked).complete
+
+
+@story
+def what_is_of_the_other_opens_nothing_and_the_message_says_so() -> None:
+    north, south = both()
+    keys = [edna.register_principal(person).secret_key for person in (north, south)]
+    receipt = edna.disguise("club.veil", north)
+    note = Note.objects.using("north").first()
+    assert note is not None
+    with edna.on("south"), refused(errors.PrincipalNotRegistered, "in the database 'south'"):
+        edna.unlock(secret_key=keys[0])
+    with edna.unlock(secret_key=keys[1]) as unlocked:
+        with refused(errors.ReceiptUnknown, "in the database 'south'"):
+            edna.reveal(receipt, unlocked)
+        with refused(errors.NotYours, "'north'", "'south'"):
+            edna.disguise("club.leave", north, unlocked=unlocked)
+        with refused(errors.DatabaseNotChosen, "'north'", "'south'"):
+            edna.speak_as(unlocked, note)
+    with edna.on("south"), refused(errors.DatabaseNotChosen, "'north'", "'south' is at work"):
+        edna.disguise("club.leave", north)
+    with (
+        refused(errors.DatabaseNotChosen, "'north'", "'south' is at work"),
+        edna.session(south, "club.by-hand") as session,
+    ):
+        session.remove(note)  # South has a note of the same primary key.
+    with refused(errors.DatabaseNotChosen, "several databases"):
+        edna.register_principals([member_of("cyd", "north"), member_of("cyd", "south")])
+    with refused(errors.DatabaseNotChosen, "'elsewhere'", "north, south"), edna.on("elsewhere"):
+        pass
+    lost = User(pk=5, username="nowhere")
+    with refused(errors.DatabaseNotChosen, "'default'", "north, south"):
+        edna.disguise("club.leave", lost)
+
+
+def member_of(name: str, alias: str) -> User:
+    """Not written."""
+    return User.from_db(alias, ["id", "username"], [7, name])  # type: ignore[no-any-return]
+
+
+@story
+def the_routers_answer_for_the_person_counts() -> None:
+    both()
+    # Made without a database, as by a form: the site's router knows by the name.
+    said = User(pk=5, username="south")
+    edna.register_principal(said)
+    assert [edna.is_registered(User.objects.using(alias).get()) for alias in SHARDS] == [False, True]
+
+
+@story
+def what_names_nobody_is_told_where() -> None:
+    people = both()
+    keys = [edna.register_principal(person).secret_key for person in people]
+    where: dict[str, Any] = {"where": {"text": "note 0 of bea in the north"}, "set": {"text": "[redacted]"}}
+    for ask in (
+        lambda: edna.plan_all("club.veil"),
+        lambda: edna.disguise_all("club.veil"),
+        lambda: edna.replay(Note, **where),
+    ):
+        with refused(errors.DatabaseNotChosen, "north, south", "edna.on"):
+            ask()
+    before = everything("north")
+    with edna.on("north"), untouched("south"):
+        assert edna.plan_all("club.veil").rows == 2
+        assert len(edna.disguise_all("club.veil", operator="olga")) == 1
+    with edna.unlock(secret_key=keys[0]) as unlocked:
+        (entry,) = edna.history(unlocked)
+        assert edna.reveal(entry.receipt, unlocked).complete
+    assert everything("north") == before
+    edna.disguise("club.leave", people[0], operator="olga")
+    with edna.on("north"):
+        assert edna.replay(Note, **where) == 0  # it is in a bag
+    with edna.unlock(secret_key=keys[0]) as unlocked:
+        (entry,) = edna.history(unlocked)
+        assert edna.reveal(entry.receipt, unlocked).complete
+    assert Note.objects.using("north").filter(text="[redacted]").exists()
+    assert edna.finish_files().deleted == 0
+
+
+@story
+def a_thread_is_told_and_nobody_else_is() -> None:
+    from edna import registry
+
+    seen: list[object] = []
+
+    def look() -> None:
+        try:
+            seen.append(registry.database())
+        except errors.DatabaseNotChosen as error:
+            seen.append(type(error))
+
+    with edna.on("north"):
+        look()
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        with edna.on("south"):
+            look()
+        look()
+    look()
+    assert seen == ["north", errors.DatabaseNotChosen, "south", "north", errors.DatabaseNotChosen]
+
+
+@story
+def placeholders_are_of_the_same_database() -> None:
+    people = both()
+    keys = [edna.register_principal(person).secret_key for person in people]
+    before = [everything(alias) for alias in SHARDS]
+    receipts = [edna.disguise("club.veil", person) for person in people]
+    for alias, person in zip(SHARDS, people, strict=True):
+        owners = set(Note.objects.using(alias).values_list("author", flat=True))
+        assert len(owners) == 2
+        assert person.pk not in owners
+        assert User.objects.using(alias).filter(pk__in=owners).count() == 2
+    for key, receipt in zip(keys, receipts, strict=True):
+        with edna.unlock(secret_key=key) as unlocked:
+            assert len(edna.speaks_for(unlocked)) == 2
+            assert edna.speak_as(unlocked, Note.objects.using(unlocked.using).first()).pk in edna.speaks_for(unlocked)
+            assert edna.reveal(receipt, unlocked).complete
+    assert [everything(alias) for alias in SHARDS] == before
+
+
+@story
+def a_key_is_renewed_where_it_is() -> None:
+    north, _ = both()
+    made = edna.register_principal(north, password=PASSWORD)
+    receipt = edna.disguise("club.veil", north)
+    with untouched("south"):
+        with edna.on("north"), edna.unlock(secret_key=made.secret_key) as unlocked:
+            edna.change_password(unlocked, identifier="bea", password="another walk")
+            code = edna.new_recovery_code(unlocked)
+        with edna.unlock(recovery_code=code, principal=north) as unlocked:
+            renewed = edna.rotate(unlocked, password=PASSWORD)
+        with edna.unlock(secret_key=renewed.secret_key, principal=north) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+            edna.disguise("club.leave", north, unlocked=unlocked, keep_no_way_back=True)
+    assert not filled(
+        [name for name in connections["north"].introspection.table_names() if "keyslot" in name], using="north"
+    )
+
+
+@story
+def nothing_of_who_left_is_in_either_database() -> None:
+    from edna.testing import assert_nothing_left
+
+    person = member("north", "xaverine", text="the ferry to Hrossey leaves at dawn")
+    other = member("south", "yolanthe")
+    edna.register_principal(person, password=PASSWORD)
+    edna.disguise("club.leave", person)
+    for alias in settings.DATABASES:
+        assert_nothing_left("xaverine", "ferry to Hrossey", "hello from the north", using=alias)
+    with pytest.raises(AssertionError):
+        assert_nothing_left(other.username, using="south")  # whoever looks finds what is there
+
+
+@story
+def sessions_end_with_the_account() -> None:
+    north, south = member("north", "ann", key=5), member("south", "ben", key=5)
+    for person in (north, south):
+        edna.register_principal(person)
+    client, another = Client(), Client()
+    client.force_login(north)
+    another.force_login(south)
+    assert Session.objects.using("default").count() == 2
+    edna.disguise("club.leave", north)
+    assert [session.get_decoded()["_auth_user_id"] for session in Session.objects.using("default").all()] == ["5"]
+    assert Session.objects.using("default").filter(pk=another.session.session_key).exists()
+
+
+@story
+def what_cannot_be_is_a_check() -> None:
+    def found(**changed: Any) -> dict[str, str]:
+        with override_settings(EDNA={**settings.EDNA, **changed}):
+            messages = run_checks(tags=["edna"])
+        wanted = ("edna.E050", "edna.E051", "edna.E052", "edna.E069", "edna.E070", "edna.E002")
+        return {str(each.id): f"{each.msg} {each.hint}" for each in messages if each.id in wanted}
+
+    assert found() == {}
+    assert set(found(DATABASES=["north", "elsewhere"])) == {"edna.E002"}
+    assert set(found(DATABASES="north")) == {"edna.E002"}
+    assert set(found(CUSTODY="both")) == {"edna.E070"}
+
+    class Pinned:
+        """Votes of everybody lie in one place."""
+
+        def db_for_write(self, model: type[Any], **_: Any) -> str | None:
+            return "default" if model is Vote else None
+
+    class Nowhere:
+        """Votes have a table in the south alone."""
+
+        def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
+            return False if model_name == "vote" and db != "south" else None
+
+    for router in (Pinned(), Nowhere()):
+        with override_settings(DATABASE_ROUTERS=[router, *settings.DATABASE_ROUTERS]):
+            ((check, words),) = found().items()
+        assert check == "edna.E069"
+        assert "club.Vote" in words
+        assert "docs/howto-shards.md" in words
+
+
+@story
+def the_recipe_for_rows_that_cannot_be_where_the_person_is() -> None:
+    """docs/howto-shards.md: one disguise in each database, one receipt each."""
+    north, south = both()
+    keys = [edna.register_principal(person).secret_key for person in (north, south)]
+    before = [everything(alias) for alias in SHARDS]
+    receipts = [edna.disguise("club.leave", person) for person in (north, south)]
+    for key, receipt in zip(reversed(keys), reversed(receipts), strict=True):
+        with edna.unlock(secret_key=key, receipts=[receipt]) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+    assert [everything(alias) for alias in SHARDS] == before
+
+
+@story
+def one_database_is_as_ever() -> None:
+    from edna import registry
+
+    with override_settings(EDNA={**settings.EDNA, "DATABASES": []}):
+        manage("edna_keys", "add", operator="olga")
+        assert registry.databases() == (registry.database(),) == ("default",)
+        person = member("default")
+        key = edna.register_principal(person).secret_key
+        before = everything("default")
+        with untouched("north"), untouched("south"):
+            receipt = edna.disguise("club.leave", person)
+            with edna.unlock(secret_key=key) as unlocked:
+                assert edna.reveal(receipt, unlocked).complete
+        assert everything("default") == before
+        with refused(errors.DatabaseNotChosen, "the site has one database"), edna.on("default"):
+            pass
+
+
+def tell(names: list[str]) -> dict[str, str]:
+    """How each of them failed; "" if it did not."""
+    migrate()
+    connections.close_all()
+    files = [settings.SCRATCH / f"{alias}.sqlite3" for alias in settings.DATABASES]
+    for file in files:
+        shutil.copy(file, f"{file}.empty")
+    found: dict[str, str] = {}
+    for name in names:
+        for file in files:
+            shutil.copy(f"{file}.empty", file)
+        try:
+            stories[name]()
+            found[name] = ""
+        except BaseException:
+            found[name] = traceback.format_exc()
+        connections.close_all()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(tell(sys.argv[1:] or list(stories))))
