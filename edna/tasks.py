@@ -160,22 +160,26 @@ def finish_files() -> None:
 @shared_task(name="edna.maintain", **_QUIET)
 def maintain() -> None:
     """Erase what has expired, and sweep up what belongs to nobody any more. What fails keeps nothing else from being done."""
+    from edna import registry, shards
     from edna.operations.retention import expiry
     from edna.operations.upkeep import residue
 
-    with _quietly("task_stopped", task="expire"):
-        expiry.expire()
-    with _quietly("task_stopped", task="sweep"):
-        residue.sweep()
+    for alias in registry.databases():
+        with _quietly("task_stopped", task="expire"), shards.at(alias):
+            expiry.expire()
+        with _quietly("task_stopped", task="sweep"), shards.at(alias):
+            residue.sweep()
 
 
 @shared_task(name="edna.scrub", **_QUIET)
 def scrub() -> None:
     """Let nothing but their values tell which rows were written together, as far as no table of the application has to be locked for it."""
+    from edna import registry, shards
     from edna.operations.upkeep import scrubbing
 
-    with _quietly("task_stopped", task="scrub"):
-        scrubbing.scrub(rebuild_application=False)
+    for alias in registry.databases():
+        with _quietly("task_stopped", task="scrub"), shards.at(alias):
+            scrubbing.scrub(rebuild_application=False)
 
 
 # Whether anybody works, for whoever watches

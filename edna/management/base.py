@@ -2,7 +2,8 @@
 
 Results go to stdout and nothing else does: prose, progress and questions go to stderr. Exit codes: 0 done, 1 refused
 (one sentence that says what to do), 2 wrong usage, 3 done in part; 4 (`edna_verify` alone) damage. Secrets are never taken from
-the command line.
+the command line. Of several databases each is gone through, or the one that is named.
+A little long: what all commands say alike is in one place.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, Final
 
 from django.core.checks import run_checks
@@ -26,11 +27,11 @@ from django.core.management.base import (
     SystemCheckError,
 )
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import DatabaseError, router
+from django.db import DatabaseError
 from django.db.models import Model
 
-from edna import conf, registry
-from edna.errors import EdnaError
+from edna import conf, registry, shards
+from edna.errors import ConfigurationError, EdnaError
 from edna.spec import parsed_params
 from edna.words import count
 
@@ -57,7 +58,11 @@ class EdnaCommand(BaseCommand):
     examples: ClassVar[str]
     #: Whether what it does is an operator's act, which the audit trail notes under the name of whoever typed it.
     noted: ClassVar[bool] = False
+    #: Whether it is for all there is, so that on a site with several databases it is done in each, unless --database names one.
+    in_each: ClassVar[bool] = False
     statuses: ClassVar[str] = "0 done, 1 refused, 2 wrong usage, 3 done in part"
+    #: What was printed as JSON, by database, where it is done in several.
+    _documents: dict[str, Any] | None = None
     requires_system_checks: Any = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -72,10 +77,57 @@ class EdnaCommand(BaseCommand):
                 help="Who you are, for the audit trail; your name on this machine unless given.",
             )
         parser.add_argument("--json", action="store_true", help="Print one JSON document instead of text.")
+        if settings_name_several() and "--database" not in parser._option_string_actions:
+            parser.add_argument(
+                "--database",
+                metavar="ALIAS",
+                help='Only in this one of EDNA["DATABASES"]' + (" (default: in each)." if self.in_each else "."),
+            )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        several = settings_name_several()
+        # edna_audit takes several, and the person is in the first.
+        named = options.get("database") if several else None
+        chosen = named[0] if isinstance(named, list) and named else named
+        if chosen:
+            with self._refusals(), shards.on(chosen):
+                self.run(options)
+        elif several and self.is_for_each(options):
+            self._in_each(several, options)
+        else:
+            with self._refusals():
+                self.run(options)
+
+    def is_for_each(self, options: dict[str, Any]) -> bool:
+        return self.in_each
+
+    def _in_each(self, aliases: Sequence[str], options: dict[str, Any]) -> None:
+        """
+        Raises:
+            CommandError: it was refused in one of them, or not all was done; the others were gone through all the same.
+        """
+        self._documents, refusals = {}, {}
+        for alias in aliases:
+            self._documents[alias] = None
+            if not options["json"]:
+                self.stdout.write(f"{alias}:")
+            try:
+                with self._refusals(), shards.at(alias):
+                    self.run(options)
+            except CommandError as error:
+                refusals[alias] = error
+        if options["json"]:
+            self.stdout.write(json.dumps({"databases": self._documents}, indent=2, cls=_Encoder))
+        codes = {error.returncode for error in refusals.values()}
+        if refusals:
+            all_alike = len(refusals) == len(aliases) and len(codes) == 1
+            code = DAMAGED if DAMAGED in codes else codes.pop() if all_alike else PARTIAL
+            raise CommandError("\n".join(f"{alias}: {error}" for alias, error in refusals.items()), returncode=code)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
         try:
-            self.run(options)
+            yield
         except EdnaError as error:
             raise CommandError(sentence(error), returncode=REFUSED) from error
         except OSError as error:
@@ -123,7 +175,11 @@ class EdnaCommand(BaseCommand):
         self.stderr.write(text, str)
 
     def print_json(self, document: dict[str, Any]) -> None:
-        self.stdout.write(json.dumps(document, indent=2, cls=_Encoder))
+        at_work = shards.at_work.get()
+        if self._documents is not None and at_work is not None:
+            self._documents[at_work] = document
+        else:
+            self.stdout.write(json.dumps(document, indent=2, cls=_Encoder))
 
     def ask_for(self, word: str, question: str) -> None:
         """
@@ -147,6 +203,14 @@ class EdnaCommand(BaseCommand):
         bar = f"\r[{'#' * filled}{' ' * (40 - filled)}] {words}" + ("\x1b[K" if note else "")
         self.stderr.write(bar, str, ending="\n" if done >= total else "")
         self.stderr.flush()
+
+
+def settings_name_several() -> tuple[str, ...]:
+    """The databases that people are in, if these are several; none, too, where the setting is wrong, which the checks say."""
+    try:
+        return conf.databases()
+    except (ConfigurationError, TypeError, AttributeError):
+        return ()
 
 
 def operator_of(options: dict[str, Any]) -> str:
@@ -221,7 +285,7 @@ def params_of(name: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 def find_principal(model: type[Model], text: str) -> Model:
     """The row of ``model`` with this primary key, natural key (its log-in name, for a user model) or e-mail address."""
-    using = router.db_for_write(model)
+    using = registry.database(model)
     certain = text.startswith("pk:")
     found: dict[Any, Model] = {}
     with suppress(ObjectDoesNotExist, ValidationError, ValueError, TypeError, OverflowError):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TextIO
 
 from django.core.management.base import CommandParser
 
-from edna import api, inner_door
+from edna import api, inner_door, shards
 from edna.management.base import EdnaCommand, new_private_file, operator_of
 from edna.management.credentials import add_key_arguments, check_usage, credentials
 
@@ -42,7 +42,7 @@ class PersonFileCommand(EdnaCommand):
         given = credentials(options)
         with api.unlock(**given, receipts=options["with_receipt"]) as unlocked:
             made = self.make(unlocked, given)
-        with new_private_file(options["output"]) as file:
+        with new_private_file(options["output"]) as file, shards.at(unlocked.using):
             inner_door.note_act(self.act, operator=operator_of(options))
             self.write(file, made)
         if options["json"]:

@@ -25,7 +25,7 @@ from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.contrib.sessions.models import Session  # noqa: E402
 from django.core.checks import run_checks  # noqa: E402
-from django.core.management import call_command  # noqa: E402
+from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import Client, override_settings  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
@@ -366,6 +366,164 @@ def sessions_end_with_the_account() -> None:
     edna.disguise("club.leave", north)
     assert [session.get_decoded()["_auth_user_id"] for session in Session.objects.using("default").all()] == ["5"]
     assert Session.objects.using("default").filter(pk=another.session.session_key).exists()
+
+
+def crowd() -> dict[str, list[User]]:
+    """Three people in each database, with the same primary keys, all with keys."""
+    people = {alias: [member(alias, f"{alias}-{key}", key=key) for key in (5, 6, 7)] for alias in SHARDS}
+    for alias in SHARDS:
+        edna.register_principals(people[alias])
+    return people
+
+
+@story
+def a_job_for_everybody_is_one_in_each_database() -> None:
+    from edna.operations import jobs
+
+    crowd()
+    with refused(errors.DatabaseNotChosen, "north, south"):
+        jobs.start("club.leave")
+    for alias in SHARDS:
+        with edna.on(alias):
+            jobs.start("club.leave", operator="olga")
+    started = {each.database: each for each in jobs.reports()}
+    assert set(started) == set(SHARDS)
+    assert {each.total for each in started.values()} == {3}
+    assert sorted(jobs.waiting()) == sorted(each.id for each in started.values())
+    for alias, each in started.items():
+        assert each.as_dict()["database"] == alias
+        other = "south" if alias == "north" else "north"
+        assert jobs.report(each.id).database == alias
+        with edna.on(other), refused(errors.JobUnknown):
+            jobs.report(each.id)
+    with refused(errors.JobUnknown, "There is no job 1;"):
+        jobs.pause(1)
+    listed = manage("edna_jobs")
+    assert "database" in listed
+    assert all(alias in listed for alias in SHARDS)
+    south = started["south"].id
+    manage("edna_jobs", "pause", str(south), operator="olga")
+    assert [each.state for each in (jobs.report(started["north"].id), jobs.report(south))] == ["running", "paused"]
+    with untouched_rows("south"):
+        manage("edna_run")
+    assert not User.objects.using("north").filter(pk__in=[5, 6, 7]).exists()
+    manage("edna_jobs", "resume", str(south), operator="olga")
+    manage("edna_run", "--database", "north")
+    assert jobs.report(south).left == 3
+    assert "south" in manage("edna_run", "--database", "south")
+    assert [(each.state, each.done) for each in jobs.reports()] == [("finished", 3)] * 2
+    assert not User.objects.using("south").filter(pk__in=[5, 6, 7]).exists()
+
+
+@story
+def the_command_for_everybody_starts_and_runs_one_in_each() -> None:
+    from edna.operations import jobs
+
+    crowd()
+    printed = manage("edna_disguise", "club.leave", "--all", "--job", "--yes", operator="olga")
+    assert printed.index("north:") < printed.index("in north,") < printed.index("south:") < printed.index("in south,")
+    assert {(each.database, each.done, each.state) for each in jobs.reports()} == {
+        (alias, 3, "finished") for alias in SHARDS
+    }
+
+
+@contextlib.contextmanager
+def untouched_rows(alias: str) -> Iterator[None]:
+    before = everything(alias)
+    yield
+    assert everything(alias) == before
+
+
+@story
+def schedules_are_run_in_each_database() -> None:
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    from edna import registry, schedules
+
+    @edna.schedule(registry.get("club.veil"), inactive_for=timedelta(days=30))
+    def away(notice: Any) -> None:
+        return None
+
+    try:
+        crowd()
+        for alias in SHARDS:
+            User.objects.using(alias).update(last_login=timezone.now() - timedelta(days=90))
+        User.objects.using("south").filter(pk=7).update(last_login=timezone.now())
+        document = json.loads(manage("edna_run_schedules", "--json"))
+        assert [(each["database"], each["due"], each["trouble"]) for each in document["schedules"]] == [
+            ("north", 3, ""),
+            ("south", 2, ""),
+        ]
+        assert [each["done"] for each in document["jobs"]] == [3, 2]
+        assert "north" in manage("edna_run_schedules")
+        for alias in SHARDS:
+            left = Note.objects.using(alias).filter(author__in=[5, 6, 7]).values_list("author", flat=True)
+            assert set(left) == (set() if alias == "north" else {7})
+    finally:
+        schedules._schedules.clear()
+
+
+@story
+def commands_name_the_database() -> None:
+    people = crowd()
+    edna.disguise("club.leave", people["south"][0])
+    for command in ("edna_verify", "edna_expire", "edna_sweep", "edna_scrub", "edna_keys", "edna_vouch", "edna_hold"):
+        arguments = ["list"] if command in ("edna_keys", "edna_hold") else []
+        with untouched_rows("north"), untouched_rows("south"):
+            printed = manage(command, *arguments)
+            document = json.loads(manage(command, *arguments, "--json"))
+            one = manage(command, *arguments, "--database", "south")
+            alone = json.loads(manage(command, *arguments, "--database", "south", "--json"))
+        assert printed.index("north:") < printed.index("south:"), command
+        assert set(document) == {"databases"}, command
+        assert list(document["databases"]) == list(SHARDS), command
+        assert "north:" not in one, command
+        assert "databases" not in alone, command
+    assert json.loads(manage("edna_files", "--json"))["left"] == []
+    planned = json.loads(manage("edna_plan", "club.leave", "--all", "--json"))["databases"]
+    assert planned["north"]["rows"] > planned["south"]["rows"] > 0
+    for arguments in (["edna_plan", "club.leave", "--principal", "5"], ["edna_register", "5"]):
+        with refused(CommandError, "north, south", "--database"):
+            manage(*arguments)
+    with refused(CommandError, "'elsewhere'", "north, south"):
+        manage("edna_verify", "--database", "elsewhere")
+    assert (
+        json.loads(manage("edna_plan", "club.leave", "--principal", "5", "--database", "north", "--json"))["principal"]
+        == "5"
+    )
+
+
+@story
+def a_command_that_is_refused_in_one_database_goes_through_the_others() -> None:
+    crowd()
+    member("south", "dan")  # without a key
+    with pytest.raises(CommandError) as caught:
+        manage("edna_disguise", "club.veil", "--all", "--yes", operator="olga")
+    assert str(caught.value).startswith("south: ")
+    assert "1 owner(s)" in str(caught.value)
+    assert caught.value.returncode == 3
+    assert not Note.objects.using("north").filter(author__in=[5, 6, 7]).exists()
+    assert Note.objects.using("south").filter(author__in=[5, 6, 7]).count() == 6
+
+
+@story
+def a_reveal_by_command_finds_the_database() -> None:
+    people = crowd()
+    key = edna.register_principal(member("south", "eve")).secret_key
+    before = everything("south")
+    assert people
+    assert key is not None
+    file = settings.SCRATCH / "eve.key"
+    file.write_text(key.expose_text())
+    receipt = manage(
+        "edna_disguise", "club.leave", "--principal", "eve", "--yes", "--database", "south", operator="olga"
+    ).strip()
+    assert everything("south") != before
+    with untouched_rows("north"):
+        manage("edna_reveal", receipt, "--secret-key-file", str(file))
+    assert everything("south") == before
 
 
 @story

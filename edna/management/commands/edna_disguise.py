@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import router, transaction
+from django.db import transaction
 
 from edna import api, conf, registry
 from edna.management.base import (
@@ -63,6 +63,9 @@ class Command(EdnaCommand):
         )
         super().add_arguments(parser)
 
+    def is_for_each(self, options: dict[str, Any]) -> bool:
+        return bool(options["everyone"]) and not options["receipts"]
+
     def run(self, options: dict[str, Any]) -> None:
         if options["receipts"] and not options["everyone"]:
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
@@ -78,7 +81,7 @@ class Command(EdnaCommand):
         disguise = registry.get(name)
         params = params_of(name, options["param"])
         self.client_mode = (disguise.locators or conf.locator_mode()) == "client"
-        self.using = router.db_for_write(registry.principal_model_for(disguise))
+        self.using = registry.database(registry.principal_model_for(disguise))
         if options["job"]:
             self._confirm(options)
             self._job(name, params, options)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna import api, inner_door
+from edna import api, inner_door, shards
 from edna.management.base import EdnaCommand, operator_of, read_stdin, table
 from edna.management.credentials import add_key_arguments, check_usage, credentials
 
@@ -48,7 +48,8 @@ class Command(EdnaCommand):
                 self.say(_described(api.plan_erasure(receipt, unlocked, **complete)))
                 self.ask_for(receipt.disguise, "\nNobody can bring it back. Go on?")
             erasure = api.erase(receipt, unlocked, **complete)
-        inner_door.note_act("erase", operator=operator_of(options), disguise=receipt.disguise)
+        with shards.at(unlocked.using):
+            inner_door.note_act("erase", operator=operator_of(options), disguise=receipt.disguise)
         if options["json"]:
             self.print_json({"disguise": receipt.disguise, **erasure.as_dict()})
         else:

@@ -24,6 +24,7 @@ _AFTER = (
 
 
 class Command(EdnaCommand):
+    in_each = True
     help = (
         'List the server\'s keys (EDNA["MAC_KEYS"]) by check values, which tell nothing about them; let the database know new ones; let it '
         "forget a former one that nothing needs any more. Under a key that the database does not know nothing is disguised. Adding "

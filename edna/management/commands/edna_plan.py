@@ -24,6 +24,9 @@ class Command(EdnaCommand):
         add_disguise_arguments(parser)
         super().add_arguments(parser)
 
+    def is_for_each(self, options: dict[str, Any]) -> bool:
+        return bool(options["everyone"])
+
     def run(self, options: dict[str, Any]) -> None:
         plan, principal = make_plan(options)
         try:

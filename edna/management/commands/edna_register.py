@@ -77,7 +77,7 @@ class Command(EdnaCommand):
     def _one(self, principal: Model, options: dict[str, Any]) -> None:
         model = registry.principal_model_of(principal)
         # Shown before the commit: a key that was registered and not seen by anybody would be lost.
-        with transaction.atomic(using=router.db_for_write(model)):
+        with transaction.atomic(using=registry.database(model)):
             made = api.register_principal(principal)
             inner_door.note_act("register", operator=operator_of(options), principals=1)
             assert made.secret_key is not None
@@ -103,7 +103,7 @@ class Command(EdnaCommand):
         try:
             with file:
                 for model in models:
-                    total, done = model._base_manager.using(router.db_for_write(model)).count(), 0
+                    total, done = model._base_manager.using(registry.database(model)).count(), 0
                     for batch in _batches(model):
                         made = self._register(model, batch, file, operator=operator_of(options))
                         registered, present, done = registered + made, present + len(batch) - made, done + len(batch)
@@ -128,7 +128,7 @@ class Command(EdnaCommand):
     @staticmethod
     def _register(model: type[Model], batch: Sequence[Model], file: Any, *, operator: str) -> int:
         """Register those of ``batch`` who have no key. A key is in the file before it counts."""
-        with transaction.atomic(using=router.db_for_write(model)):
+        with transaction.atomic(using=registry.database(model)):
             try:
                 missing = batch
                 made = api.register_principals(missing)
@@ -152,7 +152,7 @@ class Command(EdnaCommand):
 
 def _batches(model: type[Model]) -> Iterator[list[Model]]:
     """All rows in the order of their keys, a few at a time: others may write in between."""
-    query = model._base_manager.using(router.db_for_write(model)).order_by("pk")
+    query = model._base_manager.using(registry.database(model)).order_by("pk")
     batch = list(query[:_BATCH])
     while batch:
         yield batch

@@ -9,7 +9,7 @@ from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from edna import api, inner_door
+from edna import api, inner_door, shards
 from edna.errors import RevealRefused
 from edna.management.base import PARTIAL, EdnaCommand, operator_of, pair, read_stdin, table, usage
 from edna.management.credentials import add_key_arguments, check_usage, credentials
@@ -93,7 +93,8 @@ class Command(EdnaCommand):
                     # What was restored until then has been undone.
                     self._report(receipt, api.Outcome(held=refused.outcome.held), options)
                 raise
-        inner_door.note_act("reveal", operator=operator_of(options), disguise=receipt.disguise)
+        with shards.at(unlocked.using):
+            inner_door.note_act("reveal", operator=operator_of(options), disguise=receipt.disguise)
         self._report(receipt, outcome, options)
         if not outcome.complete:
             raise CommandError(

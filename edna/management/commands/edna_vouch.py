@@ -11,6 +11,7 @@ from edna.management.base import PARTIAL, EdnaCommand, need_operations, operator
 
 
 class Command(EdnaCommand):
+    in_each = True
     help = (
         "Say that public keys, jobs and their lists are right, by tagging them under the first of MAC_KEYS.\n\nUnless told more, only what "
         "was tagged under an older key is tagged anew; what has no right tag is counted. --as-they-are vouches for that, too: after a key "

@@ -17,7 +17,6 @@ from django.contrib.admin.widgets import AdminRadioSelect
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.core.signing import BadSignature, TimestampSigner
-from django.db import router
 from django.db.models import Model
 
 from edna import registry
@@ -71,7 +70,9 @@ class ParamsForm(forms.Form):
 def _field(name: str, kind: type, chosen: ChosenFrom | None) -> forms.Field:
     label = name.replace("_", " ").capitalize()
     if chosen is not None:
-        rows = chosen.model._default_manager.order_by(chosen.key)[: MOST_LISTED + 1]
+        rows = chosen.model._default_manager.using(registry.database(chosen.model)).order_by(chosen.key)[
+            : MOST_LISTED + 1
+        ]
         listed = [(str(getattr(row, chosen.key)), str(row)) for row in rows]
         if len(listed) <= MOST_LISTED:
             return forms.ChoiceField(label=label, choices=[("", "Choose one"), *listed])
@@ -157,7 +158,7 @@ class WhomForm(ParamsForm):
         elif "chosen" in cleaned:
             keys = _keys(model, cleaned["chosen"])
             # Their keys alone: what else is in their rows is none of this page's business.
-            found = model._base_manager.using(router.db_for_write(model)).only("pk").in_bulk(keys)
+            found = model._base_manager.using(registry.database(model)).only("pk").in_bulk(keys)
             self.principals, self.gone = list(found.values()), len(keys) - len(found)
         return cleaned
 

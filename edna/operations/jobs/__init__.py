@@ -18,7 +18,15 @@ from edna.errors import JobForged
 from edna.operations import audit
 from edna.operations.jobs.batches import Work
 from edna.operations.jobs.control import cancel, clear_up_after_runners, pause, resume, retry, tidy
-from edna.operations.jobs.job_reports import JobReport, JobState, forged, report, reports, waiting
+from edna.operations.jobs.job_reports import (
+    JobReport,
+    JobState,
+    forged,
+    report,
+    reports,
+    waiting,
+    where_it_is,
+)
 from edna.operations.jobs.launch import refuse_client_mode, start
 from edna.operations.jobs.runner import Runner, alive_since
 from edna.operations.store import jobs as store_jobs
@@ -43,6 +51,7 @@ __all__ = [
 ]
 
 
+@where_it_is
 def run(
     job_id: int,
     *,

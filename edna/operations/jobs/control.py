@@ -10,7 +10,7 @@ from edna.db import transactions
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
 from edna.operations.books import job_lists
-from edna.operations.jobs.job_reports import JobReport, JobState, report
+from edna.operations.jobs.job_reports import JobReport, JobState, report, where_it_is
 from edna.operations.jobs.launch import tell_runners
 from edna.operations.jobs.runner import bury
 from edna.operations.store import jobrunners
@@ -22,6 +22,7 @@ _AT_ONCE: Final = 5_000
 Change = tuple[JobState, dict[str, Any]]
 
 
+@where_it_is
 def pause(job_id: int, *, operator: str = "") -> JobReport:
     """Let runners stop after the batch that they are at. Pausing a paused job changes nothing.
 
@@ -32,6 +33,7 @@ def pause(job_id: int, *, operator: str = "") -> JobReport:
     return _steer(job_id, "pause", states, lambda _: (JobState.PAUSED, {}), operator=operator)
 
 
+@where_it_is
 def resume(job_id: int, *, operator: str = "") -> JobReport:
     """Go on with a paused job, or ask for a runner once more if it runs.
 
@@ -42,6 +44,7 @@ def resume(job_id: int, *, operator: str = "") -> JobReport:
     return _steer(job_id, "resume", states, lambda _: (JobState.RUNNING, {}), operator=operator)
 
 
+@where_it_is
 def cancel(job_id: int, *, operator: str = "") -> JobReport:
     """Forget who is still to do, and who failed; what is done stays, and each person can reveal it.
 
@@ -67,6 +70,7 @@ def cancel(job_id: int, *, operator: str = "") -> JobReport:
     return report(job_id)
 
 
+@where_it_is
 def retry(job_id: int, *, operator: str = "") -> JobReport:
     """Try those who failed again. A finished job runs again; a paused one does once it is resumed.
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import datetime
 import secrets
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from edna import registry
+from edna import conf, registry, shards
 from edna.errors import JobUnknown
 from edna.operations.jobs.runner import alive_since, is_alive
 from edna.operations.store import jobrunners
 from edna.operations.store import jobs as store_jobs
 from edna.operations.store.jobs import JobRow
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 class JobState(StrEnum):
@@ -59,6 +65,8 @@ class JobReport:
     finished_on: datetime.date | None
     #: False of a job that this site did not note, or not as it is now: nobody works on it.
     sound: bool
+    #: In which of several databases it is, and whose people it is for.
+    database: str | None = None
 
     @property
     def waits(self) -> bool:
@@ -78,9 +86,33 @@ class JobReport:
         return str(self.state)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "state": str(self.state)}
+        found = {**vars(self), "state": str(self.state)}
+        if self.database is None:
+            del found["database"]
+        return found
 
 
+def where_it_is(
+    function: Callable[Concatenate[int, Arguments], Result],
+) -> Callable[Concatenate[int, Arguments], Result]:
+    """Decorates what is done with one job: of several databases, in the one that has it. Its number is no other job's.
+
+    What is decorated raises `JobUnknown` before it changes anything.
+    """
+
+    @wraps(function)
+    def there(job_id: int, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        *others, last = registry.databases()
+        for using in others:
+            with shards.at(using), suppress(JobUnknown):
+                return function(job_id, *args, **kwargs)
+        with shards.at(last):
+            return function(job_id, *args, **kwargs)
+
+    return there
+
+
+@where_it_is
 def report(job_id: int) -> JobReport:
     """
     Raises:
@@ -96,22 +128,31 @@ def reports(*, unfinished: bool = False, operator: str | None = None, most: int 
     """The newest first, by the day: no finer moment is kept. ``unfinished`` are those that run or are paused, and with ``operator``
     those that they have started."""
     states = (JobState.RUNNING, JobState.PAUSED) if unfinished else None
-    return reports_of(states=states, operator=operator, most=most)
+    found = []
+    for using in (databases := registry.databases()):
+        with shards.at(using):
+            found += reports_of(states=states, operator=operator, most=most)
+    if len(databases) > 1:
+        found.sort(key=lambda each: each.created_on, reverse=True)
+    return found[:most]
 
 
 def waiting() -> list[int]:
     """Jobs that could use another runner, those whose runners were killed among them, in a random order."""
-    using = registry.database()
-    jobs = store_jobs.job_rows(states=(JobState.RUNNING,), alive_since=alive_since(), using=using)
-    alive = [runner.job for runner in jobrunners.runners_of([job.id for job in jobs], using=using) if is_alive(runner)]
-    found = [job.id for job in jobs if alive.count(job.id) < job.concurrency]
+    found = []
+    for using in registry.databases():
+        jobs = store_jobs.job_rows(states=(JobState.RUNNING,), alive_since=alive_since(), using=using)
+        runners = jobrunners.runners_of([job.id for job in jobs], using=using)
+        alive = [runner.job for runner in runners if is_alive(runner)]
+        found += [job.id for job in jobs if alive.count(job.id) < job.concurrency]
     secrets.SystemRandom().shuffle(found)
     return found
 
 
 def forged() -> list[int]:
     """Jobs that should run, or may be asked to, and that this site did not note, or not as they are now. One statement."""
-    return store_jobs.forged_among((JobState.RUNNING, JobState.PAUSED), using=registry.database())
+    states = (JobState.RUNNING, JobState.PAUSED)
+    return [job for using in registry.databases() for job in store_jobs.forged_among(states, using=using)]
 
 
 def reports_of(
@@ -122,10 +163,11 @@ def reports_of(
         job=job, states=states, operator=operator, most=most, alive_since=alive_since(), using=using
     )
     failures = store_jobs.failures([row.id for row in found if row.failed], using=using)
-    return [_report(row, failures.get(row.id, {})) for row in found]
+    database = using if conf.databases() else None
+    return [_report(row, failures.get(row.id, {}), database) for row in found]
 
 
-def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
+def _report(row: JobRow, failures: dict[str, int], database: str | None) -> JobReport:
     left = row.total - row.done - row.skipped - row.failed
     worked = row.done + row.skipped
     rate = row.pace or (worked / row.seconds if worked and row.seconds else None)
@@ -156,4 +198,5 @@ def _report(row: JobRow, failures: dict[str, int]) -> JobReport:
         created_on=row.created_on,
         finished_on=row.finished_on,
         sound=row.sound,
+        database=database,
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.db import router
 from django.db.models import Model
 
 from edna import registry, store
@@ -72,7 +71,7 @@ def choose(model: type[Model], principals: Iterable[Model], *, staff: bool = Tru
     """In as many statements for many as for one. Those who run the site, and those in ``but``, are ready only with ``staff``."""
     everyone = tuple(principals)
     references = [reference_of(model, principal.pk) for principal in everyone]
-    using = router.db_for_write(model)
+    using = registry.database(model)
     entries_found = store.entries_by_reference(model._meta.label_lower, references, using=using)
     found = {entry.reference: entry for entry in entries_found}
     entries = [found.get(reference) for reference in references]
@@ -108,7 +107,7 @@ def preview(
     disguise = registry.get(name)
     given = validated_params(disguise, params)
     model = registry.principal_model_for(disguise)
-    using = router.db_for_write(model)
+    using = registry.database(model)
     serverkeys.require(using=using)
     if principals is None:
         own = {reference_of(model, each.pk) for each in but}

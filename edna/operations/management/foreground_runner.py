@@ -92,4 +92,5 @@ def sum_up(report: JobReport) -> str:
     if report.left:
         parts.append(f"{report.left} " + ("never done" if report.state is JobState.CANCELLED else "left"))
     for_good = ", for good" if report.keep_no_way_back else ""
-    return f"Job {report.id}, {report.disguise}{for_good}: {report.standing}; {', '.join(parts)}."
+    where = f" in {report.database}" if report.database else ""
+    return f"Job {report.id}{where}, {report.disguise}{for_good}: {report.standing}; {', '.join(parts)}."

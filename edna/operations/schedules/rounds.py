@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.core.exceptions import FieldError
-from django.db import router
 from django.db.models import Model
 
-from edna import logs, registry, schedules, store
+from edna import conf, logs, registry, schedules, shards, store
 from edna.clock import today as utc_day
 from edna.db import transactions
 from edna.engine.graph.references import reference_of
@@ -65,6 +64,14 @@ class ScheduleReport:
     #: The job that was started for them, or the one from an earlier run that is not finished.
     job: int | None = None
     trouble: str = ""
+    #: For the people of which of several databases.
+    database: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        found = dataclasses.asdict(self)
+        if self.database is None:
+            del found["database"]
+        return found
 
 
 def run_schedules(
@@ -83,13 +90,28 @@ def run_schedules(
     """
     wanted = schedules.schedules() if only is None else {only: schedules.get(only)}
     day = today or utc_day()
-    serverkeys.require(using=registry.database())
+    databases = registry.databases()
+    for using in databases:
+        serverkeys.require(using=using)
+    reports = []
+    for using in databases:
+        with shards.at(using):
+            reports += _run(wanted, day, dry_run=dry_run, progress=progress, using=using)
+    return reports
+
+
+def _run(
+    wanted: Mapping[str, Schedule], day: datetime.date, *, dry_run: bool, progress: Progress | None, using: str
+) -> list[ScheduleReport]:
     if dry_run:
         return [_Run(each, day, turn=None, progress=progress).report() for each in wanted.values()]
-    using = registry.database()
     with Turn(RUN, seconds=_LEASE_SECONDS, using=using) as turn:
         if not turn.taken:
-            return [ScheduleReport(each.name, each.disguise.name, trouble="busy") for each in wanted.values()]
+            database = using if conf.databases() else None
+            return [
+                ScheduleReport(each.name, each.disguise.name, trouble="busy", database=database)
+                for each in wanted.values()
+            ]
         transactions.run(lambda: stored.forget_other_schedules(schedules.schedules(), using=using), using=using)
         reports = [_Run(each, day, turn=turn, progress=progress).report() for each in wanted.values()]
         transactions.run(lambda: note_run(RUN, _sum(reports), using=using), using=using)
@@ -111,13 +133,14 @@ class _Run:
 
     def __init__(self, schedule: Schedule, day: datetime.date, *, turn: Turn | None, progress: Progress | None) -> None:
         self.schedule, self.day, self.turn, self.dry_run, self.progress = schedule, day, turn, turn is None, progress
-        self._report = ScheduleReport(schedule.name, schedule.disguise.name)
+        database = registry.database() if conf.databases() else None
+        self._report = ScheduleReport(schedule.name, schedule.disguise.name, database=database)
 
     def report(self) -> ScheduleReport:
         try:
             self.model = registry.principal_model_for(self.schedule.disguise)
             self.label = self.model._meta.label_lower
-            self.using = router.db_for_write(self.model)
+            self.using = registry.database(self.model)
             self._note(returned=sum(map(self._forget_returned, self._told_before())))
             with Mailer(self.schedule) as mailer:
                 due = [reference for page in self._pages() for reference in self._tell(page, mailer)]

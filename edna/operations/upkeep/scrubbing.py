@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from django.db import DatabaseError, OperationalError, connections, router
+from django.db import DatabaseError, OperationalError, connections
 from django.db.models import Model
 
 from edna import coverage, registry
@@ -127,7 +127,7 @@ def application_tables(*, using: str) -> list[Table]:
         found |= {step.model: None for step in disguise.steps()}
         found |= dict.fromkeys(coverage.removed_models(disguise))
         found |= {relation.model: None for relation in coverage.set_null_relations(disguise)}
-    tables = dict.fromkeys(table_of(model) for model in found if router.db_for_write(model) == using)
+    tables = dict.fromkeys(table_of(model) for model in found if registry.database(model) == using)
     return list(tables)
 
 

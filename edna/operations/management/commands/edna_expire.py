@@ -14,6 +14,7 @@ from edna.operations.retention.expiry import Bucket
 
 class Command(EdnaCommand):
     noted = True
+    in_each = True
     help = (
         'Erase, for good, the bags whose day has come (EDNA["RETENTION_DAYS"]), and what is left of principals who were removed as '
         "long ago. What a legal hold is on stays (manage.py edna_hold).\n\nIn small transactions, while the site goes on. Run it "

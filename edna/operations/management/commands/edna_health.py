@@ -11,6 +11,7 @@ from edna.operations.upkeep.health import Health, health
 
 
 class Command(EdnaCommand):
+    in_each = True
     help = (
         "Show whether jobs have runners, schedules and upkeep were run, what is stored until when, which files wait, and which "
         "system checks complain.\n\nChanges nothing and names nobody. Exit status 3 says that something wants attention."

@@ -13,6 +13,7 @@ from edna.operations.retention import holds
 
 
 class Command(EdnaCommand):
+    in_each = True
     help = (
         "List, place and lift legal holds: buckets (first days of a month) of which nothing is erased, although their day comes. "
         "A hold stops nobody from revealing what is theirs. Placing and lifting is noted in the audit trail."

@@ -61,16 +61,20 @@ class Command(EdnaCommand):
         if as_json:
             self.print_json({"jobs": [report.as_dict() for report in reports]})
             return
-        rows = [
+        rows: list[tuple[object, ...]] = [
             (each.id, each.disguise, each.standing, each.done, each.skipped, each.failed, each.left, each.runners)
             for each in reports
         ]
-        head = ("job", "disguise", "state", "done", "skipped", "failed", "left", "at work")
+        head: tuple[str, ...] = ("job", "disguise", "state", "done", "skipped", "failed", "left", "at work")
+        if any(each.database for each in reports):
+            head = ("database", *head)
+            rows = [(each.database, *row) for each, row in zip(reports, rows, strict=True)]
         self.stdout.write(table(head, rows) if rows else "There is no job.")
 
 
 def describe(report: JobReport) -> str:
     lines: list[tuple[str, object]] = [
+        *([("database", report.database)] if report.database else []),
         ("disguise", report.disguise),
         *((f"  {name}", value) for name, value in report.params.items()),
         ("for", "everybody" if report.everybody else "a selection"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,8 +58,8 @@ class Command(EdnaCommand):
         if not reports:
             self.stdout.write("No schedule is registered.")
             return
-        head = ("schedule", "warned", "not mailed", "failed", "returned", "due", "job")
-        rows = [
+        head: tuple[str, ...] = ("schedule", "warned", "not mailed", "failed", "returned", "due", "job")
+        rows: list[tuple[object, ...]] = [
             (
                 each.schedule,
                 ", ".join(f"{number:,} ({days} days)" for days, number in each.warned.items()) or 0,
@@ -72,6 +71,9 @@ class Command(EdnaCommand):
             )
             for each in reports
         ]
+        if any(each.database for each in reports):
+            head = ("database", *head)
+            rows = [(each.database, *row) for each, row in zip(reports, rows, strict=True)]
         self.stdout.write(f"{'Would be done' if dry_run else 'Done'}:\n{table(head, rows)}")
         for job in done:
             self.stdout.write(
@@ -87,6 +89,6 @@ IN_WORDS = {"busy": "another process is at it, or was killed less than five minu
 
 def _document(reports: Sequence[ScheduleReport], done: Sequence[JobReport]) -> dict[str, Any]:
     return {
-        "schedules": [dataclasses.asdict(each) for each in reports],
+        "schedules": [each.as_dict() for each in reports],
         "jobs": [{"id": job.id, "done": job.done, "skipped": job.skipped, "failed": job.failed} for job in done],
     }

@@ -20,6 +20,7 @@ REASONS: Final = {
 
 class Command(EdnaCommand):
     noted = True
+    in_each = True
     help = (
         "Write edna's tables anew, and what disguises have written in the application's, so that where rows lie and which transaction "
         "wrote them no longer tells which belong together. Changes no value. Run it every night or week: while a table is being "

@@ -19,6 +19,7 @@ WHAT = {
 
 class Command(EdnaCommand):
     noted = True
+    in_each = True
     help = (
         "Delete what nobody needs any more: pseudoprincipals to whom nothing refers, and what crashes and statements past Django "
         "have left. Whoever reveals later gets everything back all the same.\n\nIn pages, while the site goes on. Run it every "

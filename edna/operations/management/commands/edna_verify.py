@@ -14,6 +14,7 @@ from edna.operations.upkeep.findings import KINDS, Severity, Verified
 
 
 class Command(EdnaCommand):
+    in_each = True
     help = (
         "Walk all of edna's tables and say what is not as edna wrote it, and what work has been left: overdue, pending, orphaned. "
         "Repairs nothing.\n\nNeeds no key of anybody. With a person's secret key it also opens all that is theirs, and says in "
