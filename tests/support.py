@@ -26,7 +26,7 @@ import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from config.database import from_url
 from edna import conf, vouching
-from edna.engine import disguise_and_reveal
+from edna.engine.chunks import disguise as chunks
 from edna.operations.models import AuditCount, AuditEntry
 from edna.store import serverkeys
 from edna.testing import Person
@@ -219,7 +219,7 @@ def cut_into_chunks(rows: int | None) -> Iterator[None]:
         yield
         return
     configured = {**settings.EDNA, "CHUNK_ROWS": rows}
-    alone = mock.patch.object(disguise_and_reveal, "_inside_another_transaction", return_value=False)
+    alone = mock.patch.object(chunks, "inside_another_transaction", return_value=False)
     with alone, override_settings(EDNA=configured):
         yield
 

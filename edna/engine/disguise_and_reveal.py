@@ -18,7 +18,6 @@ from django.db.models import Model
 
 from edna import clock, conf, registry
 from edna.db import transactions
-from edna.db.cursors import connection_of
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.books import acts, under_way
 from edna.engine.books.measurements import measuring
@@ -106,8 +105,7 @@ def disguise(
     model, reference, using = identity(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
-    # In mode client, chunks whose receipt nobody has got yet must not be there.
-    whole = atomic or (cls.locators or conf.locator_mode()) == "client" or _inside_another_transaction(using)
+    whole = atomic or not disguising_in_chunks.are_possible(cls, using=using)
 
     def in_one() -> Receipt | None:
         """None if there are too many rows for that; then nothing is done."""
@@ -165,10 +163,6 @@ def disguise_for_good(
         unlocked.forget_voices()
         if forgotten:
             unlocked.close()
-
-
-def _inside_another_transaction(using: str) -> bool:
-    return connection_of(using).in_atomic_block
 
 
 @contextlib.contextmanager

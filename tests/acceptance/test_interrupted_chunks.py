@@ -19,8 +19,8 @@ from edna.records.bag import BagKind
 from tests.databases import first_everywhere
 from tests.interrupting import Transactions
 from tests.lobsters.community import Community, Member, state
-from tests.lobsters.models import Draft, Tag
-from tests.lobsters.specs import ANON, BY_URL, CLEAR_DRAFTS, DECAY, GDPR, TOPIC
+from tests.lobsters.models import Comment, Draft, Tag
+from tests.lobsters.specs import ANON, BY_URL, CLEAR_DRAFTS, DECAY, GDPR, REDACT_COMMENTS, TOPIC
 from tests.support import cut_into_chunks, flipped, rows_of, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.every_database, pytest.mark.thorough]
@@ -93,6 +93,18 @@ def test_the_key_of_those_who_were_made_so_far_does_not_disguise_theirs(
     assert receipt == first == entry.receipt
     assert ({table: len(rows) for table, rows in state().items()}, entry.counts) == expected
     assert ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
+@pytest.mark.once
+def test_what_was_modified_before_is_modified_again_and_comes_back(community: Community, counted: Transactions) -> None:
+    """Only the key tells which rows those are. A reveal undoes the later change first."""
+    ann = community.ann
+    texts = set(Comment.objects.filter(user=ann.pk).values_list("text", flat=True))
+    first = interrupted(ann, REDACT_COMMENTS, counted, at_most=1)
+    assert ann.disguise(REDACT_COMMENTS) == first
+    assert not texts & set(Comment.objects.filter(user=ann.pk).values_list("text", flat=True))
+    assert ann.reveal(first).complete
     assert community.is_as_before()
 
 

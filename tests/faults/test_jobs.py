@@ -125,6 +125,32 @@ def test_killed_at_every_step_of_a_batch(disguise: str) -> None:
     attack.check_end()
 
 
+@pytest.mark.usefixtures("small_batches")
+def test_one_who_is_disguised_in_chunks_is_killed_at_any_step(settings: Any) -> None:
+    """Between two chunks, and within them: on the list until the last, one receipt, and no chunk of it twice."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 2}
+    attack = Attack(DELETE, number=2)
+    seen: set[tuple[int, int]] = set()
+    for number in range(0, MOST_STEPS, 1 if DEEP else 19):
+        if killed_at(number, attack.work) is None:
+            break
+        check_foreign_keys()
+        report = jobs.report(attack.job)
+        assert (report.done + report.left, report.failed) == (2, 0)
+        assert User.objects.count() == report.left == JobItem.objects.filter(job=attack.job).count()
+        before = [[entry.receipt for entry in student.history()] for student in attack.students]
+        seen.add((report.done, sum(map(len, before))))
+        attack.check_end()
+        for student, receipts in zip(attack.students, before, strict=True):
+            [entry] = student.history()
+            assert receipts in ([], [entry.receipt])
+        attack.check_everything_comes_back()
+        attack.again()
+    else:
+        pytest.fail("it goes on and on")
+    assert any(begun > done for done, begun in seen)
+
+
 @once
 @pytest.mark.usefixtures("small_batches")
 def test_the_database_fails_at_every_step_and_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,6 +208,16 @@ def test_two_processes_at_once(disguise: str) -> None:
     begun: list[JobReport] = []
     assert in_another_process(attack.work, meanwhile=lambda: begun.append(attack.work())) == 0
     assert begun[0].done > 0
+    attack.check_end()
+    attack.check_everything_comes_back()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_two_processes_at_once_whose_people_are_disguised_in_chunks(settings: Any) -> None:
+    """Each takes over from the other between two chunks, or leaves it alone."""
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 1}
+    attack = Attack(DELETE, number=4)
+    assert in_another_process(attack.work, meanwhile=attack.work) == 0
     attack.check_end()
     attack.check_everything_comes_back()
 

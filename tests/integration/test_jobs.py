@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import DatabaseError, OperationalError
+from django.db import DatabaseError, IntegrityError, OperationalError
 
 import edna
 from apps.websubmit.models import Answer, Lecture, User
 from edna import Disguise, Modify, Remove, placeholders, signals
+from edna.engine.chunks import disguise as chunked
 from edna.errors import (
     DatabaseBusy,
     InvalidParameters,
@@ -30,6 +31,7 @@ from edna.operations.jobs.runner import MOST_ATTEMPTS
 from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.store import jobrunners
 from edna.operations.store import jobs as store_jobs
+from edna.records.chain import chunks_of
 from edna.testing import application_dump
 from edna.testing.search import finds
 from tests.installed import registering
@@ -39,6 +41,7 @@ from tests.support import (
     DELETE,
     Student,
     answer_everything,
+    cut_into_chunks,
     edna_dump,
     enrol_many,
     loot,
@@ -391,6 +394,135 @@ def test_what_operators_do_is_in_the_trail(students: list[Student]) -> None:
     ]
     assert audit.entries()[-1].details["principals"] == NUMBER
     assert audit.verify() == []
+
+
+# Who has too many rows for one transaction
+
+
+def chunks_of_receipt(student: Student) -> int:
+    """How many chunks there are of the one disguise."""
+    [entry] = student.history()
+    with student.unlock() as unlocked:
+        return len(chunks_of(entry.receipt.locator, unlocked.listed()))
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_a_very_large_principal_is_disguised_in_chunks(students: list[Student], at_once: Any, number: int) -> None:
+    at_once(number)
+    before = application_dump()
+    with cut_into_chunks(2):  # each has 5 rows
+        report = finished(jobs.start(DELETE))
+    assert (report.done, report.failures) == (NUMBER, {})
+    assert {chunks_of_receipt(student) for student in students} == {3}
+    for student in students:
+        student.reveal_everything()
+    assert application_dump() == before
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("disguise", [ANONYMISE_ALL, DELETE])
+def test_what_is_paused_between_two_chunks_goes_on_under_the_same_receipt(
+    students: list[Student], monkeypatch: pytest.MonkeyPatch, disguise: str
+) -> None:
+    before = application_dump()
+    student = students[0]
+    job = jobs.start(disguise, principals=[student.user])
+    real, paused = chunked._Disguising.do, []
+
+    def do(self: Any, part: Any) -> None:
+        real(self, part)
+        if not paused:
+            paused.append(jobs.pause(job.id))
+
+    monkeypatch.setattr(chunked._Disguising, "do", do)
+    with cut_into_chunks(2):
+        report = adds_up(jobs.run(job.id))
+        assert (report.state, report.done, report.left) == (JobState.PAUSED, 0, 1)
+        assert chunks_of_receipt(student) == 1
+        [entry] = student.history()
+        jobs.resume(job.id)
+        report = finished(job)
+    assert (report.done, report.skipped) == (1, 0)
+    assert [each.receipt for each in student.history()] == [entry.receipt]
+    student.reveal_everything()
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_runner_whose_time_is_up_stops_between_two_chunks(
+    students: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that goes on a day later does so under the same receipt."""
+    job = jobs.start(DELETE, principals=[students[0].user])
+    real, stop = chunked._Disguising.do, [False]
+
+    def do(self: Any, part: Any) -> None:
+        real(self, part)
+        stop[0] = True
+
+    monkeypatch.setattr(chunked._Disguising, "do", do)
+    with cut_into_chunks(2):
+        report = jobs.run(job.id, stopping=lambda: stop[0])
+        assert (report.done, report.left) == (0, 1)
+        assert chunks_of_receipt(students[0]) == 1
+        stop[0] = False
+        monkeypatch.undo()
+        with cut_into_chunks(2):
+            assert finished(job).done == 1
+    assert chunks_of_receipt(students[0]) == 3
+
+
+@pytest.mark.once
+def test_who_leaves_by_themselves_between_two_chunks_is_skipped(
+    students: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their own disguise takes along what is left; everything comes back."""
+    before = application_dump()
+    job = jobs.start(ANONYMISE_ALL, principals=[students[0].user])
+    real, left = chunked._Disguising.do, []
+
+    def do(self: Any, part: Any) -> None:
+        real(self, part)
+        if not left:
+            left.append(edna.disguise(DELETE, students[0].user, atomic=True))
+
+    monkeypatch.setattr(chunked._Disguising, "do", do)
+    with cut_into_chunks(2):
+        report = finished(job)
+    assert (report.done, report.skipped) == (0, 1)
+    students[0].reveal_everything()
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_chunk_that_is_refused_fails_its_principal_alone_and_trying_again_does_the_rest(
+    students: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky = str(students[0].user.pk)
+    job = jobs.start(DELETE)
+    real = chunked._Disguising.do
+
+    def do(self: Any, part: Any) -> None:
+        if self.chunk.number == 1 and self.target.entry.reference == unlucky:
+            raise IntegrityError("a value of somebody's row")
+        real(self, part)
+
+    monkeypatch.setattr(chunked._Disguising, "do", do)
+    with cut_into_chunks(2):
+        report = finished(job)
+        assert (report.done, report.failures) == (NUMBER - 1, {"ConstraintRefused": 1})
+        [entry] = students[0].history()
+        monkeypatch.setattr(chunked._Disguising, "do", real)
+        jobs.retry(job.id)
+        assert finished(job).done == NUMBER
+    assert [each.receipt for each in students[0].history()] == [entry.receipt]
+
+
+@pytest.mark.once
+def test_for_good_nobody_is_cut(students: list[Student]) -> None:
+    with cut_into_chunks(2):
+        assert finished(jobs.start(DELETE, operator="olga", keep_no_way_back=True)).done == NUMBER
+    assert User.objects.count() == 0
 
 
 @pytest.mark.django_db(transaction=True)

@@ -19,6 +19,7 @@ from django.test.utils import override_settings
 
 import edna
 from apps.websubmit.models import Answer, User
+from edna.engine.chunks import disguise as chunked
 from edna.models import PrincipalEntry
 from edna.operations import jobs
 from edna.operations.models import DormancyNotice, LastRun
@@ -31,6 +32,7 @@ from tests.support import (
     DELETE,
     Student,
     answer_everything,
+    cut_into_chunks,
     edna_dump,
     enrol,
     enrol_many,
@@ -87,12 +89,16 @@ def test_somebody_is_warned_twice_and_then_disguised(clock: Clock, asked: list[e
 
 
 @pytest.mark.once
-def test_the_last_mail_has_the_receipt_which_brings_everything_back(clock: Clock, asked: list[edna.Notice]) -> None:
+@pytest.mark.parametrize("rows", [None, 2])
+def test_the_last_mail_has_the_receipt_which_brings_everything_back(
+    clock: Clock, asked: list[edna.Notice], rows: int | None
+) -> None:
     make_course()
     student = away()
     answer_everything(student)
     texts = student.texts()
-    decay(clock)
+    with cut_into_chunks(rows):
+        decay(clock)
     receipt = re.search(r"edna1:\S+", mail.outbox[-1].body)
     assert receipt is not None
     assert not there(student)
@@ -260,6 +266,31 @@ def test_who_returns_between_the_start_of_the_job_and_the_batch_is_left_alone(
     assert (there(bea), there(carl)) == (True, False)
     assert [letter.to for letter in mail.outbox if "applied" in letter.subject] == [[carl.email]]
     assert run().returned == 1
+
+
+@pytest.mark.once
+def test_who_returns_between_two_chunks_keeps_the_account(
+    clock: Clock, asked: list[edna.Notice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was put away so far is in their list, and comes back from there."""
+    make_course()
+    student = away()
+    answer_everything(student)
+    texts = student.texts()
+    real = chunked._Disguising.do
+
+    def do(self: Any, part: Any) -> None:
+        real(self, part)
+        was_here(student.user, clock.day)
+
+    monkeypatch.setattr(chunked._Disguising, "do", do)
+    with cut_into_chunks(2):
+        decay(clock)
+    assert there(student)
+    assert 0 < Answer.objects.filter(author=student.user).count() < len(texts)
+    assert not any("applied" in letter.subject for letter in mail.outbox)
+    student.reveal_latest()
+    assert student.texts() == texts
 
 
 @pytest.mark.once

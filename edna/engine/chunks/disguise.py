@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from django.db import IntegrityError
 from django.db.models import Model
 
-from edna import clock, registry, store
+from edna import clock, conf, registry, store
 from edna.db import transactions
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
 from edna.engine.books import under_way
 from edna.engine.chunks.parts import Part, split
@@ -26,6 +27,8 @@ from edna.errors import PrincipalNotRegistered
 from edna.records.chain import Chunk
 from edna.records.locator import Locator, Receipt
 from edna.spec import Disguise
+
+Result = TypeVar("Result")
 
 #: How often the rows are read anew because the database has refused a chunk.
 _ATTEMPTS = 4
@@ -48,17 +51,60 @@ def disguise(
     Raises:
         django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
     """
-    work = _Disguising(cls, target, params, using, require)
-    for attempt in range(_ATTEMPTS):
-        try:
-            for part in split(cls, target, params=params, using=using):
-                work.do(part)
-            break
-        except IntegrityError:
-            # Somebody has added a row meanwhile that refers to one of the chunk: it comes before the others the next time.
-            if attempt + 1 == _ATTEMPTS:
-                raise
-    return work.finish()
+    return _Disguising(cls, target, params, using, require).work()
+
+
+class Overseer(Protocol):
+    """Whoever has one of many disguised: asked within the transaction of each chunk, and free to break off before it."""
+
+    def begins(self) -> bool:
+        """Whether to go on, before the account is locked."""
+
+    def goes_on(self) -> bool:
+        """The same, once it is."""
+
+    def ends(self) -> None:
+        """The last chunk is about to be done."""
+
+    def done(self, receipt: Receipt | None) -> None:
+        """A chunk is done, and will be committed: the last one if there is a receipt."""
+
+    def committed(self) -> None:
+        """It is committed."""
+
+
+def disguise_one_of_many(
+    cls: type[Disguise],
+    target: Target,
+    overseer: Overseer,
+    *,
+    params: Mapping[str, Any],
+    everybody: bool,
+    using: str,
+) -> bool:
+    """As `disguise`, as long as the overseer lets it go on; whether it has done all. ``everybody``: the others are disguised as well.
+
+    Raises:
+        django.db.IntegrityError: as `disguise`.
+    """
+    try:
+        _Disguising(cls, target, params, using, overseer=overseer, everybody=everybody).work()
+    except (_Pending, PrincipalNotRegistered):
+        return False
+    return True
+
+
+def are_possible(cls: type[Disguise], *, using: str) -> bool:
+    """Whether a disguise of many rows is to be cut. In mode client, chunks whose receipt nobody has got yet must not be there."""
+    return (cls.locators or conf.locator_mode()) == "server" and not inside_another_transaction(using)
+
+
+def inside_another_transaction(using: str) -> bool:
+    return connection_of(using).in_atomic_block
+
+
+class _Pending(Exception):
+    """The overseer does not let it go on: what is left is for another time."""
 
 
 @dataclass
@@ -70,13 +116,27 @@ class _Disguising:
     params: Mapping[str, Any]
     using: str
     require: Callable[[], object] | None = None
+    overseer: Overseer | None = None
+    everybody: bool = False
     #: The next one, as far as is known: another process may do the same.
     chunk: Chunk = field(default_factory=lambda: Chunk(Locator.new(), 0))
     finished: dict[type[Model], set[Row]] = field(default_factory=dict)
 
+    def work(self) -> Receipt:
+        for attempt in range(_ATTEMPTS):
+            try:
+                for part in split(self.cls, self.target, params=self.params, using=self.using):
+                    self.do(part)
+                break
+            except IntegrityError:
+                # Somebody has added a row meanwhile that refers to one of the chunk: it comes before the others the next time.
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+        return self.finish()
+
     def do(self, part: Part) -> None:
         """One chunk, if it still has rows."""
-        done = transactions.run(lambda: self._do(part), using=self.using)
+        done = self._committed(lambda: self._do(part))
         for table, keys in part.items():
             self.finished.setdefault(table, set()).update(keys)
         if done:
@@ -90,15 +150,34 @@ class _Disguising:
 
     def finish(self) -> Receipt:
         """The last chunk: everything that is left, with what was added meanwhile."""
-        transactions.run(lambda: self._execute(self._plan(None)), using=self.using)
+        self._committed(lambda: self._execute(self._plan(None)))
         return Receipt(self.cls.name, self.chunk.first)
 
+    def _committed(self, work: Callable[[], Result]) -> Result:
+        result = transactions.run(work, using=self.using)
+        if self.overseer is not None:
+            self.overseer.committed()
+        return result
+
     def _plan(self, part: Part | None) -> Plan:
+        """Under the locks of whom it is for."""
+        if self.overseer is not None and not self.overseer.begins():
+            raise _Pending
         target = _locked(self.target, registry.principal_model_for(self.cls), using=self.using)
         if self.require is not None and not self.chunk.number:
             self.require()
+        if self.overseer is not None and not self.overseer.goes_on():
+            raise _Pending
+        scope = Scope(
+            self.cls,
+            [target],
+            params=self.params,
+            using=self.using,
+            lock=True,
+            first_owner_only=self.everybody,
+        )
         return planning.build(
-            Scope(self.cls, [target], params=self.params, using=self.using, lock=True),
+            scope,
             part=None if part is None else {table: _limit(table, keys) for table, keys in part.items()},
             finished=self.finished,
         )
@@ -108,7 +187,13 @@ class _Disguising:
         if noted is not None or self.chunk.number:
             first, number = noted or self.chunk.first, self.chunk.number
             self.chunk = under_way.following(first, expected=number, using=self.using)
-        disguising.execute(plan, now=clock.now(), using=self.using, chunks=[self.chunk], more_to_come=more_to_come)
+        if self.overseer is not None and not more_to_come:
+            self.overseer.ends()
+        [receipt] = disguising.execute(
+            plan, now=clock.now(), using=self.using, chunks=[self.chunk], more_to_come=more_to_come
+        )
+        if self.overseer is not None:
+            self.overseer.done(None if more_to_come else receipt)
 
 
 def _limit(table: type[Model], keys: Collection[Row]) -> list[Any] | None:

@@ -1,7 +1,8 @@
 """A batch of a job: some principals disguised in one transaction, in which they also leave the list of who is still to do.
 
-Invariants: a principal is disguised and off the list, or neither, and whole, never in chunks, so that a kill leaves nothing half
-done; the number of statements depends on the disguise's tables, not on principals or rows. Who is no longer there, has no key, or
+Invariants: a principal is disguised and off the list, or neither. Who has too many rows for one transaction is disguised alone, in chunks,
+and leaves the list with the last one: after a kill, whoever goes on does so under the same receipt. The number of statements
+depends on the disguise's tables and chunks, not on principals or rows. Who is no longer there, has no key, or
 has returned (of a schedule), is skipped; whom this site did not put on the list, is refused. Does not know what to do about
 failures, nor when to go on: see `runner`.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Model
@@ -18,6 +19,7 @@ from django.db.models import Model
 from edna import clock, conf, store
 from edna.db import transactions
 from edna.engine.books.measurements import measuring
+from edna.engine.chunks import disguise as chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning import plan as planning
@@ -57,6 +59,8 @@ class Batch:
     skipped: int = 0
     last: int = 0
     cut: bool = False
+    #: One who has too many rows for a transaction, and is left.
+    large: tuple[Item, Target] | None = None
 
 
 def perform(
@@ -65,26 +69,35 @@ def perform(
     most: int,
     claimed: list[Item],
     count: Callable[[int, int], None],
+    counted: Callable[[], None] = lambda: None,
+    goes_on: Callable[[], bool] = lambda: True,
     after: int = 0,
     among: Sequence[int] | None = None,
 ) -> Batch:
     """Disguise up to ``most`` principals, of ``among`` these items or of those ``after`` one. ``count(done, skipped)`` is called in the
-    same transaction; ``claimed`` becomes the items, so that they are known if this fails.
+    same transaction, and in that of each chunk, after which it has ``counted``, and is asked whether it ``goes_on``; ``claimed`` becomes
+    the items, so that they are known if this fails.
 
     Raises:
-        DatabaseBusy, and whatever the disguise, the application or the database has against it. Nothing was changed then.
+        DatabaseBusy, and whatever the disguise, the application or the database has against it. Nothing was changed then, but by
+        chunks that were done before.
     """
     mails: list[tuple[Model, Receipt]] = []
+    divisible = not work.keep_no_way_back and chunks.are_possible(work.disguise, using=work.using)
 
     def attempt() -> Batch:
         mails.clear()
         claimed[:] = store_jobs.claim(work.job, most=most, after=after, among=among, using=work.using)
         if forged := [item.id for item in claimed if not item.sound]:
             return _refuse(work, forged)
-        return _disguise(work, claimed, count=count, mails=mails) if claimed else Batch()
+        if not claimed:
+            return Batch()
+        return _disguise(work, claimed, count=count, mails=mails, divisible=divisible)
 
     with measuring("batch", work.disguise.name):
         batch = transactions.run(attempt, using=work.using)
+        if batch.large is not None:
+            batch = _disguise_large(_Large(work, *batch.large, count, counted, goes_on, mails), claimed)
     if mails:
         _send(work.schedule, mails)
     return batch
@@ -98,7 +111,12 @@ def _refuse(work: Work, forged: Sequence[int]) -> Batch:
 
 
 def _disguise(
-    work: Work, items: Sequence[Item], *, count: Callable[[int, int], None], mails: list[tuple[Model, Receipt]]
+    work: Work,
+    items: Sequence[Item],
+    *,
+    count: Callable[[int, int], None],
+    mails: list[tuple[Model, Receipt]],
+    divisible: bool,
 ) -> Batch:
     using, model = work.using, work.model
     label = model._meta.label_lower
@@ -111,7 +129,10 @@ def _disguise(
     meant = _still_meant(work, [str(entry.reference) for entry in entries])
     targets = [target for target in targets if target.entry.reference in meant]
     people = _rows_of_people(work, meant) if work.schedule else {}
-    plan = _plan(work, targets)
+    plan = _plan(work, targets, divisible=divisible)
+    if plan is None and targets:
+        item = next(item for item in items if item.reference == targets[0].entry.reference)
+        return Batch(found=1, last=item.id, large=(item, targets[0]))
     done = {str(target.entry.reference) for target in plan.targets} if plan else set()
     waiting = meant - done
     over = [item for item in items if item.reference not in waiting]
@@ -149,8 +170,8 @@ def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:
     return {reference_of(work.model, pk): person for pk, person in found.items()}
 
 
-def _plan(work: Work, targets: Sequence[Target]) -> Plan | None:
-    """For as many of the targets as have not too many rows for one transaction: at least one."""
+def _plan(work: Work, targets: Sequence[Target], *, divisible: bool) -> Plan | None:
+    """For as many of the targets as have not too many rows for one transaction. None if the first of them has, and is ``divisible``."""
     while targets:
         scope = Scope(
             work.disguise,
@@ -160,11 +181,73 @@ def _plan(work: Work, targets: Sequence[Target]) -> Plan | None:
             lock=True,
             first_owner_only=work.everybody,
         )
-        plan = planning.build_within(scope, most=conf.chunk_rows() if len(targets) > 1 else None)
+        bounded = len(targets) > 1 or (divisible and targets[0].entry.natural)
+        plan = planning.build_within(scope, most=conf.chunk_rows() if bounded else None)
         if plan is not None:
             return plan
         targets = targets[: len(targets) // 2]
     return None
+
+
+# One who has too many rows for a transaction
+
+
+@dataclass
+class _Large:
+    """Oversees the chunks of one principal: claims the item anew for each, and takes it off the list with the last."""
+
+    work: Work
+    item: Item
+    target: Target
+    count: Callable[[int, int], None]
+    counted: Callable[[], None]
+    may_go_on: Callable[[], bool]
+    mails: list[tuple[Model, Receipt]]
+    person: dict[str, Model] = field(default_factory=dict)
+    has_counted: bool = False
+
+    def begins(self) -> bool:
+        if not self.may_go_on():
+            return False
+        # Another runner may have got it between two chunks, and goes on with the next one.
+        claimed = store_jobs.claim(self.work.job, most=1, among=[self.item.id], using=self.work.using)
+        return any(item.sound for item in claimed)
+
+    def goes_on(self) -> bool:
+        if store_jobs.state_of(self.work.job, using=self.work.using) != store_jobs.RUNNING:
+            return False
+        return bool(_still_meant(self.work, [self.item.reference]))
+
+    def ends(self) -> None:
+        self.person = _rows_of_people(self.work, {self.item.reference}) if self.work.schedule else {}
+        store_jobs.delete_items([self.item.id], using=self.work.using)
+
+    def done(self, receipt: Receipt | None) -> None:
+        if receipt is not None:
+            self.mails[:] = [(person, receipt) for person in self.person.values()]
+            if self.work.schedule:
+                dormant_batches.disguised(self.work.schedule, [self.item.reference], using=self.work.using)
+        self.count(int(receipt is not None), 0)
+        self.has_counted = True
+
+    def committed(self) -> None:
+        if self.has_counted:
+            self.counted()
+            self.has_counted = False
+
+
+def _disguise_large(large: _Large, claimed: list[Item]) -> Batch:
+    work, item = large.work, large.item
+    claimed[:] = [item]
+    done = chunks.disguise_one_of_many(
+        work.disguise,
+        large.target,
+        large,
+        params=work.params,
+        everybody=work.everybody,
+        using=work.using,
+    )
+    return Batch(found=1, done=int(done), last=item.id)
 
 
 def _send(schedule: str, mails: list[tuple[Model, Receipt]]) -> None:

@@ -239,7 +239,14 @@ class Runner:
         claimed: list[Item] = []
         try:
             batch = batches.perform(
-                self.work, most=most, after=self.after, among=among, claimed=claimed, count=self._count
+                self.work,
+                most=most,
+                after=self.after,
+                among=among,
+                claimed=claimed,
+                count=self._count,
+                counted=self._counted,
+                goes_on=self._goes_on,
             )
         except Exception as error:
             if not claimed or self._is_away(error):
@@ -248,7 +255,7 @@ class Runner:
         else:
             self.troubles = 0
             if batch.found:
-                self.counted_until = self.counting_until
+                self._counted()
             if among is None and not batch.cut:
                 self.after = batch.last or self.after
                 self.size = min(conf.job_batch(), self.size * 2)
@@ -296,6 +303,9 @@ class Runner:
         if not jobrunners.note_work(self.id, done=done, skipped=skipped, seconds=seconds, now=now, using=using):
             self._add_row(done=done, skipped=skipped, seconds=seconds)
 
+    def _counted(self) -> None:
+        self.counted_until = self.counting_until
+
     # Waiting
 
     def _goes_on(self) -> bool:
@@ -310,7 +320,7 @@ class Runner:
                 return False
             if time.monotonic() - self.counted_until > conf.job_silent_seconds() / 4:
                 transactions.run(lambda: self._count(0, 0), using=self.work.using)
-                self.counted_until = self.counting_until
+                self._counted()
         return self._goes_on()
 
     def _wait_for_database(self) -> None:
