@@ -28,7 +28,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from edna import signals
+from edna import conf, registry, shards, signals
 from edna.operations.upkeep import figures
 
 CONTENT_TYPE: Final[str] = CONTENT_TYPE_LATEST
@@ -141,58 +141,64 @@ class _Page(CollectorRegistry):
         yield from TABLES.collect()
 
 
+#: Name, documentation, label, and numbers by its value.
+_Look = tuple[str, str, str | None, Mapping[str, float]]
+
+
 class Tables(Collector):
-    """Gauges that are read from the database, in six statements; every five minutes a few more."""
+    """Gauges that are read from the database, in six statements; every five minutes a few more. Of several databases each by its name."""
 
     def __init__(self) -> None:
-        self._storage: list[figures.Bucket] = []
-        self._read_at: float | None = None
+        self._storage: dict[str, tuple[float, list[figures.Bucket]]] = {}
 
     def collect(self) -> Iterator[Metric]:
-        try:
-            gauges = list(self._read())
-        except Error:
-            # What was counted is worth having while the database is away.
-            gauges = []
-        yield _gauge(
-            "edna_tables_up", "Whether the gauges below could be read from the database.", None, {"": bool(gauges)}
-        )
-        yield from gauges
+        databases = registry.databases()
+        labels = ["database"] if conf.databases() else []
+        families: dict[str, GaugeMetricFamily] = {}
+        for alias in databases:
+            with shards.at(alias):
+                try:
+                    looks = list(self._look(alias))
+                except Error:
+                    # What was counted is worth having while the database is away.
+                    looks = []
+            up = "Whether the gauges below could be read from the database."
+            for name, words, label, numbers in [("edna_tables_up", up, None, {"": bool(looks)}), *looks]:
+                own = labels if label is None else [*labels, label]
+                family = families.setdefault(name, GaugeMetricFamily(name, words, labels=own or None))
+                for value, number in numbers.items():
+                    family.add_metric([*([alias] if labels else []), *([] if label is None else [value])], number)
+        yield from families.values()
 
-    def _read(self) -> Iterator[Metric]:
+    def _look(self, alias: str) -> Iterator[_Look]:
         queue = figures.queue()
-        yield _gauge("edna_jobs", "Jobs by state.", "state", queue.jobs)
+        yield "edna_jobs", "Jobs by state.", "state", queue.jobs
         left = {"left": queue.left, "failed": queue.failed}
-        yield _gauge("edna_job_items", "Principals that jobs have left to do, or have failed at.", "state", left)
-        yield _gauge("edna_job_runners", "Runners at work.", None, {"": queue.runners})
-        yield _gauge("edna_file_tasks", "Files yet to be deleted or written.", None, {"": figures.pending_files()})
+        yield "edna_job_items", "Principals that jobs have left to do, or have failed at.", "state", left
+        yield "edna_job_runners", "Runners at work.", None, {"": queue.runners}
+        yield "edna_file_tasks", "Files yet to be deleted or written.", None, {"": figures.pending_files()}
         ended = {name: run.finished_at for name, run in figures.recurring().items()}
-        yield _gauge(
-            "edna_last_run_timestamp_seconds",
-            "When a recurring task was last done.",
-            "task",
-            {name: at.timestamp() for name, at in ended.items() if at is not None},
+        at = {name: moment.timestamp() for name, moment in ended.items() if moment is not None}
+        yield "edna_last_run_timestamp_seconds", "When a recurring task was last done.", "task", at
+        storage = {str(bucket.expires_on or "never"): bucket for bucket in self._buckets(alias)}
+        yield "edna_bags", "Bags by the day of expiry.", "expires", {day: b.bags for day, b in storage.items()}
+        yield (
+            "edna_bag_bytes",
+            "Bytes of bags by the day of expiry.",
+            "expires",
+            {d: b.bytes for d, b in storage.items()},
         )
-        storage = {str(bucket.expires_on or "never"): bucket for bucket in self._buckets()}
-        yield _gauge("edna_bags", "Bags by the day of expiry.", "expires", {day: b.bags for day, b in storage.items()})
-        sizes = {day: bucket.bytes for day, bucket in storage.items()}
-        yield _gauge("edna_bag_bytes", "Bytes of bags by the day of expiry.", "expires", sizes)
 
-    def _buckets(self) -> list[figures.Bucket]:
+    def _buckets(self, alias: str) -> list[figures.Bucket]:
         now = time.monotonic()
-        if self._read_at is None or now - self._read_at > _STORAGE_SECONDS:
-            self._storage, self._read_at = figures.storage(), now
-        return self._storage
+        read_at, found = self._storage.get(alias, (None, []))
+        if read_at is None or now - read_at > _STORAGE_SECONDS:
+            found = figures.storage()
+            self._storage[alias] = now, found
+        return found
 
     def forget(self) -> None:
-        self._read_at = None
+        self._storage.clear()
 
 
 TABLES: Final = Tables()
-
-
-def _gauge(name: str, documentation: str, label: str | None, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, documentation, labels=None if label is None else [label])
-    for value, number in values.items():
-        family.add_metric([] if label is None else [value], number)
-    return family

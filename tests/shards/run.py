@@ -496,6 +496,18 @@ def commands_name_the_database() -> None:
 
 
 @story
+def metrics_name_the_database() -> None:
+    from edna import metrics
+
+    people = crowd()
+    edna.disguise("club.leave", people["south"][0])
+    page = metrics.page().decode()
+    assert 'edna_tables_up{database="north"} 1.0' in page
+    assert 'edna_bags{database="south",expires="never"} 1.0' in page
+    assert 'edna_bags{database="north"' not in page
+
+
+@story
 def a_command_that_is_refused_in_one_database_goes_through_the_others() -> None:
     crowd()
     member("south", "dan")  # without a key
@@ -595,13 +607,17 @@ def tell(names: list[str]) -> dict[str, str]:
     """How each of them failed; "" if it did not."""
     migrate()
     connections.close_all()
-    files = [settings.SCRATCH / f"{alias}.sqlite3" for alias in settings.DATABASES]
+    described = settings.DATABASES.items()
+    files = [settings.SCRATCH / f"{alias}.sqlite3" for alias, each in described if each["ENGINE"].endswith("sqlite3")]
+    servers = [alias for alias, each in described if not each["ENGINE"].endswith("sqlite3")]
     for file in files:
         shutil.copy(file, f"{file}.empty")
     found: dict[str, str] = {}
     for name in names:
         for file in files:
             shutil.copy(f"{file}.empty", file)
+        for alias in servers:
+            manage("flush", database=alias, interactive=False, verbosity=0)
         try:
             stories[name]()
             found[name] = ""

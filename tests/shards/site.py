@@ -1,0 +1,66 @@
+"""Processes of the site with shards, each with the same databases."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kit.servers import Server
+from tests import warm
+from tests.waiting import CHILD_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Site:
+    scratch: Path
+    #: Of the north and the south; in files, unless given.
+    urls: Mapping[str, str]
+
+    def environment(self) -> dict[str, str]:
+        files = {alias: f"sqlite:///{self.scratch / alias}.sqlite3" for alias in ("default", "north", "south")}
+        return {
+            "PYTHONPATH": str(ROOT),
+            "DJANGO_SETTINGS_MODULE": "tests.shards.settings",
+            "SHARDS_URLS": json.dumps({**files, **self.urls}),
+            "SHARDS_SCRATCH": str(self.scratch),
+        }
+
+    def does(self, module: str, *arguments: str) -> Any:
+        """What `python -m tests.shards.MODULE` has printed last, read as JSON."""
+        done = subprocess.run(
+            [warm.python(), "-m", f"tests.shards.{module}", *arguments],
+            cwd=ROOT,
+            env=os.environ | self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=CHILD_SECONDS,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    @contextmanager
+    def runner(self, name: str, *arguments: str) -> Iterator[Server]:
+        """`edna_run --forever`, as an operator starts it."""
+        directory = self.scratch / name
+        directory.mkdir()
+        command = ["env", *(f"{key}={value}" for key, value in self.environment().items())]
+        command += [sys.executable, str(ROOT / "manage.py"), "edna_run", "--forever", *arguments]
+        process = Server("edna_run", directory, None, command, "", lambda: True)
+        process.start()
+        try:
+            yield process
+        finally:
+            process.close()
