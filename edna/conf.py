@@ -329,6 +329,11 @@ def has_devices() -> bool:
     return django_apps.is_installed("edna.devices")
 
 
+def has_audiences() -> bool:
+    """Whether `edna.audiences` is installed."""
+    return django_apps.is_installed("edna.audiences")
+
+
 def policies() -> Mapping[str, str]:
     """Policies by name; a disguise names one."""
     return {name: text for name, (text, _) in _policies().items()}

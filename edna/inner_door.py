@@ -149,12 +149,13 @@ def forget_session(principal: Model, session_key: str) -> None:
     sessions.unlink(session_key, using=people.identity(principal)[2])
 
 
-def forget_principal(principal: Model) -> None:
-    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key.
+def forget_principal(principal: Model, *, deleted_from: str | None = None) -> None:
+    """The application deleted a principal's row by itself: the entry must not wait for the next row of that key. Of several databases it
+    was ``deleted_from`` this one, whatever the object says.
 
     One that this site did not write stays as it is, as evidence; nothing is sealed to it, whoever has that key next.
     """
-    people.forget(principal)
+    people.forget(principal, deleted_from=deleted_from)
 
 
 def note_activity(principal: Model, *, today: datetime.date) -> None:
@@ -231,7 +232,9 @@ def require_audience(name: str) -> None:
     Raises:
         ConfigurationError, AudienceUnknown, AudienceTooSmall, AudienceForged: what the disguise would be refused with.
     """
-    held_copies.require(registry.get(name), using=database())
+    disguise = registry.get(name)
+    if disguise.audience is not None:
+        held_copies.require(disguise, using=database())
 
 
 def open_copy(
@@ -248,7 +251,7 @@ def open_copy(
 
 def uses_of(receipt: Receipt) -> list[tuple[str, int, str, str]]:
     """How what a receipt leads to was read by an audience that its disguise declares: name, how many together, month, reason."""
-    return held_copies.uses(receipt, using=database())
+    return held_copies.uses(receipt, using=database()) if conf.has_audiences() else []
 
 
 def locators_of(unlocked: Unlocked) -> set[Locator]:

@@ -94,9 +94,13 @@ def _columns(apps: Any) -> set[tuple[str, str]]:
     }
 
 
-def _deleted(*, instance: Any, **_: Any) -> None:
+def _deleted(*, instance: Any, using: str, **_: Any) -> None:
     # Without this, somebody who gets the same primary key later would be taken for the one who was deleted.
-    inner_door.forget_principal(instance)
+    several = conf.databases()
+    if not several:
+        inner_door.forget_principal(instance)
+    elif using in several:
+        inner_door.forget_principal(instance, deleted_from=using)
 
 
 def _logged_out(*, request: HttpRequest | None = None, user: Any = None, **_: Any) -> None:

@@ -196,20 +196,15 @@ def database_of(row: Model, model: type[Model]) -> str:
     """Where a row is: a person's, say, and with it what belongs to them. ``model`` is whose table it is in.
 
     Raises:
-        DatabaseNotChosen: in none that is configured, or in another one than is at work.
+        PrincipalError: in none that is configured: who is there is not one of those people.
     """
     several = conf.databases()
     if not several:
         return router.db_for_write(model)  # not with the row: it may have been read from a replica
     using = router.db_for_write(model, instance=row)
-    at_work = shards.at_work.get()
     if using not in several:
-        raise DatabaseNotChosen(
+        raise PrincipalError(
             f'This {model._meta.label} is in {using!r}, which is not among EDNA["DATABASES"] ({", ".join(several)}). Nothing was done.'
-        )
-    if at_work not in (None, using):
-        raise DatabaseNotChosen(
-            f"This {model._meta.label} is in {using!r}, and {at_work!r} is at work. Nothing was done."
         )
     return using
 
@@ -239,7 +234,7 @@ def home_of(principal: Model) -> tuple[type[Model], Any, str]:
     """The principal model of a person, their primary key there, and the database.
 
     Raises:
-        PrincipalError: not of a principal model, or not saved. DatabaseNotChosen: as `database_of`.
+        PrincipalError: not of a principal model, not saved, or in none of the databases of people.
     """
     model = principal_model_of(principal)
     # Not its own primary key: a multi-table child may have another one.

@@ -83,7 +83,7 @@ def _is_session_of(user: Model, session: Any) -> bool:
 
 def is_principal(user: object) -> bool:
     try:
-        return isinstance(user, Model) and user.pk is not None and bool(registry.principal_model_of(user))
+        return isinstance(user, Model) and user.pk is not None and bool(registry.home_of(user))
     except PrincipalError:
         return False
 

@@ -33,7 +33,7 @@ from edna.engine.layers.acceptance import Accepted, require_held, rows_to_give_u
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
-from edna.engine.principals import entries_of, identity, require_registered
+from edna.engine.principals import entries_of, identity_at_work, require_registered
 from edna.engine.revealing import reveal as revealing
 from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered
 from edna.records.chain import chunks_of
@@ -59,7 +59,7 @@ Params = Mapping[str, Any]
 
 def plan(cls: type[Disguise], principal: Model, *, params: Params | None, unlocked: Unlocked | None) -> Plan:
     """What `disguise` would do now. Reads only."""
-    model, reference, using = identity(principal, disguise=cls)
+    model, reference, using = identity_at_work(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
     target = _target(model, reference, unlocked, doing=(cls, given), lock=False, using=using)
@@ -102,7 +102,7 @@ def disguise(
 
     ``require`` is called while the account is locked, before anything is done: nothing is if it raises.
     """
-    model, reference, using = identity(principal, disguise=cls)
+    model, reference, using = identity_at_work(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
     whole = atomic or not disguising_in_chunks.are_possible(cls, using=using)
@@ -143,7 +143,7 @@ def disguise_for_good(
     cls: type[Disguise], principal: Model, *, params: Params | None, unlocked: Unlocked | None, operator: str
 ) -> None:
     """Disguise one principal, in one transaction, without a way back; if the account goes, and the key is given, nothing of it is left."""
-    model, reference, using = identity(principal, disguise=cls)
+    model, reference, using = identity_at_work(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
 
@@ -168,7 +168,7 @@ def disguise_for_good(
 @contextlib.contextmanager
 def by_hand(cls: type[ByHand], principal: Model, *, unlocked: Unlocked | None) -> Iterator[Session]:
     """A disguise by hand: what the block does through the session is one transaction, and one receipt at its end."""
-    model, reference, using = identity(principal)
+    model, reference, using = identity_at_work(principal)
     serverkeys.require(using=using)
 
     def begin() -> Session:

@@ -35,7 +35,7 @@ from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
-from edna.engine.principals import entries_of, identity, row_of
+from edna.engine.principals import entries_of, identity, identity_at_work, row_of
 from edna.errors import DatabaseNotChosen, PrincipalError, PrincipalNotRegistered, WrongCredentials
 from edna.records.locator import Locator
 from edna.store import serverkeys
@@ -83,7 +83,7 @@ def _databases_of(principal: Model | None) -> Sequence[str]:
     """Where a key can be: where its person is, if that is known."""
     if principal is None or not conf.databases():
         return registry.databases()
-    return [identity(principal)[2]]
+    return [identity_at_work(principal)[2]]
 
 
 def _unlocked(secret_key: SecretKey, *, is_from_slot: bool, locators: Sequence[Locator], using: str) -> Unlocked:

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from django.apps import apps
 from django.db.models import Model
 
-from edna import clock, registry, shards, store
+from edna import clock, conf, registry, shards, store
 from edna.db import transactions
 from edna.engine.bags import ownership
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import departure, expiry_dates
 from edna.engine.graph.references import key_of, reference_of, without_row
-from edna.errors import NotYours, PrincipalError, UnregisteredOwners
+from edna.errors import DatabaseNotChosen, NotYours, PrincipalError, UnregisteredOwners
 from edna.spec import Disguise
 
 Principal = TypeVar("Principal", bound=Model)
@@ -39,6 +39,20 @@ def identity(principal: Model, *, disguise: type[Disguise] | None = None) -> tup
         # Somebody there has the same primary key, and their rows would be disguised.
         raise PrincipalError(f"{disguise.name} is for {wanted._meta.label}; this is a {model._meta.label}.")
     return model, reference_of(model, key_of(model, str(key), using=using)), using
+
+
+def identity_at_work(principal: Model, *, disguise: type[Disguise] | None = None) -> tuple[type[Model], str, str]:
+    """As `identity`, for what is done to somebody: not where another database is at work, whose people may have the same primary key.
+
+    Raises:
+        PrincipalError; DatabaseNotChosen: they are in another one.
+    """
+    found = model, _, using = identity(principal, disguise=disguise)
+    if shards.at_work.get() not in (None, using):
+        raise DatabaseNotChosen(
+            f"This {model._meta.label} is in {using!r}, and {shards.at_work.get()!r} is at work. Nothing was done."
+        )
+    return found
 
 
 def entries_of(model: type[Model], references: Sequence[str], *, lock: bool, using: str) -> list[store.Entry]:
@@ -87,9 +101,13 @@ def is_pseudoprincipal(principal: Model) -> bool:
     return store.is_pseudoprincipal(model._meta.label_lower, reference, using=using)
 
 
-def forget(principal: Model) -> None:
+def forget(principal: Model, *, deleted_from: str | None = None) -> None:
     """Detach the entry of somebody whose row is gone. One that this site did not write stays as it is."""
-    model, reference, using = identity(principal)
+    if deleted_from is None:
+        model, reference, using = identity(principal)
+    else:
+        model, using = registry.principal_model_of(principal), deleted_from
+        reference = reference_of(model, key_of(model, str(getattr(principal, model._meta.pk.attname)), using=using))
 
     def work() -> None:
         # Locked: what is written back must not be older than what somebody else has added, or sealed to a new key, meanwhile.
@@ -167,8 +185,9 @@ def speak_as_keys(public_keys: Collection[bytes], obj: Model, *, owner: str | No
 
 
 def _spoken_for(obj: Model, voices: ownership.Voices, *, owner: str | None, using: str) -> Model:
-    with shards.at(using):
-        registry.database_of(obj, type(obj))  # a row of another database is not the one of the same key in this
+    if conf.databases() and (there := registry.database_of(obj, type(obj))) != using:
+        # Not the row of the same key in this one.
+        raise NotYours(f"{obj._meta.label} {obj.pk} is in {there!r}, and what was unlocked is a key in {using!r}.")
     found = ownership.spoken_for(obj, voices, owner=owner, using=using)
     if found is None:
         raise NotYours(

@@ -24,7 +24,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.books import beside as tables_beside
 from edna.engine.browser_slots import BrowserSlot
 from edna.engine.graph.references import without_row
-from edna.engine.principals import identity
+from edna.engine.principals import identity_at_work
 from edna.engine.renewing import making_over, parts, rewrapping, rotation
 from edna.engine.renewing.making_over import NewKeys
 from edna.errors import (
@@ -63,7 +63,7 @@ def register(
     Raises:
         PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
     """
-    model, reference, using = identity(principal)
+    model, reference, using = identity_at_work(principal)
     serverkeys.require(using=using)
     made, slots = _made(
         public_key,
@@ -88,7 +88,7 @@ def register_elsewhere(principal: Model, *, public_key: PublicKey, slots: Sequen
     Raises:
         PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown, SlotRefused
     """
-    model, reference, using = identity(principal)
+    model, reference, using = identity_at_work(principal)
     serverkeys.require(using=using)
     made = browser_slots.to_keep(public_key, slots, using=using)
 
@@ -106,7 +106,7 @@ def register_many(principals: Iterable[Model]) -> list[Registration]:
     Raises:
         PrincipalAlreadyRegistered, PrincipalError, ServerKeyUnknown
     """
-    identities = [identity(principal) for principal in principals]
+    identities = [identity_at_work(principal) for principal in principals]
     registrations = [
         Registration(key.public_key, key) for key in generate_key_pairs(len(identities), hybrid=conf.is_hybrid())
     ]

@@ -13,7 +13,7 @@ from edna import clock, conf, logs, registry, signals
 from edna.db import transactions
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
-from edna.engine.principals import identity, require_registered
+from edna.engine.principals import identity_at_work, require_registered
 from edna.errors import InvalidParameters, JobRefused
 from edna.operations import audit
 from edna.operations.jobs.job_reports import JobReport, report, reports_of
@@ -148,7 +148,7 @@ def _references(cls: type[Disguise], principals: Iterable[Model]) -> Iterator[st
     # A large selection is not to be in memory as instances.
     found = principals.iterator(chunk_size=_AT_ONCE) if isinstance(principals, QuerySet) else principals
     for principal in found:
-        _, reference, _ = identity(principal, disguise=cls)
+        _, reference, _ = identity_at_work(principal, disguise=cls)
         if reference not in seen:
             seen.add(reference)
             yield reference
