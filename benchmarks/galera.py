@@ -8,13 +8,13 @@ many operations a second were done, how many had to be tried again, how long the
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,6 +22,7 @@ from unittest import mock
 from benchmarks.kit.percentiles import percentile
 from benchmarks.kit.servers import ServerError
 from benchmarks.kit.servers.clusters import Node, private_galera
+from benchmarks.writers import in_children
 
 LEAVE = "websubmit.delete-account"
 
@@ -78,21 +79,8 @@ def measure(nodes: Sequence[Node], people: Sequence[Any], *, writers: int, secon
 
     connections.close_all()
     until = time.time() + seconds
-    children = []
-    for number in range(writers):
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                found = write(number, nodes[number % len(nodes)], people, until)
-                (scratch / str(number)).write_text(json.dumps(found))
-                status = 0
-            finally:
-                os._exit(status)
-        children.append(child)
-    if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):
-        raise RuntimeError("A writer failed; why is above.")
-    all_found = [json.loads((scratch / str(number)).read_text()) for number in range(writers)]
+    work = [partial(write, number, nodes[number % len(nodes)], people, until) for number in range(writers)]
+    all_found = in_children(work, scratch)
     done, busy = (sum(found[name] for found in all_found) for name in ("done", "busy"))
     tries = [number for found in all_found for number in found["tries"]]
     taken = [each for found in all_found for each in found["ms"]]
