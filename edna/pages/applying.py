@@ -20,7 +20,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, conf, inner_door
+from edna import api, conf, inner_door, registry
 from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
 from edna.offers import Offer
 from edna.pages import words
@@ -186,7 +186,10 @@ class Apply(ShowsReceipt, KeyPage):
         """Whether nobody does the same at this moment, as far as the site's cache tells, which may be another one in each process. It saves
         the second click its work; that nothing is done twice, `done_if_seen` sees to."""
         user: Any = self.request.user
-        key = "edna:apply:" + salted_hmac("edna.pages.applying", f"{user._meta.label_lower} {user.pk}").hexdigest()
+        key = (
+            "edna:apply:"
+            + salted_hmac("edna.pages.applying", f"{user._meta.label_lower} {user.pk} {user._state.db}").hexdigest()
+        )
         is_alone = cache.add(key, 1, timeout=_AT_MOST_SECONDS)
         try:
             yield is_alone
@@ -261,7 +264,8 @@ class Apply(ShowsReceipt, KeyPage):
     def is_still_there(self) -> bool:
         """Whether the person can go on with their account."""
         user: Any = self.request.user
-        found = user._meta.model._base_manager.filter(pk=user.pk).first()
+        model = user._meta.model
+        found = model._base_manager.using(registry.database_of(user, model)).filter(pk=user.pk).first()
         return bool(found is not None and getattr(found, "is_active", True))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

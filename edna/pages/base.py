@@ -23,7 +23,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.generic import FormView
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 
-from edna import api, conf
+from edna import api, conf, shards
 from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
 from edna.pages import handed, words
@@ -229,7 +229,9 @@ class KeyPage(FormPage):
         return {**said, "is_brought": True, "waits_for_log_in": waits}
 
     def submitted(self, form: Any) -> HttpResponseBase:
-        return self.opened(form, self.unlock(form))
+        unlocked = self.unlock(form)
+        with shards.at(unlocked.using):
+            return self.opened(form, unlocked)
 
     def opened(self, form: Any, unlocked: api.Unlocked) -> HttpResponseBase:
         """Do it with the key, and answer.

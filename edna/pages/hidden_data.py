@@ -166,7 +166,8 @@ def _edits(label: str, keys: Sequence[Any], pages: People) -> list[ShownFields]:
     address, model = pages.edit_addresses().get(label), words.model_of(label)
     if address is None or model is None:
         return []
-    there = model._base_manager.filter(pk__in=[model._meta.pk.to_python(key) for key in keys]).order_by("pk")
+    wanted = [model._meta.pk.to_python(key) for key in keys]
+    there = model._base_manager.using(registry.database(model)).filter(pk__in=wanted).order_by("pk")
     return [
         ShownFields(
             address=address.replace("{key}", str(row.pk)).replace("{uuid}", str(row.pk)),

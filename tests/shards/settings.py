@@ -7,11 +7,13 @@ from pathlib import Path
 from config.database import from_url
 
 SCRATCH = Path(os.environ["SHARDS_SCRATCH"])
+ALLOWED_HOSTS = ["*"]
 SECRET_KEY = "a site of the tests"
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
     "django.contrib.sessions",
+    *(["django.contrib.messages", "django.contrib.admin"] if os.environ.get("SHARDS_ADMIN") else []),
     "edna",
     "edna.operations",
     "tests.upgrades.club",
@@ -19,13 +21,33 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    *(["django.contrib.messages.middleware.MessageMiddleware"] if os.environ.get("SHARDS_ADMIN") else []),
     "edna.middleware.EdnaMiddleware",
 ]
-ROOT_URLCONF = "edna.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "tests.shards.urls" if os.environ.get("SHARDS_ADMIN") else "edna.urls"
+STATIC_URL = "/static/"
 DATABASES = {
     alias: from_url(url, base=SCRATCH) | {"ATOMIC_REQUESTS": False}
     for alias, url in json.loads(os.environ["SHARDS_URLS"]).items()
 }
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",  # of operators
+    "tests.shards.backends.North",
+    "tests.shards.backends.South",
+]
 DATABASE_ROUTERS = ["tests.shards.router.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MEDIA_ROOT = str(SCRATCH / "media")

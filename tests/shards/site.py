@@ -37,12 +37,12 @@ class Site:
             "SHARDS_SCRATCH": str(self.scratch),
         }
 
-    def does(self, module: str, *arguments: str) -> Any:
+    def does(self, module: str, *arguments: str, **environment: str) -> Any:
         """What `python -m tests.shards.MODULE` has printed last, read as JSON."""
         done = subprocess.run(
             [warm.python(), "-m", f"tests.shards.{module}", *arguments],
             cwd=ROOT,
-            env=os.environ | self.environment(),
+            env=os.environ | self.environment() | environment,
             capture_output=True,
             text=True,
             check=False,

@@ -1,5 +1,5 @@
 """People of one site in two databases: a disguise stays in one, a key finds its own, and who has the same primary key in the other is not
-touched."""
+touched. And what operators see of it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ import pytest
 
 from tests.shards.site import Site
 
-STORIES = re.findall(r"^@story\ndef (\w+)", (Path(__file__).parent / "run.py").read_text(), re.MULTILINE)
+
+def told_in(module: str) -> list[str]:
+    return re.findall(r"^@story\ndef (\w+)", (Path(__file__).parent / f"{module}.py").read_text(), re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, str]:
-    """How each story failed: one process tells all that are asked for, for they are short, and its start is not."""
-    wanted = [item.callspec.params["story"] for item in request.session.items if item.fspath == request.fspath]  # type: ignore[attr-defined]
-    found: dict[str, str] = Site(tmp_path_factory.mktemp("shards"), {}).does("run", *wanted)
+    """How each story failed: one process tells all that are asked for of a module, for they are short, and its start is not."""
+    asked = {item.callspec.params["story"] for item in request.session.items if item.fspath == request.fspath}  # type: ignore[attr-defined]
+    found: dict[str, str] = {}
+    for module, environment in (("run", {}), ("pages", {"SHARDS_ADMIN": "1"})):
+        if wanted := [name for name in told_in(module) if name in asked]:
+            found |= Site(tmp_path_factory.mktemp(module), {}).does(module, *wanted, **environment)
     return found
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", [*told_in("run"), *told_in("pages")])
 def test_story(story: str, told: dict[str, str]) -> None:
     assert not told[story], told[story]

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from edna import registry
 from edna.api import PlannedTable
-from edna.errors import EdnaError, JobUnknown, UnknownDisguise
+from edna.errors import EdnaError, JobUnknown, PrincipalError, UnknownDisguise
 from edna.management.base import sentence
 from edna.operations import jobs
 from edna.operations.admin import catalogue, words
@@ -43,6 +43,8 @@ _NO_JOB = (
 
 
 class DisguisesAdmin(PagesAdmin):
+    of_one_database = frozenset({"disguise", "preview", "apply"})
+
     def may_see(self, request: HttpRequest) -> bool:
         return bool(applicable(request))
 
@@ -228,7 +230,13 @@ def _you(request: HttpRequest, entry: CatalogueEntry) -> list[Model]:
     """The operator, if they are one of those whom the disguise is for."""
     user: Any = request.user
     mine = user._meta.concrete_model
-    return [user] if entry.principal_model is not None and entry.principal_model._meta.concrete_model is mine else []
+    if entry.principal_model is None or entry.principal_model._meta.concrete_model is not mine:
+        return []
+    try:
+        # Somebody of another database may have the same primary key.
+        return [user] if registry.database_of(user, entry.principal_model) == registry.database() else []
+    except PrincipalError:
+        return []
 
 
 def _left_out(form: WhomForm, chosen: Chosen) -> int:

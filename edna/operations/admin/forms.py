@@ -19,7 +19,7 @@ from django.core.management.base import CommandError
 from django.core.signing import BadSignature, TimestampSigner
 from django.db.models import Model
 
-from edna import registry
+from edna import registry, shards
 from edna.errors import InvalidParameters
 from edna.management.base import find_principal
 from edna.operations.admin.catalogue import CatalogueEntry, ChosenFrom
@@ -199,7 +199,9 @@ class ConfirmForm(WhomForm):
 
     def __init__(self, *args: Any, operator: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._signer = TimestampSigner(salt=f"edna.operations.admin.submission {operator} {self.entry.name}")
+        # Of several databases, the one that the operator has seen a preview of.
+        what = f"{operator} {self.entry.name} {shards.at_work.get() or ''}".rstrip()
+        self._signer = TimestampSigner(salt=f"edna.operations.admin.submission {what}")
         self.fields["confirmation"].widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
 
     def new_submission(self) -> str:

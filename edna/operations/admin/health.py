@@ -43,6 +43,7 @@ _MOST_VERIFIED: Final = 20_000
 
 class HealthAdmin(PagesAdmin):
     permission = VIEW_HEALTH
+    of_one_database = frozenset({"changelist"})
 
     @method_decorator(require_safe)
     @method_decorator(never_cache)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
+from edna import conf, shards
 from edna.operations.admin.permissions import may
 
 if TYPE_CHECKING:
@@ -49,8 +51,28 @@ class ReadOnlyAdmin(ModelAdmin):
         return super().history_view(request, object_id, extra_context)
 
 
+def chosen_database(request: HttpRequest) -> str | None:
+    """Which of several databases a page is about; the first, unless its address says another one. None where there is one.
+
+    What is sent has to say it: a page in another tab must not decide where something is done.
+
+    Raises:
+        Http404: it is none of them.
+    """
+    several = conf.databases()
+    if not several:
+        return None
+    named = request.POST.get("database") if request.method == "POST" else request.GET.get("database", several[0])
+    if named not in several:
+        raise Http404("No database of people has this name.")
+    return named
+
+
 class PagesAdmin(ReadOnlyAdmin):
     """Pages of our own at the addresses where the site would list rows of a model."""
+
+    #: The names of those that are about one of several databases. The others go over all.
+    of_one_database: ClassVar[frozenset[str]] = frozenset()
 
     def get_urls(self) -> list[URLPattern]:
         return self.pages()
@@ -60,6 +82,8 @@ class PagesAdmin(ReadOnlyAdmin):
 
     def page(self, route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
         meta = self.model._meta
+        if name in self.of_one_database:
+            view = _in_chosen_database(view)
         return path(route, self.admin_site.admin_view(view), name=f"{meta.app_label}_{meta.model_name}_{name}")
 
     def address(self, name: str, *args: Any) -> str:
@@ -71,6 +95,8 @@ class PagesAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         request.current_app = self.admin_site.name
         frame = {**self.admin_site.each_context(request), "opts": self.model._meta, "title": title}
+        if several := conf.databases():
+            frame |= {"database": shards.at_work.get(), "databases": several, "is_sent": request.method == "POST"}
         return TemplateResponse(request, f"edna/admin/{template}", {**frame, **context}, status=status)
 
     @staticmethod
@@ -80,3 +106,15 @@ class PagesAdmin(ReadOnlyAdmin):
 
     def address_of_index(self) -> str:
         return reverse("admin:index", current_app=self.admin_site.name)
+
+
+def _in_chosen_database(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    @wraps(view)
+    def placed(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        alias = chosen_database(request)
+        if alias is None:
+            return view(request, *args, **kwargs)
+        with shards.at(alias):
+            return view(request, *args, **kwargs)
+
+    return placed

@@ -13,7 +13,7 @@ from django.contrib.admin import AdminSite, ModelAdmin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from edna import registry
+from edna import conf, registry, shards
 from edna.operations.admin import catalogue
 from edna.operations.admin.forms import CHOSEN, MOST_CHOSEN, ParamsForm, chosen_field
 from edna.operations.admin.permissions import applicable, may_for_good
@@ -48,6 +48,16 @@ def _names(request: HttpRequest, model: Any) -> list[str]:
 
 
 def apply_disguise(page: ModelAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+    if (several := conf.databases()) and queryset.db not in several:
+        messages.error(
+            request, f"This list is of the database {queryset.db}, which is not one of people: {', '.join(several)}."
+        )
+        return None
+    with shards.at(queryset.db):
+        return _choose(page, request, queryset)
+
+
+def _choose(page: ModelAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
     number = queryset.count()
     if number > MOST_CHOSEN:
         messages.error(

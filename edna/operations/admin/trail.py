@@ -5,14 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from edna.operations.admin.pages import ReadOnlyAdmin
+from edna import conf
+from edna.operations.admin.pages import ReadOnlyAdmin, chosen_database
 from edna.operations.admin.permissions import VIEW_TRAIL
 from edna.operations.models import AuditEntry
+
+
+class _DatabaseFilter(admin.SimpleListFilter):
+    """Of several databases each has a trail. Not there where there is one."""
+
+    title = "database"
+    parameter_name = "database"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(alias, alias) for alias in conf.databases()]
+
+    def choices(self, changelist: Any) -> Any:
+        _all, *each = super().choices(changelist)
+        shown = self.value() or conf.databases()[0]
+        for choice in each:
+            yield {**choice, "selected": choice["display"] == shown}
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        return queryset  # `TrailAdmin.get_queryset` has seen to it, for the other filters as well
 
 
 class TrailAdmin(ReadOnlyAdmin):
@@ -20,7 +41,7 @@ class TrailAdmin(ReadOnlyAdmin):
 
     list_display = ("hour", "who", "what", "in_words")
     list_display_links = None
-    list_filter = ("action", "disguise")
+    list_filter = (_DatabaseFilter, "action", "disguise")
     search_fields = ("operator", "disguise")
     search_help_text = "Search for an operator or a disguise"
     ordering = ("-id",)
@@ -53,6 +74,9 @@ class TrailAdmin(ReadOnlyAdmin):
             return details
         address = reverse("admin:edna_operations_job_job", args=[job], current_app=self.admin_site.name)
         return format_html('{} <a href="{}">job …{}</a>', details, address, job[-4:])
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
+        return super().get_queryset(request).using(chosen_database(request))
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return super().changelist_view(request, {"title": "Audit trail", **(extra_context or {})})
