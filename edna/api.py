@@ -2,9 +2,10 @@
 
 Every function is atomic: it does all it says or nothing, and raises one of `edna.errors` with a sentence that says what to do. Besides
 what each says, any that seals may raise `ServerKeyUnknown`, any that writes `DatabaseBusy`, any that takes an ``unlocked``
-`CapabilityClosed`, `PrincipalNotRegistered`, or `PrincipalError` if it is none; in a request, those that open or lock a key, disguise or
-reveal may raise `TooBusy`. Nothing was changed then, but by chunks that were done before. Nothing here keeps state between calls but the
-key pool. One file on purpose: the whole contract at one glance. `engine` does the work; edna's own edges call `inner_door`, too.
+`CapabilityClosed`, `PrincipalNotRegistered`, or `PrincipalError` if it is none; of several databases (`EDNA["DATABASES"]`), any
+`DatabaseNotChosen`; in a request, those that open or lock a key, disguise or reveal `TooBusy`. Nothing was changed then, but by chunks
+that were done before. Nothing here keeps state between calls but the key pool. One file on purpose: the whole contract at one glance.
+`engine` does the work; edna's own edges call `inner_door`, too.
 """
 
 from __future__ import annotations

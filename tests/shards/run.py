@@ -496,6 +496,28 @@ def commands_name_the_database() -> None:
 
 
 @story
+def tasks_are_done_in_each_database() -> None:
+    from edna import tasks
+    from edna.operations import jobs
+    from edna.operations.upkeep import figures
+
+    crowd()
+    for alias in SHARDS:
+        with edna.on(alias):
+            jobs.start("club.leave")
+    for job in jobs.waiting():
+        tasks.run_job(job)
+    tasks.run_schedules()
+    tasks.finish_files()
+    tasks.maintain()
+    tasks.scrub()
+    assert [(each.state, each.done) for each in jobs.reports()] == [("finished", 3)] * 2
+    for alias in SHARDS:
+        with edna.on(alias):
+            assert set(figures.recurring()) == {"schedules", "expire", "sweep", "scrub"}
+
+
+@story
 def metrics_name_the_database() -> None:
     from edna import metrics
 

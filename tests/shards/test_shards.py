@@ -10,6 +10,8 @@ import pytest
 
 from tests.shards.site import Site
 
+pytestmark = pytest.mark.long
+
 
 def told_in(module: str) -> list[str]:
     return re.findall(r"^@story\ndef (\w+)", (Path(__file__).parent / f"{module}.py").read_text(), re.MULTILINE)
