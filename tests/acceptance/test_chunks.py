@@ -23,7 +23,7 @@ from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.interrupting import Transactions
 from tests.lobsters.community import Community, Member, state
-from tests.lobsters.models import Comment, Draft, Story, Tagging, User, Vote
+from tests.lobsters.models import Comment, Draft, Moderation, Story, Tagging, User, Vote
 from tests.lobsters.specs import ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS
 from tests.support import cut_into_chunks, flipped, nothing_changes, rows_of
 
@@ -278,17 +278,101 @@ def test_rows_that_get_one_pseudoprincipal_stay_together(community: Community, s
 
 
 class WholeTree(Disguise):
-    """Comments refer to comments: which goes first, no number says."""
+    """Comments refer to comments."""
 
     name = "lobsters.whole-tree"
     transformations = (Remove(Comment, owner="user"), Remove(Vote, owner="user"))
 
 
+class WithReplies(Disguise):
+    """What others have answered goes along; it is found by way of what they have answered."""
+
+    name = "lobsters.with-replies"
+    transformations = (Remove(Comment, owner="user"), Remove(Comment, owner="parent__user"))
+
+
+def thread(user: User, *, length: int) -> list[Comment]:
+    """Each below the one before."""
+    story = Story.objects.earliest("pk")
+    made: list[Comment] = []
+    for number in range(length):
+        parent = made[-1] if made else None
+        made.append(Comment.objects.create(user=user, story=story, parent=parent, text=f"{number}"))
+    return made
+
+
 @pytest.mark.once
-def test_a_tree_that_is_removed_stays_together(community: Community, settings: Any) -> None:
-    parts = parts_of(WholeTree, community.ann, most=1, settings=settings)
-    assert sum(bool(part.get(Comment)) for part in parts) == 1
-    assert sum(bool(part.get(Vote)) for part in parts) > 1
+@pytest.mark.parametrize("cls", [WholeTree, WithReplies])
+def test_a_tree_is_removed_from_its_leaves(community: Community, settings: Any, cls: type[Disguise]) -> None:
+    made = thread(community.ann.user, length=5)
+    reply = Comment.objects.create(user=community.bob.user, story=made[0].story, parent=made[2], text="!")
+    parts = parts_of(cls, community.ann, most=1, settings=settings)
+    at = places(parts, Comment)
+    assert len({at[each.pk] for each in made}) == 5
+    assert [at[each.pk] for each in made] == sorted((at[each.pk] for each in made), reverse=True)
+    assert (reply.pk in at) is (cls is WithReplies)
+    assert at.get(reply.pk, -1) < at[made[2].pk]
+
+
+@pytest.mark.once
+def test_comments_in_a_circle_stay_together(community: Community, settings: Any) -> None:
+    made = thread(community.ann.user, length=5)
+    Comment.objects.filter(pk=made[1].pk).update(parent=made[3])
+    Comment.objects.filter(pk=made[4].pk).update(parent=made[4])  # a circle of one
+    at = places(parts_of(WholeTree, community.ann, most=1, settings=settings), Comment)
+    first, second, third, fourth, fifth = (at[each.pk] for each in made)
+    assert second == third == fourth
+    assert len({first, second, fifth}) == 3
+
+
+@pytest.mark.parametrize("cls", [WholeTree, WithReplies])
+def test_a_tree_comes_back_from_its_root(community: Community, most: int, cls: type[Disguise]) -> None:
+    ann = community.ann
+    made = thread(ann.user, length=4)
+    Comment.objects.create(user=community.bob.user, story=made[0].story, parent=made[1], text="!")
+    Comment.objects.filter(pk=made[0].pk).update(parent=made[3])
+    community.before = state()
+    with registering(cls):
+        receipt = edna.disguise(cls.name, ann.user, atomic=True)
+        left, [entry] = rows_by_table(), ann.history()
+        ann.reveal(receipt)
+        receipt = ann.disguise(cls.name)
+        assert (rows_by_table(), ann.history()[0].counts) == (left, entry.counts)
+        assert ann.reveal(receipt).complete
+    assert community.is_as_before()
+
+
+class TwoGroupings(Disguise):
+    """Each moderation names two people: one nobody for each action, and one for each story."""
+
+    name = "lobsters.two-groupings"
+    transformations = (
+        Decorrelate(Moderation, owner="moderator", group_by=["story"]),
+        Decorrelate(Moderation, owner="user", group_by=["action"]),
+    )
+
+
+def test_what_either_grouping_keeps_together_stays_together(community: Community, settings: Any) -> None:
+    """One row links two groups of one step by a group of the other."""
+    ann = community.ann
+    stories = list(Story.objects.order_by("pk")[:4])
+    Moderation.objects.all().delete()
+    made = [
+        Moderation.objects.create(moderator=ann.user, user=ann.user, story=stories[story], action=action)
+        for story, action in zip([0, 0, 1, 2, 3, 3], "abbcde", strict=True)
+    ]
+    at = places(parts_of(TwoGroupings, ann, most=1, settings=settings), Moderation)
+    first, second, third, fourth, fifth, sixth = (at[each.pk] for each in made)
+    assert first == second == third
+    assert fifth == sixth
+    assert len({first, fourth, fifth}) == 3
+    community.before = state()
+    with registering(TwoGroupings), cut_into_chunks(1):
+        receipt = ann.disguise(TwoGroupings.name)
+        assert len(set(Moderation.objects.values_list("moderator", flat=True))) == 4
+        assert len(set(Moderation.objects.values_list("user", flat=True))) == 5
+        assert ann.reveal(receipt).complete
+    assert community.is_as_before()
 
 
 class ByStory(Disguise):

@@ -47,14 +47,19 @@ def among(
 ) -> tuple[str, list[Any]]:
     """``match IN (wanted)``, for one column or for several compared together."""
     columns = [connection.ops.quote_name(field.column) for field in match]
-    if len(columns) == 1:
-        marks, params = listed([value for (value,) in wanted], connection)
-        return f"{columns[0]} IN ({marks})", params
+    marks, params = listed_rows(wanted, connection)
+    matched = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    return f"{matched} IN ({marks})", params
+
+
+def listed_rows(wanted: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    """Places for a list of rows, and what stands there. Rows of one value are that value."""
+    if all(len(row) == 1 for row in wanted):
+        return listed([value for (value,) in wanted], connection)
     if connection.vendor == "mysql":
-        return f"({', '.join(columns)}) IN ((%s))", [packed(wanted, connection, between="),(")]
+        return "(%s)", [packed(wanted, connection, between="),(")]
     rows = ", ".join([f"({marks_for(len(row))})" for row in wanted])
-    rows = f"VALUES {rows}" if connection.vendor == "sqlite" else rows
-    return f"({', '.join(columns)}) IN ({rows})", [value for row in wanted for value in row]
+    return f"VALUES {rows}" if connection.vendor == "sqlite" else rows, [value for row in wanted for value in row]
 
 
 def one_key(table: Table, connection: BaseDatabaseWrapper) -> str:

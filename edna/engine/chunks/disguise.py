@@ -5,21 +5,20 @@ Invariant: a chunk is whole or not there, and those that are there can be reveal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from django.db import IntegrityError
 from django.db.models import Model
 
-from edna import clock, conf, registry, store
+from edna import clock, conf, coverage, registry, store
 from edna.db import transactions
 from edna.db.cursors import connection_of
-from edna.db.rows import Row, table_of
+from edna.db.rows import Row
 from edna.engine.books import under_way
 from edna.engine.chunks.parts import Part, split
 from edna.engine.disguising import execute as disguising
-from edna.engine.graph import families
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
@@ -138,7 +137,9 @@ class _Disguising:
         """One chunk, if it still has rows."""
         done = self._committed(lambda: self._do(part))
         for table, keys in part.items():
-            self.finished.setdefault(table, set()).update(keys)
+            # What a step about a child modifies may lie in the table of a parent, under the same key.
+            for each in coverage.tables_of_object(table):
+                self.finished.setdefault(each, set()).update(keys)
         if done:
             self.chunk = self.chunk.next
 
@@ -178,7 +179,7 @@ class _Disguising:
         )
         return planning.build(
             scope,
-            part=None if part is None else {table: _limit(table, keys) for table, keys in part.items()},
+            part=part,
             finished=self.finished,
         )
 
@@ -194,11 +195,6 @@ class _Disguising:
         )
         if self.overseer is not None:
             self.overseer.done(None if more_to_come else receipt)
-
-
-def _limit(table: type[Model], keys: Collection[Row]) -> list[Any] | None:
-    """The values to which a statement's primary key is limited; None where it cannot be, and all rows are in one chunk."""
-    return [key for (key,) in keys] if len(table_of(table).key) == 1 and not families.links_of(table) else None
 
 
 def _locked(target: Target, model: type[Model], *, using: str) -> Target:

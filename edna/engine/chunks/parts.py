@@ -5,6 +5,7 @@ Holds the primary keys of all rows in memory. Reads; locks and changes nothing, 
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from django.db.models import Model
 
 from edna import conf, registry
 from edna.db.rows import Row, table_of
-from edna.engine.chunks.units import units_of
+from edna.engine.chunks.units import links_within, units_of
 from edna.engine.graph.references import key_of
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
@@ -37,7 +38,7 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
     for unit in units_of(compiled_disguise(cls, using=using).steps):
         if table_of(model).model in unit.tables:
             break
-        scan = _Scan(cls, params, owners, using)
+        scan = _Scan(cls, params, owners, using, ordered=unit.ordered)
         for step in unit.steps:
             scan.look(step)
         pieces = scan.pieces(most) if unit.divisible else [scan.rows]
@@ -54,14 +55,19 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
 
 @dataclass
 class _Scan:
-    """The primary keys of a unit's rows, and which of them get one pseudoprincipal together."""
+    """The primary keys of a unit's rows, which of them belong into one chunk, and which go before which."""
 
     cls: type[Disguise]
     params: Mapping[str, Any]
     owners: Sequence[Any]
     using: str
-    #: By table, keys with the group that gets one pseudoprincipal, or None.
-    rows: dict[type[Model], dict[Row, Any]] = field(default_factory=dict)
+    ordered: bool
+    rows: dict[type[Model], dict[Row, None]] = field(default_factory=dict)
+    #: By what they have in common, a step and what it groups by, the rows that get one pseudoprincipal.
+    groups: dict[Any, list[Row]] = field(default_factory=dict)
+    #: Of rows that refer to others of their table: what is referred to, and what each refers to, under the link's name.
+    referred: dict[Any, Row] = field(default_factory=dict)
+    refers: list[tuple[Row, Any]] = field(default_factory=list)
 
     def look(self, step: CompiledStep) -> None:
         transformation = step.transformation
@@ -69,29 +75,80 @@ class _Scan:
         grouped = isinstance(transformation, Decorrelate) and transformation.group_by
         groups = (*paths, *transformation.group_paths) if isinstance(transformation, Decorrelate) and grouped else ()
         names = table_of(step.node).key_names
+        links = list(links_within(step.node)) if self.ordered else []
+        ends = [name for link in links for name in (link.field.name, link.field.target_field.name)]
         selection = Selection.compile(
-            transformation.model, [*names, *groups], owners=paths, where=transformation.where, using=self.using
+            transformation.model, [*names, *groups, *ends], owners=paths, where=transformation.where, using=self.using
         )
+        shared = transformation.together if isinstance(transformation, Decorrelate) else None
         known = self.rows.setdefault(step.node, {})
+        behind = len(names) + len(groups)
         for row in selection.run(owners=self.owners, params=self.params, using=self.using) if selection else ():
-            key, group = row[: len(names)], row[len(names) :]
-            if group or key not in known:
-                known[key] = group or None
+            key = row[: len(names)]
+            known[key] = None
+            if groups:
+                self.groups.setdefault((shared or id(step), row[len(names) : behind]), []).append(key)
+            for link, start in zip(links, range(behind, len(row), 2), strict=True):
+                self.refers.append((key, (link.label, row[start])))
+                self.referred[link.label, row[start + 1]] = key
 
-    def pieces(self, most: int) -> Iterator[dict[type[Model], list[Row]]]:
-        """Of a divisible unit, pieces of at most so many rows, but for groups that are larger; an empty one if there are none."""
-        ((table, rows),) = self.rows.items()
-        if not any(rows.values()):
-            keys = list(rows)
-            yield from ({table: keys[start : start + most]} for start in range(0, len(keys) or 1, most))
+    def pieces(self, most: int) -> Iterator[Part]:
+        """Of a divisible unit, pieces of at most so many rows, but for what belongs together and is more; at least one."""
+        if len(self.rows) == 1 and not self.groups and not self.refers:
+            ((table, rows),) = self.rows.items()
+            every = list(rows)
+            for start in range(0, len(every) or 1, most):
+                yield {table: every[start : start + most]}
             return
-        groups: dict[Any, list[Row]] = {}
-        for key, group in rows.items():
-            groups.setdefault((key, None) if group is None else (None, group), []).append(key)
         piece: list[Row] = []
-        for keys in groups.values():
+        for keys in self._in_order(self._together()):
             if piece and len(piece) + len(keys) > most:
-                yield {table: piece}
+                yield self._part(piece)
                 piece = []
             piece += keys
-        yield {table: piece}
+        yield self._part(piece)
+
+    def _part(self, keys: Sequence[Row]) -> Part:
+        if len(self.rows) == 1:
+            return dict.fromkeys(self.rows, keys)
+        return {table: [key for key in keys if key in known] for table, known in self.rows.items()}
+
+    def _together(self) -> list[list[Row]]:
+        """Rows that belong into one chunk, in the order in which the first of them was found. Parts of one object have one key."""
+        keys = list(dict.fromkeys(key for known in self.rows.values() for key in known))
+        leaders = {key: key for key in keys} if self.groups else {}
+
+        def leader(key: Row) -> Row:
+            while leaders[key] != key:
+                leaders[key] = key = leaders[leaders[key]]
+            return key
+
+        for first, *others in self.groups.values():
+            for other in others:
+                leaders[leader(other)] = leader(first)
+        together: dict[Row, list[Row]] = {}
+        for key in keys:
+            together.setdefault(leader(key) if leaders else key, []).append(key)
+        return list(together.values())
+
+    def _in_order(self, together: list[list[Row]]) -> list[list[Row]]:
+        """What refers to a row comes before it. What refers to each other in a circle, and what that refers to, is one."""
+        at = {key: number for number, keys in enumerate(together) for key in keys} if self.refers else {}
+        above = [
+            (at[key], at[self.referred[end]])
+            for key, end in dict.fromkeys(self.refers)
+            if end in self.referred and at[key] != at[self.referred[end]]
+        ]
+        if not above:
+            return together
+        waiting, below = defaultdict[int, list[int]](list), Counter(parent for _, parent in above)
+        for child, parent in above:
+            waiting[child].append(parent)
+        order = [number for number in range(len(together)) if not below[number]]
+        for number in order:  # which grows meanwhile
+            for parent in waiting[number]:
+                below[parent] -= 1
+                if not below[parent]:
+                    order.append(parent)
+        circles = [key for number in range(len(together)) if below[number] for key in together[number]]
+        return [*(together[number] for number in order), *([circles] if circles else [])]

@@ -10,23 +10,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
-from django.db.models import Model
+from django.db.models import ForeignKey, Model
+from django.db.models.constants import LOOKUP_SEP
 
 from edna import coverage
 from edna.coverage import relations_to
 from edna.db.rows import table_of
 from edna.engine.graph import families
 from edna.engine.planning.statements import CompiledStep
-from edna.spec import ALL, Decorrelate, Remove
+from edna.spec import Decorrelate, Remove
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Tables of which one chunk must be about all rows, unless it is ``divisible``: then a single table."""
+    """Tables of which one chunk must be about all rows, unless it is ``divisible``: then one table, or parts of the same objects.
+
+    ``ordered``: which rows go first is not the same, since some lose others of their own table, or are found by way of them.
+    """
 
     tables: tuple[type[Model], ...]
     steps: tuple[CompiledStep, ...]
     divisible: bool
+    ordered: bool
 
 
 def units_of(steps: Sequence[CompiledStep]) -> Iterator[Unit]:
@@ -41,7 +46,8 @@ def units_of(steps: Sequence[CompiledStep]) -> Iterator[Unit]:
     )
     for unit in order.static_order():
         own = [step for table in unit for step in by_table[table]]
-        yield Unit(unit, tuple(own), len(unit) == 1 and _is_divisible(unit[0], own))
+        removes = any(isinstance(step.transformation, Remove) for step in own)
+        yield Unit(unit, tuple(own), _is_divisible(unit, own), ordered=removes or _read_themselves(unit, own))
 
 
 def _earlier(by_table: Mapping[type[Model], Sequence[CompiledStep]]) -> dict[type[Model], set[type[Model]]]:
@@ -69,8 +75,11 @@ def _words(steps: Sequence[CompiledStep]) -> set[str]:
     return {step.together for step in decorrelations if step.together is not None}
 
 
-def _reads_itself(table: type[Model], step: CompiledStep) -> bool:
-    return step.selection is not None and step.selection.tables.count(table._meta.db_table) > 1
+def _read_themselves(tables: Sequence[type[Model]], steps: Sequence[CompiledStep]) -> bool:
+    """Whether a row is found by way of another one of its table."""
+    names = [table._meta.db_table for table in tables]
+    read = [step.selection.tables for step in steps if step.selection is not None]
+    return any(found.count(name) > 1 for found in read for name in names)
 
 
 def _referring(table: type[Model]) -> set[type[Model]]:
@@ -92,20 +101,44 @@ def _circles(before: Mapping[type[Model], set[type[Model]]]) -> dict[type[Model]
     }
 
 
-def _is_divisible(table: type[Model], steps: Sequence[CompiledStep]) -> bool:
-    """Whether some of its rows can be disguised without the others."""
-    groupings = [
-        step.transformation.group_by
-        for step in steps
-        if isinstance(step.transformation, Decorrelate) and step.transformation.group_by
-    ]
-    removed = any(isinstance(step.transformation, Remove) for step in steps)
-    tree = table in _referring(table)
-    return (
-        not any(_reads_itself(table, step) for step in steps)
-        and len(table_of(table).key) == 1
-        and not families.links_of(table)
-        and not (removed and tree)
-        and len(groupings) <= 1
-        and ALL not in groupings
+def _is_divisible(tables: Sequence[type[Model]], steps: Sequence[CompiledStep]) -> bool:
+    """Whether some of their rows can be disguised without the others: of one table, or of tables whose rows are one object."""
+    parts = coverage.tables_of_object(tables[0])
+    if not all(table in parts for table in tables) or not all(map(_shares_key, parts)):
+        return False
+    if _read_themselves(tables, steps):
+        # If it is found by way of those above it, they go after it.
+        return len(parts) == 1 and all(map(_goes_up, steps))
+    return len(parts) == 1 or not any(_refers_to_itself(part) for part in parts)
+
+
+def _shares_key(table: type[Model]) -> bool:
+    """Whether what other tables have of its rows has the same key there."""
+    key = table_of(table).key_names
+    return all(
+        key == (link.column,) and link.other.key_names == (link.other_column,) for link in families.links_of(table)
     )
+
+
+def _refers_to_itself(table: type[Model]) -> bool:
+    return any(True for _ in links_within(table))
+
+
+def links_within(table: type[Model]) -> Iterator[coverage.Relation]:
+    """By what its rows refer to each other."""
+    return (relation for relation in relations_to(table) if table_of(relation.model).model is table)
+
+
+def _goes_up(step: CompiledStep) -> bool:
+    """Whether each row says itself, or what it refers to, that the step means it."""
+    transformation = step.transformation
+    return transformation.where is None and all(_is_up(transformation.model, owner) for owner in transformation.owners)
+
+
+def _is_up(model: type[Model], path: str) -> bool:
+    for name in path.split(LOOKUP_SEP):
+        field = {field.name: field for field in model._meta.concrete_fields}.get(name)
+        if not isinstance(field, ForeignKey) or not isinstance(field.related_model, type):
+            return False
+        model = field.related_model
+    return True

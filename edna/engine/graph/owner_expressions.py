@@ -16,7 +16,21 @@ from typing import Any, Final
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
-from django.db.models import Case, CharField, F, Field, IntegerField, Lookup, Model, Q, QuerySet, TextField, Value, When
+from django.db.models import (
+    Case,
+    CharField,
+    CompositePrimaryKey,
+    F,
+    Field,
+    IntegerField,
+    Lookup,
+    Model,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.functions import Concat, Lower, Trim
 from django.db.models.lookups import Exact, GreaterThan, IsNull
 from django.db.models.sql.constants import LOUTER
@@ -78,7 +92,8 @@ class _OwnedBy(Lookup):  # type: ignore[type-arg]  # no type arguments at run ti
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         sql, params = self.process_lhs(compiler, connection)
-        return f"{sql} IN ({self.place})", [*params, self.place]
+        several = isinstance(self.lhs.output_field, CompositePrimaryKey)
+        return f"{f'({sql})' if several else sql} IN ({self.place})", [*params, self.place]
 
 
 def owned_by(model: type[Model], owner: str, *, using: str) -> Q:

@@ -81,7 +81,7 @@ def build(scope: Scope, *, part: Part | None = None, finished: Finished | None =
     prepared = _prepared(scope)
     chosen: Iterable[CompiledStep] = prepared.steps
     if part is not None:
-        chosen = _of_part(prepared.steps, part, scope)
+        chosen = _of_part(part, scope)
     elif finished:
         chosen = _of_what_is_left(prepared.steps, finished)
     steps = _found(_finding(scope), chosen, scope, most=None)
@@ -144,16 +144,10 @@ def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -
         finding.leave_out_empty(prepared.probe)
 
 
-def _of_part(steps: Sequence[CompiledStep], part: Part, scope: Scope) -> Iterator[CompiledStep]:
-    limited = compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock)
-    for whole, step in zip(steps, limited, strict=True):
+def _of_part(part: Part, scope: Scope) -> Iterator[CompiledStep]:
+    for step in compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock):
         keys = part.get(step.node, ())
-        if keys is None:
-            yield whole
-        elif keys:
-            yield replace(step, keys=keys)
-        else:
-            yield step.without_rows()
+        yield replace(step, keys=keys) if keys else step.without_rows()
 
 
 def _of_what_is_left(steps: Sequence[CompiledStep], finished: Finished) -> Iterator[CompiledStep]:

@@ -20,7 +20,7 @@ from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows import Row, asking_for_any, counting, listed, packets, plain
+from edna.db.rows import Row, asking_for_any, counting, listed, listed_rows, packets, plain
 from edna.engine.graph.owner_expressions import Keys, Owners, Translation, named, owned_by, translations
 from edna.spec import Param
 
@@ -119,7 +119,7 @@ class Selection:
         return {}
 
     def run(
-        self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str, keys: Collection[Any] = ()
+        self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str, keys: Collection[Row] = ()
     ) -> list[Row]:
         """The rows of these owners; ``owners`` is None for a selection compiled without. ``keys``, raw ones, are for one that is limited to
         some."""
@@ -128,7 +128,7 @@ class Selection:
             return self._run((), keys, params, connection)
         found: list[Row] = []
         owned = [(owner,) * self._places for owner in owners]
-        for part in packets(owned, connection, other_parameters=len(self.params) + len(keys)):
+        for part in packets(owned, connection, other_parameters=len(self.params) + sum(map(len, keys))):
             found += self._run(owners if part is owned else [owner for owner, *_ in part], keys, params, connection)
         return found
 
@@ -140,7 +140,7 @@ class Selection:
     def _run(
         self,
         owners: Sequence[Any],
-        keys: Collection[Any],
+        keys: Collection[Row],
         params: Mapping[str, Any],
         connection: BaseDatabaseWrapper,
     ) -> list[Row]:
@@ -154,7 +154,7 @@ class Selection:
                     places[param] = listed(param.values(owners, connection.alias), connection)
                 bound.extend(places[param][1])
             elif isinstance(param, Keys):
-                places[param] = listed(list(keys), connection)
+                places[param] = listed_rows(list(keys), connection)
                 bound.extend(places[param][1])
             else:
                 bound.append(param)

@@ -9,13 +9,12 @@ import functools
 import operator
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.db.models import ForeignKey, Model, Q
 
 from edna import coverage, json_keys, registry, value_owners
 from edna.db.cursors import connection_of
-from edna.db.rows import Table, table_of
+from edna.db.rows import Row, Table, table_of
 from edna.element_steps import require_own_elements
 from edna.engine.graph.owner_expressions import limited_to_keys, names_anybody
 from edna.engine.planning.selection import Selection
@@ -46,7 +45,7 @@ class CompiledStep:
     #: Whether that selection finds rows of other owners, too.
     narrower: bool = False
     #: Raw primary keys, of a step that is limited to rows that have one of them.
-    keys: Collection[Any] = ()
+    keys: Collection[Row] = ()
 
     def without_rows(self) -> CompiledStep:
         """The same step, which finds nothing and asks nobody."""
