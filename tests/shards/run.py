@@ -32,6 +32,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 import edna  # noqa: E402
 from edna import errors  # noqa: E402
+from edna.models import SessionLink  # noqa: E402
 from edna.testing.dumps import filled, rows  # noqa: E402
 from tests.upgrades.club.models import Message, Note, Vote  # noqa: E402
 
@@ -428,10 +429,10 @@ def the_command_for_everybody_starts_and_runs_one_in_each() -> None:
 
 
 @contextlib.contextmanager
-def untouched_rows(alias: str) -> Iterator[None]:
-    before = everything(alias)
+def untouched_rows(alias: str, *, without: str = "edna") -> Iterator[None]:
+    before = everything(alias, without=without)
     yield
-    assert everything(alias) == before
+    assert everything(alias, without=without) == before
 
 
 @story
@@ -493,6 +494,58 @@ def commands_name_the_database() -> None:
         json.loads(manage("edna_plan", "club.leave", "--principal", "5", "--database", "north", "--json"))["principal"]
         == "5"
     )
+
+
+@story
+def what_goes_by_a_file_is_of_one_database() -> None:
+    """Register everybody, the ledger, and moving by a file; each names the database, or is refused."""
+    for alias in SHARDS:
+        for key in (5, 6):
+            member(alias, f"{alias}-{key}", key=key)
+    folder = settings.SCRATCH / "files"
+    folder.mkdir(exist_ok=True)
+    for command in (["edna_register", "--all", "--keys-file"], ["edna_export"], ["edna_ledger", "write"]):
+        kept = override_settings(EDNA={**settings.EDNA, "LEDGER": True})
+        with kept, refused(CommandError, "north, south", "--database"):
+            manage(*command, str(folder / f"{command[0]}-nowhere"), operator="olga")
+    for alias in SHARDS:
+        backend = f"tests.shards.backends.{alias.capitalize()}"
+        Client().force_login(User.objects.using(alias).get(pk=6), backend=backend)
+        SessionLink.objects.using(alias).all().delete()
+    with untouched_rows("north", without=""):
+        manage("edna_register", "--all", "--keys-file", str(folder / "keys"), "--database", "south", operator="olga")
+    assert SessionLink.objects.using("south").count() == 1  # who has the same key in the north is not taken for them
+    people = list(User.objects.using("south").order_by("pk"))
+    assert edna.unregistered(people) == []
+    with override_settings(EDNA={**settings.EDNA, "LEDGER": True}):
+        before = everything("south")
+        with untouched("north"):
+            receipt = edna.disguise("club.leave", people[0])
+            manage("edna_ledger", "write", str(folder / "ledger"), "--database", "south", operator="olga")
+            lines = (folder / "keys").read_text().splitlines()
+            key = next(each for each in map(json.loads, lines) if each["principal"] == "5")
+            with edna.unlock(secret_key=key["secret_key"], principal=people[1]) as unlocked:
+                assert edna.reveal(receipt, unlocked).complete
+            assert everything("south") == before
+            reapply = ["edna_ledger", "reapply", str(folder / "ledger"), "--database", "south"]
+            assert "1" in manage(*reapply, "--dry-run", operator="olga")
+            manage(*reapply, operator="olga")
+        assert not User.objects.using("south").filter(pk=5).exists()
+    manage("edna_export", str(folder / "export"), "--database", "south", operator="olga")
+    assert (folder / "export").stat().st_size > 1000
+
+
+@story
+def the_audit_looks_where_the_person_is() -> None:
+    people = crowd()
+    with refused(CommandError, "north, south", "--database"):
+        manage("edna_audit", "--principal", "5", "--disguise", "club.leave")
+    with untouched("north"):
+        found = json.loads(
+            manage("edna_audit", "--principal", "south-5", "--disguise", "club.leave", "--database", "south", "--json")
+        )
+    assert not found["searches"][0]["found"]
+    assert people
 
 
 @story

@@ -5,7 +5,7 @@ The text is the same on every database. Reads the principal model only; knows no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
@@ -33,6 +33,12 @@ def key_of(model: type[Model], reference: str, *, using: str) -> Any:
     pk = model._meta.pk
     # Prepared here: on MariaDB, Django refuses to prepare an automatic key of 0, and columns are full of references to it.
     return pk.get_db_prep_value(pk.get_prep_value(pk.to_python(reference)), connection_of(using), prepared=True)
+
+
+def unread(model: type[Model], references: Iterable[str], *, using: str) -> Iterator[Model]:
+    """Instances with their primary keys alone: what else there is to know of them is read by whoever needs it."""
+    key = model._meta.pk
+    return (model.from_db(using, [key.attname], [key.to_python(reference)]) for reference in references)
 
 
 def columns_that_refer(label: str) -> dict[str, tuple[str, str]]:

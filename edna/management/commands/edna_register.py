@@ -17,7 +17,7 @@ from django.db import router, transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import api, inner_door, registry
+from edna import api, conf, inner_door, registry
 from edna.errors import PrincipalAlreadyRegistered, PrincipalError
 from edna.management.base import (
     EdnaCommand,
@@ -176,12 +176,23 @@ def _link_sessions(models: Sequence[type[Model]]) -> int:
         if key is None or users is None or users not in models:
             continue
         try:
-            user = users(pk=users._meta.pk.to_python(key))
+            user = users(pk=users._meta.pk.to_python(key)) if not conf.databases() else _here(backend, users, key)
         except ValidationError:
+            continue
+        if user is None:
             continue
         inner_door.end_sessions_on_removal(user, session.session_key)
         linked += 1
     return linked
+
+
+def _here(path: str, users: type[Model], key: str) -> Model | None:
+    """Of several databases: whose session it is, if they are in the one at work. Their key alone does not tell, and the backend does."""
+    user = load_backend(path).get_user(users._meta.pk.to_python(key))
+    try:
+        return user if isinstance(user, users) and registry.database_of(user, users) == registry.database() else None
+    except PrincipalError:
+        return None
 
 
 def _model_of(path: str, key: str) -> type[Model] | None:

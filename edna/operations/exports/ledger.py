@@ -19,7 +19,7 @@ from django.db.models import Model
 
 from edna import api, clock, conf, registry
 from edna.db import transactions
-from edna.engine.graph.references import reference_of
+from edna.engine.graph.references import reference_of, unread
 from edna.errors import ConfigurationError, EdnaError, FileRefused, InvalidParameters, JobRefused
 from edna.operations import audit, jobs
 from edna.operations.books.ledger import candidates
@@ -315,7 +315,7 @@ def _pages(model: type[Model], *, using: str) -> Iterator[list[Model]]:
 
 def _start(subject: _Subject, people: Sequence[str], found: Reapplied, *, operator: str) -> list[JobReport]:
     model = registry.principal_model_for(registry.get(subject.name))
-    named = (model(pk=model._meta.pk.to_python(reference)) for reference in people)
+    named = unread(model, people, using=registry.database(model))
     mark = f"{operator[:200]} {MARK}".strip()  # the end of it must not be cut off
     try:
         for_good = subject.for_good

@@ -20,7 +20,7 @@ from django.db.models import Model
 from edna import conf, logs, registry, schedules, shards, store
 from edna.clock import today as utc_day
 from edna.db import transactions
-from edna.engine.graph.references import reference_of
+from edna.engine.graph.references import reference_of, unread
 from edna.errors import EdnaError
 from edna.operations import jobs
 from edna.operations.dormancy import absences
@@ -259,13 +259,10 @@ class _Run:
         if self.dry_run:
             return None
         self._keep_turn()
-        pk = self.model._meta.pk
-        # Only their keys: what there is to know of them is read when their turn comes.
-        people = (self.model.from_db(self.using, [pk.attname], [pk.to_python(reference)]) for reference in due)
         return jobs.start(
             self.schedule.disguise.name,
             params=self.schedule.params,
-            principals=people,
+            principals=unread(self.model, due, using=self.using),
             schedule=self.schedule.name,
             rate_per_second=self.schedule.rate_per_second,
         ).id
