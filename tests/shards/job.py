@@ -24,7 +24,7 @@ STATE = settings.SCRATCH / "state"
 
 
 def begin() -> Any:
-    """The same primary keys in both shards. Slow enough that somebody can be stopped in the middle."""
+    """The same primary keys in both shards."""
     migrate()
     keys: dict[str, list[str]] = {}
     for alias in SHARDS:
@@ -34,7 +34,7 @@ def begin() -> Any:
     STATE.write_bytes(pickle.dumps((keys, {alias: everything(alias) for alias in SHARDS})))
     for alias in SHARDS:
         with edna.on(alias):
-            jobs.start("club.leave", concurrency=1, rate_per_second=20)
+            jobs.start("club.leave", concurrency=1)
     return look()
 
 

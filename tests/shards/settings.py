@@ -17,6 +17,7 @@ INSTALLED_APPS = [
     "edna",
     "edna.operations",
     "tests.upgrades.club",
+    *(["tests.shards.apps.Shards"] if os.environ.get("SHARDS_GATES") else []),
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -56,6 +57,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EDNA = {
     "MAC_KEYS": ["the MAC key of a site of shards"],
     "DATABASES": ["north", "south"],
+    "JOB_BATCH": 5,
     "ARGON2_OPSLIMIT": 1,
     "ARGON2_MEMLIMIT_BYTES": 8192,
 }

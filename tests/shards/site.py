@@ -53,10 +53,11 @@ class Site:
 
     @contextmanager
     def runner(self, name: str, *arguments: str) -> Iterator[Server]:
-        """`edna_run --forever`, as an operator starts it."""
+        """`edna_run --forever`, as an operator starts it; but for what `tests.shards.apps` says."""
         directory = self.scratch / name
         directory.mkdir()
-        command = ["env", *(f"{key}={value}" for key, value in self.environment().items())]
+        environment = self.environment() | {"SHARDS_GATES": "1"}
+        command = ["env", *(f"{key}={value}" for key, value in environment.items())]
         command += [sys.executable, str(ROOT / "manage.py"), "edna_run", "--forever", *arguments]
         process = Server("edna_run", directory, None, command, "", lambda: True)
         process.start()
