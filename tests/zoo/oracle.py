@@ -160,8 +160,6 @@ class Effect:
     policies: Mapping[str, str] = field(default_factory=dict)
     #: Of a modification: what its placeholders may ask for of the person's own row.
     person: Mapping[str, Any] = field(default_factory=dict)
-    #: Whose own change of the same disguise lies over this one: they need not be told.
-    on_top: frozenset[Any] = frozenset()
 
 
 #: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
@@ -447,12 +445,7 @@ class Oracle:
                     # Where it depends on who it is, each of several is asked for.
                     each = any(placeholder.person for placeholder in columns.values())
                     meant = dict.fromkeys(who[holder] for holder in holders if holder in who) if each else [target]
-                    of = {who[holder]: self.person_of(holder) for holder in reversed(holders) if holder in who}
-                    order = list(meant)
-                    for place, one in enumerate(order):
-                        on_top = frozenset(of[later] for later in order[place + 1 :])
-                        own = self.own_row(targets[one])
-                        changes.append(replace(change, target=one, person=own, on_top=on_top))
+                    changes += [replace(change, target=one, person=self.own_row(targets[one])) for one in meant]
                 else:
                     changes.append(self.decorrelation(step, row, target, holders))
         changes = [
@@ -630,7 +623,7 @@ class Oracle:
                 elif placeholder is not None and effect.on_paper:
                     assert placeholder.name in ("constant", "null")  # nobody sees it yet
                     layer.value = placeholder.make(column_called(effect.row.model, name), None)
-                layer.told, layer.together = effect.told - effect.on_top, effect.told
+                layer.told = layer.together = effect.told
                 layer.others = effect.natural - {person}
                 if left.together:
                     layer.person, layer.receipts, layer.left = None, set().union(*left.holders.values()), left

@@ -35,6 +35,8 @@ from edna.records.diff import Listed
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.store import Entry
 
+_A_MOMENT = datetime.timedelta(microseconds=1)
+
 
 def execute(
     plan: Plan,
@@ -225,7 +227,9 @@ def _write_bags(
             items.append((entry.public_key, item))
             listed[entry.id] = entry._replace(locators=entry.locators + item)
         batches = (*each.batches, Listed.of(items)) if each.says_where else each.batches
-        sealed += seal_shared(_head(plan, None, now=now, using=using), batches, locator=each.locator, using=using)
+        # What lies beneath theirs of this moment lies over all that they have from before it.
+        when = now - _A_MOMENT if each.beneath else now
+        sealed += seal_shared(_head(plan, None, now=when, using=using), batches, locator=each.locator, using=using)
     store.add_bags(sealed, expires_on=expires_on, using=using)
     unlisted_bags.note(unlisted_now, using=using)
     return receipts, listed

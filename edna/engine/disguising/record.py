@@ -38,6 +38,8 @@ class SharedRows:
     others: tuple[Entry, ...]
     #: Whether it says in whose lists it is: those of people, which must not grow for ever.
     says_where: bool = False
+    #: Whether a change that the others made in the same moment lies over it.
+    beneath: bool = False
 
 
 def record_removed(
@@ -122,7 +124,7 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
         return []
     table, stamp = step.table, table_history.newest(step.table.model._meta.app_label)
     owners: dict[int, list[Row]] = {}
-    told: dict[tuple[int, tuple[int, ...]], tuple[list[Row], tuple[Entry, ...]]] = {}
+    told: dict[tuple[int, bool, tuple[int, ...]], tuple[list[Row], tuple[Entry, ...]]] = {}
     names = sorted({name for owned in step.owned.values() for owner in owned if owner.told for name in owner.columns})
     nothing = (None,) * 2 * len(names)
     for key, target in zip(step.primary_keys(), step.targets, strict=True):
@@ -133,15 +135,17 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
                 for owner in owned
                 if owner.entry.natural
             )
-        others = {owner.entry.id: owner.entry for owner in owned if owner.told}
-        if others:
-            told.setdefault((target, tuple(sorted(others))), ([], tuple(others.values())))[0].append((*key, *nothing))
+        for beneath in (False, True):
+            others = {owner.entry.id: owner.entry for owner in owned if owner.told and owner.on_top is beneath}
+            if others:
+                group = target, beneath, tuple(sorted(others))
+                told.setdefault(group, ([], tuple(others.values())))[0].append((*key, *nothing))
     for target, rows in owners.items():
         records[target].diffs.append(Owners.of(table.label, stamp, table.key_names, rows))
     shared = []
-    for (target, _), (rows, entries) in told.items():
+    for (target, beneath, _), (rows, entries) in told.items():
         over = Modified(table.label, stamp, table.key_names, tuple(names), rows)
-        shared.append(SharedRows(Locator.new(), (over,), entries, says_where=True))
+        shared.append(SharedRows(Locator.new(), (over,), entries, says_where=True, beneath=beneath))
         records[target].diffs.append(Shares.of(table.label, [(shared[-1].locator.expose(), 0)]))
     return shared
 

@@ -86,16 +86,14 @@ class Folding:
                 under = whole if held == name else json_keys.read(whole, name, of=held)
                 left_there, handed_over = row[width + count + position], layer.opened.handed_over
                 fits = _same(under, left_there) or json_keys.same_value(name, under, left_there)
+                # One that is older, or of the same disguise of everybody and another value, may lie beneath.
+                unclear = fits if not later else not fits and layer.opened.head.applied_at == self._applied_at
+                if unclear and self._leads_to([each for _, each in layers], layer, name, row[width + position]):
+                    continue  # it does; where it fits on top as well, as constants do, time decides
                 if isinstance(batch, Modified) and later and not (fits and handed_over):
                     # The next one that changed this column, and no later one: between them, the value was another one. What somebody
                     # else has handed over is for others to bring back: where it fits, what lies over it does as well.
                     over.add(name)
-                if (
-                    fits
-                    and not later
-                    and self._leads_to([each for _, each in layers], layer, name, row[width + position])
-                ):
-                    continue  # it fits on top and beneath, as constants do: where values are equal, time decides
                 if fits and not handed_over:
                     if layer.opened.shared and isinstance(batch, Decorrelated):
                         # Another owner may bring the row back, and must not learn from it whose it was: the name goes into the
@@ -117,7 +115,7 @@ class Folding:
     def _leads_to(self, layers: Sequence[Layer], lower: Layer, name: str, value: Any) -> bool:
         """Whether the value that ``lower`` left in the column is this one, or became it by records that are as old."""
         before = self._applied_at
-        older = [each for each in layers if name in each.new and each.opened.head.applied_at < before]
+        older = [each for each in layers if name in each.new and each.opened.head.applied_at <= before]
         reached = [lower] if name in lower.new else []
         for layer in reached:
             now = layer.row[layer.new[name]]

@@ -57,17 +57,13 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                     continue
                 target = scope.owners.get(str(entry.reference))
                 mine = target == targets[key]
-                # Whose own change lies over this one, in this very disguise, is on top.
                 on_top = any(each.columns_of(key, target).issuperset(columns) for each in over[id(step)])
                 told_of_it = (
-                    bool(columns)
-                    and not mine
-                    and not on_top
-                    and _may_have_it_under_a_disguise(scope.disguise, step, path, entry)
+                    bool(columns) and not mine and _may_have_it_under_a_disguise(scope.disguise, step, path, entry)
                 )
                 if told_of_it:
                     told[entry.id] = entry
-                owners.append(Owner(path, entry, mine, told_of_it, columns))
+                owners.append(Owner(path, entry, mine, told_of_it, on_top, columns))
             if any(owner.told or (owner.entry.natural and not owner.mine) for owner in owners):
                 step.owned[key] = tuple(owners)
     unlocked = [str(entry.reference) for entry in told.values() if str(entry.reference) not in scope.known]

@@ -66,13 +66,15 @@ class Target:
 class Owner:
     """Somebody who owns a row: by which path, and whether it is ``mine``, who is disguised.
 
-    ``told``: that one more disguise lies over it. ``columns`` are theirs, too; none where it is the row itself.
+    ``told``: that one more disguise lies over it; ``on_top``: but beneath a change of their own of this very disguise. ``columns`` are
+    theirs, too; none where it is the row itself.
     """
 
     path: str
     entry: Entry
     mine: bool
     told: bool
+    on_top: bool
     columns: tuple[str, ...]
 
     def with_entry(self, entry: Entry) -> Owner:
