@@ -17,7 +17,7 @@ from django.db.models.signals import post_save
 import edna
 from edna.operations.upkeep import residue
 from edna.testing import Person, application_dump
-from tests.support import edna_dump
+from tests.support import cut_into_chunks, edna_dump
 from tests.zoo import specs
 from tests.zoo.fields import PointField
 from tests.zoo.models import court, guild, press, shop, town
@@ -173,6 +173,26 @@ def test_a_text_waits_for_whoever_changed_it_beneath_somebody_else(zoo: Any) -> 
     for entry in reversed(one.history()):
         one.reveal(entry.receipt)
     assert press.Duet.objects.get().text == "[redacted]"
+    two.reveal_everything()
+    one.reveal_everything()
+    assert application_dump() == before
+
+
+def test_what_was_handed_over_waits_for_the_keys_in_all_chunks(zoo: Any) -> None:  # noqa: F811
+    """A text waits for its other owner, who has told the pseudoprincipal in the first chunk. Another chunk comes back before that one is
+    read, and does not bring the text back."""
+    one, two = (person(press.Writer, name=name) for name in ("Ann", "Ben"))
+    press.Duet.objects.create(first=one.user, second=two.user, text="Ann and Ben")
+    press.Duet.objects.create(first=one.user, second=one.user, text="Ann alone")
+    before = application_dump()
+    edna.disguise_all("zoo.press-redact")
+    (emptied,) = [entry.receipt for entry in one.history()]
+    with cut_into_chunks(1):
+        disowned = one.disguise("zoo.press-disown")
+    two.disguise("zoo.press-unname")
+    assert [held.reason for held in one.reveal(emptied).held] == [edna.Reason.OWNER_AWAY]
+    one.reveal(disowned)
+    assert press.Duet.objects.order_by("pk")[0].text == "[redacted]"
     two.reveal_everything()
     one.reveal_everything()
     assert application_dump() == before

@@ -32,7 +32,7 @@ class Journal:
     """What was opened: ``current`` is what the receipt names, ``others`` the rest, oldest first.
 
     Of a disguise in chunks, ``current`` is one, and earlier ones were not read; ``later`` are those of ``others`` that came after it
-    and are held, ``tell`` says that the application is to be told for whom.
+    and are held, ``tell`` says that the application is to be told for whom, and ``partly`` that earlier ones are left.
     """
 
     current: Opened
@@ -42,6 +42,7 @@ class Journal:
     damaged: set[bytes]
     later: tuple[Opened, ...] = ()
     tell: bool = True
+    partly: bool = False
     #: Whether something does not open that may tell of other owners.
     blind: bool = False
 
@@ -161,7 +162,8 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     after = [chunk.first.chunk(number) for number in chunks_of(chunk.first, items) if number > chunk.number]
     bags = {opened.locator: opened for opened in everything.opened}
     later = tuple(bags[locator] for locator in after if locator in bags)
-    return Journal(current, others, everything.holders, damaged, later, tell=chunk.tell, blind=everything.blind)
+    partly = not chunk.earlier.isdisjoint(items)
+    return Journal(current, others, everything.holders, damaged, later, chunk.tell, partly, everything.blind)
 
 
 def _current(receipt: Receipt, locator: Locator, everything: Everything) -> Opened:

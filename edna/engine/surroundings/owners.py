@@ -69,8 +69,13 @@ class Others:
         self._strangers = [each for each in self._layers if each.locator not in pointed]
         own = set(journal.current.pointers)
         self._left = [each for each in self._layers if each.locator not in own]
-        #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing.
-        self.handed = [opened for opened in journal.others if opened.handed_over]
+        #: Bags that somebody has handed over; those of them that the receipt does not lead to are tried in passing. Not while chunks are
+        #: left: they have the keys of pseudoprincipals in whose lists it may stand that somebody is away.
+        self.handed = [
+            opened
+            for opened in journal.others
+            if opened.handed_over and not (journal.partly and opened.locator not in own)
+        ]
         self.passing = frozenset(opened for opened in self.handed if opened.locator not in own)
         self.standing = CurrentOwners()
         #: Models of whose rows others may have hidden something, of which nobody can tell.
