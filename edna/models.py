@@ -1,8 +1,8 @@
 """edna's own tables.
 
-Invariant (nothing linkable): no row tells which principal or disguise another row belongs to. So primary keys are random
-(on SQLite and InnoDB they also *are* the physical order), there are no foreign keys between these tables or into the
-application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded.
+Invariant (nothing linkable): no row tells which principal or disguise another row belongs to. So primary keys are random, or begin
+something random that the row holds (on SQLite and InnoDB they also *are* the physical order), there are no foreign keys between these
+tables or into the application's, no kinds, sequence numbers or timestamps, and every length is fixed or padded.
 
 Only ``store`` reads or writes these models. They have no permissions: there would be nothing to grant. One file on purpose: all that edna
 stores, but for what operators keep (`edna.operations.models`).
@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from edna.db.short_values import MOST_BYTES, label_number, label_of, number_of, short_reference, whole_reference
+
 
 def random_primary_key() -> int:
     """A random positive 63-bit key: row order then says nothing about when a row was written."""
-    return random_primary_keys(1)[0]
-
-
-def random_primary_keys(count: int) -> list[int]:
-    """From one call to the system's generator."""
-    drawn = secrets.token_bytes(8 * count)
-    return [int.from_bytes(drawn[start : start + 8], "big") >> 1 or 1 for start in range(0, len(drawn), 8)]
+    return number_of(secrets.token_bytes(8))
 
 
 if TYPE_CHECKING:
     BinaryColumn = models.BinaryField[bytes, bytes]
     IntegerColumn = models.BigIntegerField[int, int]
+    SmallColumn = models.IntegerField[str, str]
+    TextColumn = models.BinaryField[str | None, str | None]
 else:
     BinaryColumn = models.BinaryField
     IntegerColumn = models.BigIntegerField
+    SmallColumn = models.IntegerField
+    TextColumn = models.BinaryField
 
 
 class FixedBinaryField(BinaryColumn):
@@ -59,19 +59,46 @@ class RandomKeyField(IntegerColumn):
         return "integer" if connection.vendor == "sqlite" else super().db_type(connection)
 
 
+class LabelField(SmallColumn):
+    """The label of a model, as a number of it."""
+
+    def get_prep_value(self, value: Any) -> int | None:
+        return label_number(value) if isinstance(value, str) else value
+
+    def from_db_value(self, value: Any, *_: Any) -> str | None:
+        return None if value is None else label_of(value)
+
+
+class ReferenceField(TextColumn):
+    """A primary key in text form, as few bytes, in an index of every database."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        if connection.vendor == "mysql":
+            return f"varbinary({self.max_length})"
+        return super().db_type(connection)
+
+    def get_prep_value(self, value: Any) -> bytes | None:
+        return short_reference(value) if isinstance(value, str) else value
+
+    def from_db_value(self, value: Any, *_: Any) -> str | None:
+        return None if value is None else whole_reference(value)
+
+
 class PrincipalEntry(models.Model):
     """A public key, and whose it is while that person's row exists.
 
+    The primary key follows from the public key, which is random and found by it: an index less, and nothing that the row does not say.
     A removed principal's entry keeps only the key and the list of sealed locators. ``reference`` is the primary key in
     text form; ``locators`` is a run of fixed-size sealed boxes that only the secret key opens. ``last_seen_on`` is a
     date, no finer, for schedules. ``tag``, under a key that is not in the database, says that the site itself noted whose key it is; a
     removed principal's is NULL: it must not tell, with the server's keys, whose it was.
     """
 
-    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
-    public_key = FixedBinaryField(max_length=32, unique=True)
-    model = models.CharField(max_length=100)
-    reference = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL, not "": several removed principals
+    #: `number_of` the public key.
+    id = RandomKeyField(primary_key=True, editable=False)
+    public_key = FixedBinaryField(max_length=32)
+    model = LabelField()
+    reference = ReferenceField(max_length=MOST_BYTES, null=True)
     natural = models.BooleanField()
     locators = models.BinaryField(default=b"")
     last_seen_on = models.DateField(null=True)
@@ -85,7 +112,7 @@ class PrincipalEntry(models.Model):
 
     class Meta:
         default_permissions = ()
-        constraints = (models.UniqueConstraint(fields=["reference", "model"], name="edna_principal_reference"),)
+        constraints = (models.UniqueConstraint(fields=["reference", "model"], name="edna_entry_reference"),)
 
     def __str__(self) -> str:
         return f"entry {self.pk}"
@@ -110,8 +137,9 @@ class KeySlot(models.Model):
 class Bag(models.Model):
     """Sealed records under an index that only the holder of the locator can compute."""
 
-    id = RandomKeyField(primary_key=True, default=random_primary_key, editable=False)
-    index = FixedBinaryField(max_length=32, unique=True)
+    #: `number_of` the index, by which a bag is found.
+    id = RandomKeyField(primary_key=True, editable=False)
+    index = FixedBinaryField(max_length=32)
     sealed = models.BinaryField()
     expires_on = models.DateField(null=True)
 

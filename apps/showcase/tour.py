@@ -190,11 +190,9 @@ class Tour:
         pointers = evidence.pointers_to(self.people, self.person.pk)
         label = self.person._meta.label_lower
         # A principal of another application may have the same number.
-        entries = evidence.query(
-            "SELECT count(*) FROM edna_principalentry WHERE model = %s AND reference = %s", label, str(self.person.pk)
-        )
+        entries = apps.get_model("edna.PrincipalEntry").objects.filter(model=label, reference=str(self.person.pk))
         self.stage.check(
-            f"No row of any table refers to account {self.person.pk} any more", pointers == entries[0][0] == 0
+            f"No row of any table refers to account {self.person.pk} any more", pointers == entries.count() == 0
         )
 
     def show_bag(self) -> None:

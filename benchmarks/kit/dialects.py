@@ -65,6 +65,10 @@ class Dialect:
         """A public key is the one spelling of its point, or edna refuses it. One with a last byte of zero always is."""
         raise NotImplementedError
 
+    def eight_bytes(self, number: str) -> str:
+        """An integer, most significant byte first."""
+        return f"UNHEX(LPAD(HEX({number}), 16, '0'))"
+
     def hexadecimal(self, data: str) -> str:
         return f"LOWER(HEX({data}))"
 
@@ -112,6 +116,10 @@ class Dialect:
         """Bytes of each table with its indexes."""
         raise NotImplementedError
 
+    def trees(self, cursor: Any) -> Mapping[tuple[str, str], int]:
+        """Bytes of each table's rows and indexes, by table and name, where the database tells."""
+        return {}
+
     def rebuild(self, connection: Any, tables: Sequence[str]) -> None:
         """Write tables anew, so that it does not matter how they came to be filled, and analyse them."""
         raise NotImplementedError
@@ -154,11 +162,15 @@ class SQLite(Dialect):
     def random_public_key(self) -> str:
         return "CAST(randomblob(31) || x'00' AS BLOB)"
 
+    def eight_bytes(self, number: str) -> str:
+        return f"eight_bytes({number})"
+
     def connect(self, database: Mapping[str, Any]) -> Any:
         import sqlite3
 
         connection = sqlite3.connect(database["NAME"], isolation_level=None, timeout=20)
         connection.executescript(f"{database['OPTIONS']['init_command']} PRAGMA foreign_keys=ON;")
+        connection.create_function("eight_bytes", 1, lambda number: number.to_bytes(8, "big", signed=True))
         return connection
 
     def written(self, sql: str) -> str:
@@ -248,6 +260,14 @@ class MariaDB(Dialect):
         )
         return {name: int(size or 0) for name, size in cursor.fetchall()}
 
+    def trees(self, cursor: Any) -> Mapping[tuple[str, str], int]:
+        """Pages in which records are: of the primary key the rows, with what is stored beside them."""
+        cursor.execute(
+            "SELECT table_name, index_name, stat_value * @@innodb_page_size FROM mysql.innodb_index_stats "
+            "WHERE database_name = DATABASE() AND stat_name = 'n_leaf_pages'"
+        )
+        return {(table, name): int(size) for table, name, size in cursor.fetchall()}
+
     def rebuild(self, connection: Any, tables: Sequence[str]) -> None:
         cursor = connection.cursor()
         for name in tables:
@@ -286,6 +306,9 @@ class PostgreSQL(Dialect):
 
     def random_public_key(self) -> str:
         return f"{self.random_bytes(31)} || '\\x00'::bytea"
+
+    def eight_bytes(self, number: str) -> str:
+        return f"int8send({number})"
 
     def hexadecimal(self, data: str) -> str:
         return f"encode({data}, 'hex')"
@@ -334,6 +357,14 @@ class PostgreSQL(Dialect):
             "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
         )
         return dict(cursor.fetchall())
+
+    def trees(self, cursor: Any) -> Mapping[tuple[str, str], int]:
+        cursor.execute(
+            "SELECT t.relname, c.relname, pg_relation_size(c.oid) FROM pg_class t "
+            "JOIN pg_class c ON c.oid IN (t.oid, t.reltoastrelid) OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = t.oid) "
+            "WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace"
+        )
+        return {(table, name): int(size) for table, name, size in cursor.fetchall()}
 
     def rebuild(self, connection: Any, tables: Sequence[str]) -> None:
         self._outside(connection, f"VACUUM (FULL, ANALYZE) {', '.join(map(quoted, tables))}")

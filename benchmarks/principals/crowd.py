@@ -13,6 +13,7 @@ import edna
 from apps.websubmit.models import Lecture, Question, User
 from benchmarks.disguising import Person
 from benchmarks.kit.driver import Driver
+from edna.db.short_values import label_number, short_reference
 
 #: Few, so that a million students fit into memory.
 ANSWERS_EACH: Final = 4
@@ -71,18 +72,19 @@ class Crowd:
     def _tables(self, bag_bytes: int) -> list[tuple[str, dict[str, str], str]]:
         """Table, an expression for each column, and of which numbers ``b.n``."""
         dialect = self._driver.dialect
+        # Numbers that do not follow from a key: nobody looks for these.
         random, text, key = dialect.random_bytes, dialect.text, dialect.random_key
         here, gone = "WHERE b.gone = 0", "WHERE b.gone = 1"
         entry = {"id": key, "public_key": dialect.random_public_key(), "last_seen_on": "NULL", "expires_on": "NULL"}
         named = {
-            "model": "'websubmit.user'",
-            "reference": text("b.n"),
+            "model": str(label_number(User._meta.label_lower)),
+            "reference": dialect.eight_bytes("b.n"),
             "natural": "TRUE",
             "locators": "''",
             "tag": random(16),
         }
         nameless = {
-            "model": "''",
+            "model": "0",
             "reference": "NULL",
             "natural": "FALSE",
             "locators": random(_SEALED_LOCATOR_BYTES),
@@ -119,7 +121,7 @@ class Crowd:
         with self._driver.transaction():
             self._driver.execute(
                 f"DELETE FROM edna_principalentry WHERE model = %s AND reference IN ({marks})",
-                ("websubmit.user", *(str(user.pk) for user in users)),
+                (label_number(User._meta.label_lower), *(short_reference(str(user.pk)) for user in users)),
             )
         people = []
         for user, made in zip(users, edna.register_principals(users), strict=True):

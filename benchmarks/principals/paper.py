@@ -65,24 +65,23 @@ def record(*, fixed: int, variable: Sequence[float] = (), nullable: int = 0, hid
     return _HEADER_BYTES + math.ceil(nullable / 8) + len(variable) + hidden_bytes + fixed + sum(variable)
 
 
-def tables(*, gone: float, bag_bytes: int, reference: float, model: str) -> tuple[dict[str, float], list[Index]]:
+def tables(*, gone: float, bag_bytes: int, reference: float = 8) -> tuple[dict[str, float], list[Index]]:
     """How many rows of each table there are for each principal, and the tables' trees.
 
-    ``gone``: the part that has left, each with one bag of so many bytes. ``reference``: how long a primary key is as text.
+    ``gone``: the part that has left, each with one bag of so many bytes. ``reference``: how long a primary key is in its short form;
+    eight bytes, if it is an integer.
     """
     here = 1 - gone
-    entry = record(fixed=8 + 32 + 1, variable=(here * len(model), here * reference, gone * 80), nullable=5, hidden=True)
+    entry = record(fixed=8 + 32 + 4 + 1, variable=(here * reference, gone * 80), nullable=5, hidden=True)
     # Of whoever has left, "reference" and "tag" are NULL, and take nothing.
     entry += here * 16
     # Above 127 bytes, a length takes two.
     bag = record(fixed=8 + 32, variable=(bag_bytes,), nullable=1, hidden=True) + (bag_bytes > 127)
     entries, bags = "edna_principalentry", "edna_bag"
-    named = record(fixed=8, variable=(here * reference, here * len(model)), nullable=1)
+    named = record(fixed=8 + 4, variable=(here * reference,), nullable=1)
     return {entries: 1.0, bags: gone}, [
         Index(entries, "PRIMARY", entry, 8),
-        Index(entries, "public_key", record(fixed=32 + 8), 32),
-        Index(entries, "edna_principal_reference", named, named - _HEADER_BYTES),
+        Index(entries, "edna_entry_reference", named, named - _HEADER_BYTES),
         Index(bags, "PRIMARY", bag, 8),
-        Index(bags, "index", record(fixed=32 + 8), 32),
         Index(bags, "edna_bag_expires", record(fixed=8, nullable=1), 9),
     ]

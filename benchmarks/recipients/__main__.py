@@ -14,11 +14,11 @@ from benchmarks.recipients.measuring import KINDS, disguises, keys
 from benchmarks.recipients.report import recipients
 
 
-def leaving(part: float, *, scale: float, kind: str) -> None:
+def leaving(part: float, *, scale: float, kind: str, database: str) -> None:
     """What the tables take when some members of Lobsters leave, all with keys of one kind."""
     from benchmarks.kit.driver import Driver
 
-    with private_site("mariadb", RECIPIENT=kind, KEY_POOL_SIZE=4096), closing(Driver()) as driver:
+    with private_site(database, RECIPIENT=kind, KEY_POOL_SIZE=4096), closing(Driver()) as driver:
         from benchmarks.lobsters.site import Site  # which imports models
 
         site = Site(driver, scale=scale, seed=1)
@@ -30,13 +30,16 @@ def leaving(part: float, *, scale: float, kind: str) -> None:
         for name, sizes in extra["tables"].items():
             mb = " -> ".join(f"{sizes[at] / 1e6:.1f}" for at in ("before_bytes", "after_bytes", "rebuilt_bytes"))
             print(f"{name:>30} {mb} MB; {sizes['before_rows']:,} -> {sizes['after_rows']:,} rows")
+        for (table, tree), size in sorted(driver.dialect.trees(driver.cursor).items()):
+            if table.startswith("edna_"):
+                print(f"{table:>30} {tree}: {size / 1e6:.1f} MB, rebuilt")
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recipients", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=20, help="disguises of each kind (default %(default)s)")
     parser.add_argument("--sizes", default="2,55,1000", help="answers of the students (default %(default)s)")
-    parser.add_argument("--database", choices=("mariadb", "sqlite"), default="mariadb")
+    parser.add_argument("--database", choices=("mariadb", "postgres", "sqlite"), default="mariadb")
     parser.add_argument(
         "--leave", type=float, default=0, metavar="PART", help="only: storage, when so many members of Lobsters leave"
     )
@@ -49,7 +52,7 @@ def main(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     sizes = [int(size) for size in given.sizes.split(",")]
     if given.leave:
-        leaving(given.leave, scale=given.lobsters_scale, kind=given.kind)
+        leaving(given.leave, scale=given.lobsters_scale, kind=given.kind, database=given.database)
         return
     with private_site(given.database, KEY_POOL_SIZE=max(1024, *sizes)) as vendor:
         results = keys(10 * given.rounds, database=vendor)

@@ -22,6 +22,7 @@ from django.db.models.functions import Length
 from edna.db import rows
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
+from edna.db.short_values import label_number, label_of, number_of, short_reference, whole_reference
 from edna.errors import EntryForged, PrincipalAlreadyRegistered
 from edna.models import (
     Bag,
@@ -31,7 +32,6 @@ from edna.models import (
     Replay,
     SessionLink,
     random_primary_key,
-    random_primary_keys,
 )
 from edna.store.tags import Tags, entry_data, entry_tags
 
@@ -115,8 +115,9 @@ def entries_of(found: Iterable[Row]) -> list[Entry]:
 
 
 def _entry(row: Row, tags: Tags) -> Entry:
-    pk, public_key, model, reference, natural, locators, last_seen_on, expires_on, tag, half, under_way = row
+    pk, public_key, number, short, natural, locators, last_seen_on, expires_on, tag, half, under_way = row
     key, is_natural, half = bytes(public_key), bool(natural), None if half is None else bytes(half)
+    model, reference = label_of(number), None if short is None else whole_reference(short)
     under_way = None if under_way is None else bytes(under_way)
     sound = reference is None or tags.is_right(tag, entry_data(pk, key, model, reference, is_natural, half))
     listed = bytes(locators)
@@ -179,7 +180,7 @@ def add_free_entries(entries: Sequence[NewEntry], *, using: str) -> list[Entry |
     new = _new_entries(entries)
     if connection_of(using).vendor == "postgresql":
         # It would not go on after a refusal, and a savepoint is a statement more.
-        added = {key for (key,) in rows.insert_free(_ENTRIES, _NEW, _by_key(new, using=using), using=using)}
+        added = {key for (key,) in rows.insert_free(_ENTRIES, _NEW, _scattered(new, using=using), using=using)}
         return [entry if entry.id in added else None for entry in new]
     try:
         _insert_entries(new, using=using)
@@ -187,15 +188,20 @@ def add_free_entries(entries: Sequence[NewEntry], *, using: str) -> list[Entry |
     except PrincipalAlreadyRegistered:
         # MariaDB undoes that one statement, SQLite that one row: what was written before stands. Locked, to see it as it is now.
         keys = [entry.public_key for entry in new]
-        there = {entry.public_key: entry.id for entry in entries_by_public_key(keys, using=using, lock=True)}
+        there = {entry.public_key: entry for entry in entries_by_public_key(keys, using=using, lock=True)}
     _insert_entries([entry for entry in new if entry.public_key not in there], using=using)
-    return [entry if there.get(entry.public_key, entry.id) == entry.id else None for entry in new]
+    # Those of ours that were written before have our names.
+    return [entry if _names(there.get(entry.public_key, entry)) == _names(entry) else None for entry in new]
+
+
+def _names(entry: Entry) -> tuple[str, str | None]:
+    return entry.model, entry.reference
 
 
 def _new_entries(entries: Sequence[NewEntry]) -> list[Entry]:
     return [
         Entry(
-            pk,
+            number_of(new.public_key),
             new.public_key,
             new.model,
             new.reference,
@@ -204,19 +210,20 @@ def _new_entries(entries: Sequence[NewEntry]) -> list[Entry]:
             None,
             encapsulation_key=new.encapsulation_key,
         )
-        for pk, new in zip(random_primary_keys(len(entries)), entries, strict=True)
+        for new in entries
     ]
 
 
-def _by_key(new: Iterable[Entry], *, using: str) -> list[Row]:
-    """By the random key: neighbours in the file must not be pseudoprincipals of one person."""
+def _scattered(new: Iterable[Entry], *, using: str) -> list[Row]:
+    """In an order that says nothing. Not that of their numbers: InnoDB takes a few that ascend for a sequence, and leaves its pages
+    emptier behind them."""
     made = entry_tags().maker(using=using)
     return [
         (
             e.id,
             e.public_key,
-            e.model,
-            e.reference,
+            label_number(e.model),
+            _short(e),
             e.natural,
             e.locators,
             None,
@@ -224,13 +231,18 @@ def _by_key(new: Iterable[Entry], *, using: str) -> list[Row]:
             _tag(e, made),
             e.encapsulation_key,
         )
-        for e in sorted(new, key=lambda entry: entry.id)
+        # By what the number does not tell.
+        for e in sorted(new, key=lambda entry: entry.public_key[8:])
     ]
+
+
+def _short(entry: Entry) -> bytes | None:
+    return None if entry.reference is None else short_reference(entry.reference)
 
 
 def _insert_entries(new: Sequence[Entry], *, using: str) -> None:
     try:
-        rows.insert(_ENTRIES, _NEW, _by_key(new, using=using), using=using)
+        rows.insert(_ENTRIES, _NEW, _scattered(new, using=using), using=using)
     except IntegrityError as error:
         raise PrincipalAlreadyRegistered(
             f"A {new[0].model} or its public key is registered already; register each principal once, with a key of its own."
@@ -238,18 +250,27 @@ def _insert_entries(new: Sequence[Entry], *, using: str) -> None:
 
 
 def entries_by_reference(model: str, references: Iterable[str], *, using: str, lock: bool = False) -> list[Entry]:
-    wanted = set(references)
+    return entries_of(_named(model, references, ENTRY_COLUMNS, lock=lock, using=using))
+
+
+def _named(model: str, references: Iterable[str], names: Sequence[str], *, lock: bool, using: str) -> list[Row]:
+    wanted = [short_reference(reference) for reference in dict.fromkeys(references)]
     # Of this model alone: a lock must not wait for somebody of another model who has the same number.
-    found = rows.read_where(
-        _ENTRIES, ENTRY_COLUMNS, "reference", list(wanted), lock=lock, using=using, also=("model", model)
-    )
-    # Compared here too: to some collations Meg and meg, or 7 and "7 ", are one.
-    return [entry for entry in entries_of(found) if entry.model == model and entry.reference in wanted]
+    also = ("model", label_number(model))
+    return rows.read_where(_ENTRIES, names, "reference", wanted, lock=lock, using=using, also=also)
+
+
+def references_there(model: str, references: Iterable[str], *, using: str) -> set[str]:
+    """Those that have an entry. Reads no more of the entries than that: their lists may be long."""
+    found = _named(model, references, ("reference",), lock=False, using=using)
+    return {whole_reference(short) for (short,) in found}
 
 
 def entries_by_public_key(public_keys: Iterable[bytes], *, using: str, lock: bool = False) -> list[Entry]:
-    found = rows.read_where(_ENTRIES, ENTRY_COLUMNS, "public_key", list(public_keys), lock=lock, using=using)
-    return entries_of(found)
+    wanted = {bytes(public_key) for public_key in public_keys}
+    numbers = list({number_of(public_key) for public_key in wanted})
+    found = rows.read_where(_ENTRIES, ENTRY_COLUMNS, "id", numbers, lock=lock, using=using)
+    return [entry for entry in entries_of(found) if entry.public_key in wanted]
 
 
 def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
@@ -266,7 +287,8 @@ def save_entries(entries: Sequence[Entry], *, using: str) -> None:
     made = entry_tags().maker(using=using)
     changed: dict[tuple[bool, bool], list[Row]] = {}
     for e in entries:
-        row = (e.id, e.model, e.reference, e.natural, e.locators, e.last_seen_on, e.expires_on, _tag(e, made))
+        whose = (label_number(e.model), _short(e), e.natural)
+        row = (e.id, *whose, e.locators, e.last_seen_on, e.expires_on, _tag(e, made))
         concerned = e.under_way is not None
         # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
         part = changed.setdefault((concerned, bool(e.locators)), [])
@@ -293,7 +315,7 @@ def save_free_entries(entries: Sequence[Entry], *, using: str) -> bool:
 
 
 def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
-    """Write the public keys of entries, their lists of sealed locators, and what is under way.
+    """Write the public keys of entries, their lists of sealed locators, and what is under way. They have other numbers then.
 
     Raises:
         EntryForged: one of them was not written by this site; it gets no tag.
@@ -301,9 +323,11 @@ def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
     """
     require_sound(entries)
     made = entry_tags().maker(using=using)
-    columns = ("public_key", "locators", "tag", "encapsulation_key", "under_way")
+    columns = ("id", "public_key", "locators", "tag", "encapsulation_key", "under_way")
+    renumbered = [(e.id, e._replace(id=number_of(e.public_key))) for e in entries]
     changed = [
-        (e.id, e.public_key, e.locators, _tag(e, made), e.encapsulation_key, e.under_way or None) for e in entries
+        (former, e.id, e.public_key, e.locators, _tag(e, made), e.encapsulation_key, e.under_way or None)
+        for former, e in renumbered
     ]
     try:
         rows.update(_ENTRIES, columns, changed, using=using)
@@ -330,9 +354,10 @@ def touch_entry(model: str, reference: str, *, today: datetime.date, using: str)
 
 
 def add_bags(bags: Sequence[tuple[bytes, bytes]], *, expires_on: datetime.date | None, using: str) -> None:
-    new = [(random_primary_key(), index, sealed, expires_on) for index, sealed in bags]
-    # By the random key: the order in which rows of one disguise are written must not say which belong together.
-    rows.insert(_BAGS, ("id", "index", "sealed", "expires_on"), sorted(new), using=using)
+    new = [(number_of(index), index, sealed, expires_on) for index, sealed in bags]
+    # The order in which rows of one disguise are written must not say which belong together.
+    new.sort(key=lambda row: row[1][8:])
+    rows.insert(_BAGS, ("id", "index", "sealed", "expires_on"), new, using=using)
 
 
 def bags_by_index(indexes: Iterable[bytes], *, using: str) -> dict[bytes, bytes]:
@@ -351,38 +376,50 @@ class StoredBag:
 
 
 def stored_bags(indexes: Iterable[bytes], *, using: str, lock: bool = False) -> dict[bytes, StoredBag]:
-    names = ("index", "sealed", "expires_on")
-    found = rows.read_where(_BAGS, names, "index", list(indexes), lock=lock, using=using)
+    found = _bags(indexes, ("index", "sealed", "expires_on"), lock=lock, using=using)
     return {bytes(index): StoredBag(bytes(sealed), expires_on) for index, sealed, expires_on in found}
+
+
+def _bags(indexes: Iterable[bytes], names: Sequence[str], *, lock: bool = False, using: str) -> list[Row]:
+    """The named columns, the index first, of those that are there."""
+    wanted = set(indexes)
+    found = rows.read_where(_BAGS, names, "id", [number_of(index) for index in wanted], lock=lock, using=using)
+    return [row for row in found if bytes(row[0]) in wanted]
 
 
 def sizes_of_bags(indexes: Iterable[bytes], *, using: str) -> dict[bytes, int]:
     """How many sealed bytes there are under each of these; of those that are there."""
-    found = Bag.objects.using(using).filter(index__in=list(indexes)).order_by("index")
-    return {bytes(index): size for index, size in found.values_list("index", Length("sealed"))}
+    wanted = set(indexes)
+    found = Bag.objects.using(using).filter(id__in=[number_of(index) for index in wanted]).order_by("id")
+    sizes = found.values_list("index", Length("sealed"))
+    return {bytes(index): size for index, size in sizes if bytes(index) in wanted}
 
 
 def indexes_there(indexes: Iterable[bytes], *, using: str) -> set[bytes]:
     """Under which of these there is a bag."""
-    found = rows.read_where(_BAGS, ("index",), "index", list(indexes), lock=False, using=using)
-    return {bytes(index) for (index,) in found}
+    return {bytes(index) for (index,) in _bags(indexes, ("index",), using=using)}
+
+
+def numbers_there(indexes: Iterable[bytes], *, using: str) -> list[int]:
+    """The numbers of bags under these."""
+    return [number_of(index) for index in sorted(indexes_there(indexes, using=using), key=number_of)]
 
 
 def replace_bags(bags: Sequence[tuple[bytes, bytes]], *, using: str) -> None:
     """Put other sealed bytes into the places of stored bags, which keep their dates of expiry."""
     sealed = dict(bags)
-    found = rows.read_where(_BAGS, ("id", "index"), "index", list(sealed), lock=False, using=using)
+    found = indexes_there(sealed, using=using)
     if found:
-        rows.update(_BAGS, ("sealed",), [(pk, sealed[bytes(index)]) for pk, index in found], using=using)
+        rows.update(_BAGS, ("sealed",), sorted((number_of(index), sealed[index]) for index in found), using=using)
 
 
 def delete_bags(indexes: Sequence[bytes], *, using: str) -> None:
-    rows.delete_where(_BAGS, "index", indexes, using=using)
+    rows.delete_where(_BAGS, "id", [number_of(index) for index in indexes], using=using)
 
 
 def postpone_bags(indexes: Sequence[bytes], *, expires_on: datetime.date | None, using: str) -> None:
     """Let these bags live at least as long; None is for ever."""
-    bags = Bag.objects.using(using).filter(index__in=indexes)
+    bags = Bag.objects.using(using).filter(id__in=[number_of(index) for index in indexes])
     bags = bags.filter(expires_on__isnull=False) if expires_on is None else bags.filter(expires_on__lt=expires_on)
     bags.update(expires_on=expires_on)
 

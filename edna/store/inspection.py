@@ -15,14 +15,12 @@ from django.db.models import BinaryField, Count, Model, Q, QuerySet
 from django.db.models.functions import Length, Substr
 
 from edna.crypto.keys import PublicKey
-from edna.db import rows
-from edna.db.rows import table_of
+from edna.db.short_values import number_of
 from edna.errors import KeyMalformed
 from edna.models import Bag, KeySlot, PrincipalEntry, Replay, SessionLink
 from edna.store import PendingFile, file_task_ids, file_tasks
 from edna.store.tags import entry_data, entry_tags
 
-_BAGS: Final = table_of(Bag)
 _AT_ONCE: Final = 500
 
 #: What the database itself should keep unique: a copy that was restored without its indexes may not.
@@ -37,9 +35,10 @@ UNIQUE: Final[tuple[tuple[type[Model], tuple[str, ...]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class SeenEntry:
-    """Of a principal, with lengths for what is sealed."""
+    """Of a principal, with lengths for what is sealed. ``number`` is the one that follows from the key, under which it is looked for."""
 
     id: int
+    number: int
     public_key: Any
     model: str
     reference: str | None
@@ -57,6 +56,8 @@ class SeenEntry:
 class SeenBag:
     id: int
     index_bytes: int
+    #: The number that follows from its index, under which it is looked for.
+    number: int
     beginning: bytes
     bytes: int
     expires_on: datetime.date | None
@@ -95,7 +96,7 @@ def entries(*, using: str) -> Iterator[list[SeenEntry]]:
             has_tag, is_under_way = tag is not None, under_way is not None
             seen.append(
                 SeenEntry(
-                    *(pk, key, model, reference, natural, listed, last_seen_on, expires_on),
+                    *(pk, number_of(bytes(key)), key, model, reference, natural, listed, last_seen_on, expires_on),
                     *(has_tag, sound, half, is_under_way),
                 )
             )
@@ -116,10 +117,16 @@ def _sound_key(raw: bytes) -> Iterator[PublicKey]:
 
 def bags(*, beginning: int, using: str) -> Iterator[list[SeenBag]]:
     found = Bag.objects.using(using).annotate(
-        a=Length("index"), b=Substr("sealed", 1, beginning, output_field=BinaryField()), c=Length("sealed")
+        a=Length("index"),
+        b=Substr("index", 1, 8, output_field=BinaryField()),
+        c=Substr("sealed", 1, beginning, output_field=BinaryField()),
+        d=Length("sealed"),
     )
-    for page in _pages(found.values_list("id", "a", "b", "c", "expires_on")):
-        yield [SeenBag(pk, index, bytes(sealed), length, day) for pk, index, sealed, length, day in page]
+    for page in _pages(found.values_list("id", "a", "b", "c", "d", "expires_on")):
+        yield [
+            SeenBag(pk, length, number_of(bytes(index)), bytes(sealed), size, day)
+            for pk, length, index, sealed, size, day in page
+        ]
 
 
 def slots(*, using: str) -> Iterator[list[tuple[int, int, int, int]]]:
@@ -162,9 +169,3 @@ def duplicates(model: type[Model], columns: tuple[str, ...], *, most: int, using
     for row in twice[:most]:
         same |= Q(**{name: row[name] for name in columns})
     return list(known.filter(same).order_by("pk").values_list("pk", flat=True)[:most]) if same else []
-
-
-def bag_ids(indexes: Collection[bytes], *, using: str) -> list[int]:
-    """Those that are there."""
-    found = rows.read_where(_BAGS, ("id",), "index", list(indexes), lock=False, using=using)
-    return [pk for (pk,) in found]

@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterable
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
+from edna.db import rows
 from edna.db.cursors import connection_of
+from edna.db.rows import table_of
 from edna.models import PrincipalEntry, SessionLink
 from edna.store import ENTRY_COLUMNS, Entry, entries_of
 from edna.store.tags import entry_data, entry_tags
@@ -49,8 +51,8 @@ def locked_entries(ids: Collection[int], *, using: str) -> list[Entry]:
     if connection_of(using).vendor == "sqlite":
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         PrincipalEntry.objects.using(using).filter(id=0).update(natural=False)
-    found = PrincipalEntry.objects.using(using).filter(id__in=list(ids)).select_for_update().order_by("id")
-    return entries_of(found.values_list(*ENTRY_COLUMNS))
+    keys = [(pk,) for pk in ids]
+    return entries_of(rows.read(table_of(PrincipalEntry), ENTRY_COLUMNS, keys, lock=True, using=using))
 
 
 def session_links(*, after: int, most: int, using: str) -> list[tuple[int, str]]:

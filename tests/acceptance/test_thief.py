@@ -221,7 +221,7 @@ def test_the_entry_of_a_student_who_left_is_a_key_and_no_more(beatrix: Student) 
         for row in rows_of("edna_principalentry", ["public_key", "model", "reference", "last_seen_on"])
         if row[0] == bytes(beatrix.secret_key.public_key)
     ]
-    assert entry[1:] == ("", None, None)
+    assert entry[1:] == (0, None, None)
 
 
 @pytest.mark.once

@@ -134,7 +134,7 @@ def test_a_vandal_has_the_migration_vouch_for_nothing(bea: Student, way: Callabl
     audit.note("start", operator="olga")
     vandal = Vandal()
     vandal.take_over(bea)
-    execute("UPDATE edna_principalentry SET tag = NULL WHERE reference = %s", [str(bea.user.pk)])
+    PrincipalEntry.objects.filter(reference=str(bea.user.pk)).update(tag=None)
     job = vandal.note_job(bea)
     before, noted = application_dump(), AuditEntry.objects.filter(action="vouch").count()
     way()

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from edna.models import Bag, FileTask, ServerKey
+from edna.models import Bag, FileTask, ServerKey, random_primary_key
 from edna.operations.models import Job, JobItem, JobRunner, LastRun, LegalHold
 from edna.operations.store import runs
 from edna.operations.upkeep import figures, health
@@ -233,7 +233,7 @@ class TestStorage:
 
 
 def bag(*, expires_on: datetime.date | None) -> None:
-    Bag.objects.create(index=os.urandom(32), sealed=b"sealed", expires_on=expires_on)
+    Bag.objects.create(id=random_primary_key(), index=os.urandom(32), sealed=b"sealed", expires_on=expires_on)
 
 
 class TestChecks:

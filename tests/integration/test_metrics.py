@@ -27,7 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import edna
 from apps.websubmit.models import Question, User
 from edna import conf, keypool, metrics, views
-from edna.models import Bag, FileTask
+from edna.models import Bag, FileTask, random_primary_key
 from edna.operations.models import Job, JobItem, JobRunner
 from edna.operations.store import runs
 from edna.records.locator import Locator
@@ -179,7 +179,7 @@ class TestTables:
     def test_bags_by_the_day_of_their_expiry(self, client: Client) -> None:
         january = datetime.date(2031, 1, 1)
         for expires_on, size in ((january, 10), (january, 20), (None, 5)):
-            Bag.objects.create(index=os.urandom(32), sealed=bytes(size), expires_on=expires_on)
+            Bag.objects.create(id=random_primary_key(), index=os.urandom(32), sealed=bytes(size), expires_on=expires_on)
         found = scrape(client)
         assert value(found, "edna_bags", expires="2031-01-01") == 2
         assert value(found, "edna_bag_bytes", expires="2031-01-01") == 30
@@ -201,7 +201,7 @@ class TestTables:
             job = a_job(state="running", total=10)
             JobItem.objects.create(job=job.pk, reference="x", state=1)
             JobRunner.objects.create(job=job.pk, name="one", seen_at=timezone.now())
-            Bag.objects.create(index=os.urandom(32), sealed=b"x")
+            Bag.objects.create(id=random_primary_key(), index=os.urandom(32), sealed=b"x")
         metrics.TABLES.forget()
         many = statements(lambda: scrape(client))
         assert len(many) == len(few)

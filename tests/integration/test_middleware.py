@@ -32,6 +32,7 @@ import edna
 from apps.websubmit.disguises import Anonymous
 from apps.websubmit.models import Answer, User
 from edna import inner_door, visitors
+from edna.db.short_values import whole_reference
 from edna.engine.pseudoprincipals import factory
 from edna.errors import CapabilityClosed, NotYours, WrongCredentials
 from edna.middleware import EdnaMiddleware, edna_page
@@ -144,7 +145,8 @@ def placeholder(bea: Student) -> User:
 
 
 def last_seen() -> dict[str | None, Any]:
-    return dict(rows_of("edna_principalentry", ["reference", "last_seen_on"]))
+    seen = rows_of("edna_principalentry", ["reference", "last_seen_on"])
+    return {whole_reference(reference): day for reference, day in seen}
 
 
 class TestUnlocking:

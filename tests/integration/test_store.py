@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import threading
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
 
 from edna import store
+from edna.db import transactions
 from edna.errors import PrincipalAlreadyRegistered
 from edna.models import PrincipalEntry
 from tests.support import BINARY, edna_dump, rows_of, statements
+from tests.waiting import until_waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +74,62 @@ def test_a_lock_waits_for_nobody_of_another_model_with_the_same_reference() -> N
         other.start()
         other.join()
     assert locked == ["shop.staff"]
+
+
+@pytest.mark.only_on("mysql", "postgresql")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("former", "new"), [(ONE, THREE), (THREE, ONE)], ids=["forwards", "backwards"])
+def test_a_lock_finds_who_got_a_new_key_while_it_waited(former: bytes, new: bytes) -> None:
+    """Their row has another number then, and lies elsewhere in the index that is read."""
+    entry = add(former, "7")
+
+    def lock() -> None:
+        try:
+            with transaction.atomic():
+                locked.extend(store.entries_by_reference("shop.user", ["7"], using=USING, lock=True))
+        finally:
+            connection.close()
+
+    locked: list[store.Entry] = []
+    other = threading.Thread(target=lock)
+    with transaction.atomic():
+        store.replace_keys([entry._replace(public_key=new)], using=USING)
+        other.start()
+        until_waiting()
+    other.join()
+    assert [(each.public_key, each.reference, each.sound) for each in locked] == [(new, "7", True)]
+
+
+@pytest.mark.only_on("mysql", "postgresql")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("others", [[], ["8", "9", "10"]], ids=["alone", "among others"])
+@pytest.mark.parametrize(("former", "new"), [(ONE, THREE), (THREE, ONE)], ids=["forwards", "backwards"])
+def test_so_does_one_that_waited_before_the_key_was_replaced(former: bytes, new: bytes, others: list[str]) -> None:
+    """The database may end one of the two; it is begun again then."""
+    add(former, "7")
+    for number in others:
+        add(bytes([int(number) * 9]) * 32, number)
+    waiter = threading.Thread(target=lambda: lock())
+
+    def lock() -> None:
+        try:
+            read = partial(store.entries_by_reference, "shop.user", ["7", *others], using=USING, lock=True)
+            locked.extend(transactions.run(read, using=USING))
+        finally:
+            connection.close()
+
+    def replace() -> None:
+        [entry] = store.entries_by_public_key([former], using=USING, lock=True)
+        if waiter.ident is None:
+            waiter.start()
+            until_waiting()
+        store.replace_keys([entry._replace(public_key=new)], using=USING)
+
+    locked: list[store.Entry] = []
+    transactions.run(replace, using=USING)
+    waiter.join()
+    assert {each.reference for each in locked} == {"7", *others}
+    assert [each.reference for each in store.entries_by_public_key([new], using=USING)] == ["7"]
 
 
 @pytest.mark.parametrize("reference", ["Meg", "meg", "e\u0301", "x" * 255, " 7", "7 "])
@@ -208,7 +267,7 @@ def test_expiry_falls_on_the_first_of_a_month_and_never_early(
 
 def test_statements_do_not_depend_on_the_number_of_rows() -> None:
     def sent(number: int) -> list[int]:
-        keys = [number.to_bytes(2, "big") * 8 + index.to_bytes(2, "big") * 8 for index in range(number)]
+        keys = [index.to_bytes(2, "big") * 8 + number.to_bytes(2, "big") * 8 for index in range(number)]
         found: list[store.Entry] = []
         return [
             len(statements(work))
@@ -233,7 +292,7 @@ def test_statements_do_not_depend_on_the_number_of_rows() -> None:
 def test_lookups_use_an_index() -> None:
     """Each lookup runs in every disguise: none may read the whole table. (Other planners read small tables whole anyway.)"""
     for number in range(300):
-        add(number.to_bytes(32, "big"), str(number))
+        add(number.to_bytes(2, "big") * 16, str(number))
     lookups = [
         lambda: store.entries_by_reference("shop.user", ["7"], using=USING),
         lambda: store.entries_by_public_key([ONE], using=USING),

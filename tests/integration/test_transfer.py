@@ -320,6 +320,15 @@ def test_a_file_with_other_tables_is_refused(exported: str, monkeypatch: pytest.
 
 
 @pytest.mark.once
+def test_a_file_of_a_release_with_other_numbers_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would find what came with it."""
+    with monkeypatch.context() as former:
+        former.setattr(transfer, "FORM", 1)
+        transfer.export(path)
+    refused(path, "a release of edna with other tables")
+
+
+@pytest.mark.once
 def test_a_file_that_changes_while_it_is_read_changes_nothing(exported: str) -> None:
     content = Path(exported).read_bytes()
     middle = content.index(b"edna.principalentry", len(content) // 3)
@@ -367,7 +376,7 @@ def test_what_is_written_meanwhile_is_not_in_it(path: str) -> None:
     def meanwhile(done: int, total: int) -> None:
         def write() -> None:
             KeySlot.objects.create(slot_id=os.urandom(32), tag=os.urandom(32), wrapped=b"x")
-            PrincipalEntry.objects.create(public_key=os.urandom(32), model="", natural=False)
+            PrincipalEntry.objects.create(id=random_primary_key(), public_key=os.urandom(32), model="", natural=False)
             Bag.objects.all().delete()
             connections.close_all()
 
@@ -383,7 +392,9 @@ def test_what_is_written_meanwhile_is_not_in_it(path: str) -> None:
 
 def test_pages_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [10, 900, 900, 900, 5_000, 10, 10, 3_000, 10]
-    Bag.objects.bulk_create(Bag(index=os.urandom(32), sealed=os.urandom(size)) for size in sizes)
+    Bag.objects.bulk_create(
+        Bag(id=random_primary_key(), index=os.urandom(32), sealed=os.urandom(size)) for size in sizes
+    )
     monkeypatch.setattr(transfer.store, "_BYTES_AT_ONCE", 1_000)
     monkeypatch.setattr(transfer.store, "_ROWS_AT_ONCE", 4)
     table = next(table for table in transfer.store.tables() if table.model is Bag)

@@ -17,6 +17,7 @@ import edna
 from apps.websubmit.models import Answer, Lecture
 from edna import errors
 from edna.crypto.keys import SecretKey
+from edna.db.short_values import label_number, short_reference
 from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay
 from edna.operations import audit
 from edna.operations.models import AuditEntry, Job, JobItem, LegalHold
@@ -123,7 +124,7 @@ def cut_list(bea: Student) -> int:
 
 
 def telling_entry(bea: Student) -> int:
-    return _set("edna_principalentry", "model", "websubmit.user", _removed())
+    return _set("edna_principalentry", "model", label_number("websubmit.user"), _removed())
 
 
 def dated_entry(bea: Student) -> int:
@@ -131,20 +132,33 @@ def dated_entry(bea: Student) -> int:
 
 
 def entry_of_another_model(bea: Student) -> int:
-    pk = _set("edna_principalentry", "model", "shop.customer", _entry(bea))
+    pk = _set("edna_principalentry", "model", label_number("shop.customer"), _entry(bea))
     vouch_for_what_is_there()
     return pk
 
 
 def entry_without_row(bea: Student) -> int:
     entry = PrincipalEntry.objects.filter(natural=True).get(pk=_entry(bea))
-    pk = _set("edna_principalentry", "reference", "999999", entry.pk)
+    pk = _set("edna_principalentry", "reference", short_reference("999999"), entry.pk)
     vouch_for_what_is_there()
     return pk
 
 
 def entry_of_another_key(bea: Student) -> int:
     return _set("edna_principalentry", "public_key", bytes(SecretKey.generate().public_key), _entry(bea))
+
+
+def removed_under_another_number(bea: Student) -> int:
+    return _renumbered("edna_principalentry", _removed())
+
+
+def bag_under_another_number(bea: Student) -> int:
+    return _renumbered("edna_bag", Bag.objects.all()[0].pk)
+
+
+def _renumbered(table: str, pk: int) -> int:
+    _set(table, "id", pk ^ 1, pk)
+    return pk ^ 1
 
 
 def untagged_entry(bea: Student) -> int:
@@ -255,6 +269,8 @@ def orphan(bea: Student) -> int:
 
 BREAKINGS: dict[Breaking, str] = {
     useless_key: "entry_key_useless",
+    removed_under_another_number: "entry_number",
+    bag_under_another_number: "bag_index",
     cut_list: "entry_list",
     telling_entry: "entry_detached",
     dated_entry: "entry_dated",
@@ -304,12 +320,12 @@ def test_what_is_broken_is_found_and_named(bea: Student, breaking: Breaking) -> 
 def test_a_twin_in_a_table_that_was_restored_without_its_index(bea: Student) -> None:
     """PostgreSQL alone drops a constraint inside the test's transaction."""
     constraints = connection.introspection.get_constraints(connection.cursor(), "edna_bag")
-    [name] = [name for name, each in constraints.items() if each["unique"] and each["columns"] == ["index"]]
+    [name] = [name for name, each in constraints.items() if each["primary_key"]]
     execute("SET CONSTRAINTS ALL IMMEDIATE")
     execute(f'ALTER TABLE edna_bag DROP CONSTRAINT "{name}"')
     bag = Bag.objects.all()[0]
-    twin = Bag.objects.create(index=bytes(bag.index), sealed=bytes(bag.sealed))
-    assert found_by(verification.verify()) == {"duplicate": sorted([bag.pk, twin.pk])}
+    twin = Bag.objects.create(id=bag.pk, index=bytes(bag.index), sealed=bytes(bag.sealed))
+    assert found_by(verification.verify()) == {"duplicate": [bag.pk, twin.pk]}
 
 
 def test_a_file_that_waits_for_more_than_a_day(bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:

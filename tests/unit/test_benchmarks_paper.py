@@ -27,9 +27,9 @@ def test_a_tree_that_has_outgrown_single_pages_keeps_an_eighth_in_reserve() -> N
 
 
 def test_whoever_has_left_takes_a_bag_and_no_name() -> None:
-    rows, trees = tables(gone=0.25, bag_bytes=240, reference=8, model="club.user")
+    rows, trees = tables(gone=0.25, bag_bytes=240)
     assert rows == {"edna_principalentry": 1, "edna_bag": 0.25}
-    entry, _, named, *_ = [tree.record for tree in trees]
-    assert entry == 5 + 1 + 3 + 13 + 41 + 0.75 * (9 + 8 + 16) + 0.25 * 80
-    assert named == 5 + 1 + 2 + 8 + 0.75 * (9 + 8)
+    entry, named, *_ = [tree.record for tree in trees]
+    assert entry == 5 + 1 + 2 + 13 + 45 + 0.75 * (8 + 16) + 0.25 * 80
+    assert named == 5 + 1 + 1 + 12 + 0.75 * 8
     assert {tree.table for tree in trees if tree.depth(1000, full=REBUILT) > 1} == set(rows)

@@ -34,7 +34,7 @@ def leave_the_address(original: Any, *args: Any, **kwargs: Any) -> Any:
     """A disguise that writes where it should not."""
     receipt = original(*args, **kwargs)
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE edna_principalentry SET model = %s WHERE reference IS NULL", [args[1].email])
+        cursor.execute("UPDATE edna_principalentry SET locators = %s WHERE reference IS NULL", [args[1].email.encode()])
     return receipt
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import CharField, Field, TextField
+from django.db.models import CharField, Field, Model, TextField, UniqueConstraint
 
 from edna import conf
 from edna.db.cursors import connection_of
@@ -78,9 +78,20 @@ def along_index(table: Table, match: Sequence[Field[Any, Any]], connection: Base
         return name
     if tuple(match) == tuple(table.key):
         return f"{name} FORCE INDEX (PRIMARY)"
-    # The database names the index of a unique column after it, if the column was made so, as ours are.
-    own = len(match) == 1 and match[0].unique and table.model._meta.app_label in conf.OWN_LABELS
-    return f"{name} FORCE INDEX ({connection.ops.quote_name(str(match[0].column))})" if own else name
+    index = _own_index(table.model, match)
+    return f"{name} FORCE INDEX ({connection.ops.quote_name(index)})" if index else name
+
+
+def _own_index(model: type[Model], match: Sequence[Field[Any, Any]]) -> str:
+    """Of a column of ours that is unique, or that a unique constraint begins with; "" if there is none."""
+    if len(match) != 1 or model._meta.app_label not in conf.OWN_LABELS:
+        return ""
+    [column] = match
+    if column.unique:
+        # The database names it after the column, if that was made so, as ours are.
+        return str(column.column)
+    named = (each for each in model._meta.constraints if isinstance(each, UniqueConstraint))
+    return next((each.name for each in named if each.fields[:1] == (column.name,)), "")
 
 
 def cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:

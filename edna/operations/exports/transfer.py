@@ -23,6 +23,8 @@ from edna.operations.store import transfer as store
 from edna.store import serverkeys
 
 KIND: Final = "tables"
+#: How rows are numbered in it: before 2, entries and bags had numbers that do not follow from what they are found by.
+FORM: Final = 2
 
 Progress = Callable[[int, int], None]
 
@@ -53,6 +55,7 @@ def export(path: str, *, using: str | None = None, progress: Progress | None = N
         writer.add(
             {
                 "kind": KIND,
+                "form": FORM,
                 "written_on": clock.today(),
                 "database": connections[alias].vendor,
                 "tables": [[store.label_of(table), list(table.names), number] for table, number in counts],
@@ -111,7 +114,9 @@ def _expected(header: Any, path: str) -> dict[str, int]:
     match header:
         case {"kind": kind, "tables": list(listed)} if kind == KIND:
             described = [(label, names) for label, names, _ in listed]
-            if described != [(store.label_of(table), list(table.names)) for table in store.tables()]:
+            if header.get("form") != FORM or described != [
+                (store.label_of(table), list(table.names)) for table in store.tables()
+            ]:
                 raise FileRefused(
                     f"{path} was written by a release of edna with other tables. Nothing was changed; import it with that release, "
                     "then upgrade and migrate."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from edna import clock, logs, registry
+from edna import clock, logs, registry, store
 from edna.db import transactions
 from edna.errors import JobRefused, JobUnknown
 from edna.operations import audit
@@ -143,7 +143,7 @@ def _take_out(items: list[tuple[int, int, str]], *, using: str) -> int:
             continue  # not written here, and nothing to count: the sweep deletes items of no job
         here: set[str] = set()
         for label in job_lists.labels_of(disguise):
-            here |= store_jobs.with_entry(label, found, using=using)
+            here |= store.references_there(label, found, using=using)
         left = sorted(found.keys() - here)
         ids = [found[reference] for reference in left]
         if ids:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Model, QuerySet
 
-from edna import clock, conf, logs, registry, signals
+from edna import clock, conf, logs, registry, signals, store
 from edna.db import transactions
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
@@ -163,7 +163,7 @@ def _everybody(
     registered: list[str] = []
     for start_at in range(0, len(references), _AT_ONCE):
         part = set(references[start_at : start_at + _AT_ONCE])
-        registered += store_jobs.with_entry(model._meta.label_lower, part, using=using)
+        registered += store.references_there(model._meta.label_lower, part, using=using)
     require_registered(cls, set(references) - set(registered), using=using)
     return registered, len(owners & but)
 

@@ -21,7 +21,6 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.steps import Plan, Target
 from edna.operations import jobs
-from edna.operations.store import jobs as store_jobs
 from edna.spec import Disguise, validated_params
 from edna.store import serverkeys
 
@@ -131,7 +130,7 @@ def _of_everybody(
     left_out = set() if staff else own | others
     plan = planning.build_for_everybody(disguise, params=params, using=using, but=left_out)
     references -= left_out
-    unknown = sorted(references - store_jobs.with_entry(model._meta.label_lower, references, using=using))
+    unknown = sorted(references - store.references_there(model._meta.label_lower, references, using=using))
     # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
     nobody = set(without_row(model, unknown, using=using)) if unknown else set()
     made = _estimated(disguise, plan, len(references - nobody))

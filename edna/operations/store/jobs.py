@@ -317,15 +317,6 @@ def add_items(job: int, references: Sequence[str], *, using: str) -> int:
     return len(listed)
 
 
-def with_entry(model: str, references: Iterable[str], *, using: str) -> set[str]:
-    """Those of ``references`` that have a key. Reads no more of the entries than that: their lists may be long."""
-    wanted = set(references)
-    found = rows.read_where(
-        _ENTRIES, ("reference", "model"), "reference", list(wanted), lock=False, using=using, also=("model", model)
-    )
-    return {reference for reference, label in found if label == model} & wanted
-
-
 def claim(job: int, *, most: int, after: int = 0, among: Sequence[int] | None = None, using: str) -> list[Item]:
     """Items that are to be done, locked until the transaction ends, and that no other runner has locked; by their keys.
 

@@ -44,6 +44,11 @@ KINDS: Final[dict[str, Kind]] = {
         "put it back, behind the present one, and run manage.py edna_vouch; or, if nothing needs it any more, manage.py edna_keys forget",
     ),
     "entry_key": Kind(_DAMAGE, "an entry's public key has not 32 bytes", _BACKUP),
+    "entry_number": Kind(
+        _DAMAGE,
+        "the entry of a removed principal has a number that is not the one of its key: nobody finds it by the key",
+        _BACKUP,
+    ),
     "entry_key_useless": Kind(
         _ATTENTION,
         "nobody can open what is sealed to an entry's public key: an earlier release took it",

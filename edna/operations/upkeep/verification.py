@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from edna import clock, policy_seals, registry, serverkeys
+from edna import clock, policy_seals, registry, serverkeys, store
 from edna.crypto.keys import KEY_BYTES, PublicKey, SecretKey
 from edna.crypto.sealing import BEGINNING_BYTES, check_container
 from edna.custody.base import WRAPPED_BYTES
@@ -192,7 +192,7 @@ class _Walker:
         for locator, error in everything.refused.items():
             kind = "person_foreign" if isinstance(error, WrongKey) else "person_damaged"
             places = [locator.index(each, sequence) for each in BagKind for sequence in range(_SEGMENTS_NAMED)]
-            self._found.find(kind, inspection.bag_ids(places, using=self._using))
+            self._found.find(kind, store.numbers_there(places, using=self._using))
         self._found.find("person_nothing", [], count=len(_nothing_under(everything)))
         self._files_of(everything)
 
@@ -207,7 +207,7 @@ class _Walker:
                 except BagError:
                     places = sealed.content.indexes
                     # Of one that is missing altogether there is nothing to name.
-                    ids = inspection.bag_ids(places, using=self._using)
+                    ids = store.numbers_there(places, using=self._using)
                     if not due:
                         self._found.find("person_file", list(ids), count=max(1, len(ids)))
 
@@ -246,6 +246,10 @@ def _is_no_key(raw: Any) -> bool:
 
 _ENTRY_RULES: Final[dict[str, Callable[[SeenEntry], bool]]] = {
     "entry_key": lambda entry: len(entry.public_key) != KEY_BYTES,
+    # Of whoever is there, the tag is over the number, too.
+    "entry_number": lambda entry: (
+        entry.reference is None and len(entry.public_key) == KEY_BYTES and entry.id != entry.number
+    ),
     "entry_key_useless": lambda entry: len(entry.public_key) == KEY_BYTES and _is_no_key(entry.public_key),
     "entry_list": lambda entry: (
         entry.locators_bytes % (SEALED_LOCATOR_BYTES if entry.encapsulation_key is None else HYBRID_LOCATOR_BYTES) != 0
@@ -256,7 +260,7 @@ _ENTRY_RULES: Final[dict[str, Callable[[SeenEntry], bool]]] = {
 }
 
 _BAG_RULES: Final[dict[str, Callable[[SeenBag], bool]]] = {
-    "bag_index": lambda bag: bag.index_bytes != KEY_BYTES,
+    "bag_index": lambda bag: bag.index_bytes != KEY_BYTES or bag.id != bag.number,
     "bag_container": _no_container,
     "bag_bucket": lambda bag: bag.expires_on is not None and bag.expires_on.day != 1,
 }
