@@ -1,14 +1,14 @@
 """Signals that edna sends once a disguise or a reveal has been committed, or just before, so that search indexes, counters and caches can
 follow.
 
-Every receiver gets ``sender`` (a model class), ``name`` (of the disguise) and ``keys`` (a tuple of primary keys, as they are on model
-instances), and nothing else: no values, no receipt, and in the signals about rows not whose they were.
+Every receiver gets ``sender`` (a model class), ``name`` (of the disguise), ``keys`` (a tuple of primary keys, as instances have them)
+and ``using`` (in which database), and nothing else: no values, no receipt, and in the signals about rows not whose they were.
 
 - ``rows_removed``, ``rows_restored``, ``rows_changed``: one for each model; ``sender`` is the model, ``keys`` its rows.
 - ``disguised``, ``revealed``: ``sender`` is the principal model, ``keys`` the people for whom it was done.
 
-- ``before_commit``: one for each model whose rows were removed, changed or restored, still inside the transaction of that, with ``using``
-  and ``referred_to``: by foreign key, the primary keys of what the removed rows referred to, people left out.
+- ``before_commit``: one for each model whose rows were removed, changed or restored, still inside the transaction of that, with
+  ``referred_to``: by foreign key, the primary keys of what the removed rows referred to, people left out.
   For values that a library computes from other rows, such as places in a tree. Not robust: a receiver that raises refuses all of it.
 
 For what a site has made of files, thumbnails say; ``sender`` is the model, with ``field`` and ``file_name`` alone:

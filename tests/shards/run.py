@@ -26,12 +26,12 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.contrib.sessions.models import Session  # noqa: E402
 from django.core.checks import run_checks  # noqa: E402
 from django.core.management import CommandError, call_command  # noqa: E402
-from django.db import connections  # noqa: E402
+from django.db import connections, transaction  # noqa: E402
 from django.test import Client, override_settings  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 import edna  # noqa: E402
-from edna import errors  # noqa: E402
+from edna import errors, registry, signals  # noqa: E402
 from edna.models import SessionLink  # noqa: E402
 from edna.testing.dumps import filled, rows  # noqa: E402
 from tests.upgrades.club.models import Message, Note, Vote  # noqa: E402
@@ -281,7 +281,6 @@ def what_names_nobody_is_told_where() -> None:
 
 @story
 def a_thread_is_told_and_nobody_else_is() -> None:
-    from edna import registry
 
     seen: list[object] = []
 
@@ -441,7 +440,7 @@ def schedules_are_run_in_each_database() -> None:
 
     from django.utils import timezone
 
-    from edna import registry, schedules
+    from edna import schedules
 
     @edna.schedule(registry.get("club.veil"), inactive_for=timedelta(days=30))
     def away(notice: Any) -> None:
@@ -689,8 +688,29 @@ def what_is_noted_of_somebody_is_noted_where_they_are() -> None:
 
 
 @story
+def signals_say_the_database() -> None:
+    """Also those that wait for the end of the caller's transaction: a receiver may call edna, and looks for rows there."""
+    heard: list[Any] = []
+
+    def hear(*, sender: Any, keys: Any, using: str, **_: Any) -> None:
+        heard.append((sender, sorted(keys), using, registry.database()))
+
+    for person in both():
+        edna.register_principal(person)
+    for signal in (signals.rows_removed, signals.disguised):
+        signal.connect(hear, sender=User)
+    try:
+        with transaction.atomic(using="south"):
+            edna.disguise("club.leave", User.objects.using("south").get(pk=5))
+            assert heard == []
+        assert heard == [(User, [5], "south", "south")] * 2
+    finally:
+        for signal in (signals.rows_removed, signals.disguised):
+            signal.disconnect(hear, sender=User)
+
+
+@story
 def one_database_is_as_ever() -> None:
-    from edna import registry
 
     with override_settings(EDNA={**settings.EDNA, "DATABASES": []}):
         manage("edna_keys", "add", operator="olga")

@@ -15,7 +15,7 @@ from django.apps import apps
 from django.db import transaction
 from django.db.models import Field, ForeignKey, Model
 
-from edna import registry, signals
+from edna import registry, shards, signals
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
 from edna.engine.planning.steps import Plan, PlannedStep
@@ -173,17 +173,22 @@ def revealed(news: News, name: str, label: str, whose: Callable[[], Entry], *, w
 def _tell_whom(signal: Announcement, model: type[Model], name: str, people: Sequence[str], *, using: str) -> None:
     sender = table_of(model).model
     if signal.receivers and signal.has_listeners(sender):
-        _after_commit(lambda: _send(signal, sender, name, map(sender._meta.pk.to_python, people)), using=using)
+        told = map(sender._meta.pk.to_python, people)
+        _after_commit(lambda: _send(signal, sender, name, told, using=using), using=using)
 
 
-def _after_commit(send: Any, *, using: str) -> None:
+def _after_commit(send: Callable[[], None], *, using: str) -> None:
+    def told() -> None:
+        with shards.at(using):  # it may be the caller's transaction that ends
+            send()
+
     # Robust: a failure in here would be taken for one of the transaction, which is done, and be tried again.
-    transaction.on_commit(send, using=using, robust=True)
+    transaction.on_commit(told, using=using, robust=True)
 
 
 def _send_rows(name: str, found: Sequence[tuple[Announcement, Table, list[Row]]], *, using: str) -> None:
     for signal, table, keys in found:
-        _send(signal, table.model, name, _python_keys(table, keys, using=using))
+        _send(signal, table.model, name, _python_keys(table, keys, using=using), using=using)
 
 
 def _python_keys(table: Table, keys: Sequence[Row], *, using: str) -> Iterable[Any]:
@@ -195,9 +200,9 @@ def _python_keys(table: Table, keys: Sequence[Row], *, using: str) -> Iterable[A
     return columns[0] if len(columns) == 1 else zip(*columns, strict=True)
 
 
-def _send(signal: Announcement, sender: type[Model], name: str, keys: Iterable[Any]) -> None:
+def _send(signal: Announcement, sender: type[Model], name: str, keys: Iterable[Any], *, using: str) -> None:
     try:
-        signal.send_robust(sender=sender, name=name, keys=tuple(keys))
+        signal.send_robust(sender=sender, name=name, keys=tuple(keys), using=using)
     except Exception as error:
         # It is committed: a receiver, or what Django does around it, fails nobody. Not Django's own words, which are the error's.
         logger.error("A signal of edna could not be sent: %s.", type(error).__name__)
