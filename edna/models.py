@@ -78,7 +78,8 @@ class ReferenceField(TextColumn):
         return super().db_type(connection)
 
     def get_prep_value(self, value: Any) -> bytes | None:
-        return short_reference(value) if isinstance(value, str) else value
+        # What is no text is taken as its text, as by any column of texts.
+        return value if value is None or isinstance(value, bytes) else short_reference(str(value))
 
     def from_db_value(self, value: Any, *_: Any) -> str | None:
         return None if value is None else whole_reference(value)
