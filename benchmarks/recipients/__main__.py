@@ -8,10 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import closing
+from typing import Final
 
 from benchmarks.keypool import prepare, private_site
 from benchmarks.recipients.measuring import KINDS, disguises, keys
 from benchmarks.recipients.report import recipients
+
+#: Trees of a page or two say nothing.
+_SMALL_BYTES: Final = 100_000
 
 
 def leaving(part: float, *, scale: float, kind: str, database: str) -> None:
@@ -31,7 +35,7 @@ def leaving(part: float, *, scale: float, kind: str, database: str) -> None:
             mb = " -> ".join(f"{sizes[at] / 1e6:.1f}" for at in ("before_bytes", "after_bytes", "rebuilt_bytes"))
             print(f"{name:>30} {mb} MB; {sizes['before_rows']:,} -> {sizes['after_rows']:,} rows")
         for (table, tree), size in sorted(driver.dialect.trees(driver.cursor).items()):
-            if table.startswith("edna_"):
+            if table.startswith("edna_") and size > _SMALL_BYTES:
                 print(f"{table:>30} {tree}: {size / 1e6:.1f} MB, rebuilt")
 
 
