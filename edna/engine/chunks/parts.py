@@ -82,12 +82,16 @@ class _Scan:
         )
         shared = transformation.together if isinstance(transformation, Decorrelate) else None
         known = self.rows.setdefault(step.node, {})
-        behind = len(names) + len(groups)
-        for row in selection.run(owners=self.owners, params=self.params, using=self.using) if selection else ():
-            key = row[: len(names)]
+        found = selection.run(owners=self.owners, params=self.params, using=self.using) if selection else []
+        if not groups and not links:
+            known.update(dict.fromkeys(found))
+            return
+        width, behind = len(names), len(names) + len(groups)
+        for row in found:
+            key = row[:width]
             known[key] = None
             if groups:
-                self.groups.setdefault((shared or id(step), row[len(names) : behind]), []).append(key)
+                self.groups.setdefault((shared or id(step), row[width:behind]), []).append(key)
             for link, start in zip(links, range(behind, len(row), 2), strict=True):
                 self.refers.append((key, (link.label, row[start])))
                 self.referred[link.label, row[start + 1]] = key

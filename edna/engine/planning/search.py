@@ -55,7 +55,8 @@ class Finding:
         _, rows = self._selected[id(step.selection)]
         if step.picks is not None:
             rows = list(map(operator.itemgetter(*step.picks), rows))
-            rows = self._owned(rows, step) if step.narrower else rows
+        if step.narrower:
+            rows = self._owned(rows, step)
         return json_keys.taken(rows, step.columns) if step.takes_keys else rows
 
     def leave_out_empty(self, probe: Probe) -> None:
@@ -77,7 +78,7 @@ class Finding:
                 self._selected[id(selection)] = selection, []
 
     def _owned(self, rows: Sequence[Row], step: CompiledStep) -> list[Row]:
-        """The rows of which one of the step's own owners is meant: the selection asked for those of other steps, too."""
+        """The rows of which one of the step's own owners is meant: the selection asked for those of other steps, or of anybody, too."""
         start = len(step.columns)
         end = start + len(step.transformation.owner_paths)
         owners = {owner for row in rows for owner in row[start:end]} - {None}

@@ -124,7 +124,7 @@ class Selection:
         """The rows of these owners; ``owners`` is None for a selection compiled without. ``keys``, raw ones, are for one that is limited to
         some."""
         connection = connection_of(using)
-        if owners is None:
+        if owners is None or not self._places:
             return self._run((), keys, params, connection)
         found: list[Row] = []
         owned = [(owner,) * self._places for owner in owners]

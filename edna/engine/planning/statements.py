@@ -42,7 +42,7 @@ class CompiledStep:
     names: tuple[str, ...] | None
     #: Of a selection that serves other steps, too: the positions of ``names`` in its rows.
     picks: tuple[int, ...] | None = None
-    #: Whether that selection finds rows of other owners, too.
+    #: Whether the selection finds rows of other owners, too.
     narrower: bool = False
     #: Raw primary keys, of a step that is limited to rows that have one of them.
     keys: Collection[Row] = ()
@@ -226,11 +226,13 @@ def _compile(
     watched = [name for name in says_whose if name in table.names] if keys_only else []
     behind = [*extra, *(owner for owner in watched if owner not in extra)]
     names = (*(table.key_names if keys_only else columns), *behind)
+    # Asked for owners as well, a database may go through all that they have, for each chunk anew, and lock what it passes.
+    by_key = for_keys and not joins
     read = (*(table.key_names if keys_only else _documents(columns)), *behind)
     selection = Selection.compile(
         step.model,
         read,
-        owners=() if everyone else owners,
+        owners=() if everyone or by_key else owners,
         where=_condition(
             step.where,
             model=step.model,
@@ -253,6 +255,7 @@ def _compile(
         inherited=inherited,
         extras=len(extra),
         names=None if joins or step.where is not None else names,
+        narrower=by_key,
     )
 
 
