@@ -105,7 +105,8 @@ def _opened(entry: Entry) -> tuple[Locator, bytes] | None:
 
 
 def _bound(first: Locator, entry: Entry, disguise: str, params: Mapping[str, Any]) -> bytes:
-    said = values.encode([entry.id, disguise, [list(each) for each in sorted(params.items())]])
+    # Not the row's own key, which is another one once the person has a new key.
+    said = values.encode([entry.model, str(entry.reference), disguise, [list(each) for each in sorted(params.items())]])
     return derive(first.expose(), purpose=b"edna.under.for.1", data=said, size=_BOUND_BYTES)
 
 
