@@ -62,6 +62,10 @@ def _write_anew(operation: Any, app_label: str, schema_editor: Any, from_state: 
             there = [_BESIDE]
         if name not in there:
             schema_editor.alter_db_table(new, _BESIDE, name)
+            if connection.vendor == "postgresql":
+                # Who clusters the table names the index of its key.
+                former_name, key = (schema_editor.quote_name(f"{each}_pkey") for each in (_BESIDE, name))
+                schema_editor.execute(f"ALTER INDEX IF EXISTS {former_name} RENAME TO {key}")
         new._meta.db_table = name
 
 

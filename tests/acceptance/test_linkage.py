@@ -145,8 +145,8 @@ def test_nor_among_those_who_are_left_of_people_who_have_left(lived_in: Class) -
 
 
 @pytest.mark.only_on("postgresql")
-@pytest.mark.parametrize("model", [Bag, PrincipalEntry, User])
-def test_rows_that_one_disguise_has_written_lie_in_the_order_of_their_random_keys(model: Any) -> None:
+@pytest.mark.parametrize(("model", "order"), [(Bag, "index"), (PrincipalEntry, "public_key"), (User, "id")])
+def test_rows_that_one_disguise_has_written_lie_in_an_order_by_lot(model: Any, order: str) -> None:
     """In the order in which they were made, a bag of diff records would lie before that of the same person's speaks-for records."""
     make_course(lectures=LECTURES, questions=1)
     people = enrol_many(PEOPLE)
@@ -158,7 +158,9 @@ def test_rows_that_one_disguise_has_written_lie_in_the_order_of_their_random_key
         cursor.execute(f"CLUSTER {model._meta.db_table} USING {model._meta.db_table}_pkey")
     edna.disguise_all(ANONYMISE_ALL)
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id FROM {model._meta.db_table} ORDER BY ctid")
-        made = [key for (key,) in cursor.fetchall() if key not in before]
+        cursor.execute(f"SELECT id, {order} FROM {model._meta.db_table} ORDER BY ctid")
+        made = [value for key, value in cursor.fetchall() if key not in before]
     assert len(made) >= 2 * PEOPLE
-    assert made == sorted(made)
+    # Of entries and bags, by what is random in them besides the number.
+    drawn = made if model is User else [bytes(value)[8:] for value in made]
+    assert drawn == sorted(drawn)
