@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import threading
 from functools import partial
 
@@ -216,12 +217,15 @@ def test_a_bag_that_is_put_off_never_goes_earlier() -> None:
     assert {bag.expires_on for bag in store.stored_bags(kept_until, using=USING).values()} == {None}
 
 
-def test_bags_are_written_in_the_order_of_their_random_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neighbours in the file must not be bags of one disguise in the order in which they were made."""
-    written: list[list[int]] = []
-    monkeypatch.setattr(store.rows, "insert", lambda _table, _names, new, **_: written.append([row[0] for row in new]))
-    store.add_bags([(number.to_bytes(32, "big"), b"") for number in range(20)], expires_on=None, using=USING)
-    assert written == [sorted(written[0])]
+def test_entries_and_bags_are_written_in_an_order_by_lot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours in the file must not be those of one disguise in the order in which they were made; nor in that of their numbers."""
+    written: list[list[bytes]] = []
+    monkeypatch.setattr(store.rows, "insert", lambda _table, _names, new, **_: written.append([row[1] for row in new]))
+    made = [hashlib.blake2b(bytes([number]), digest_size=32).digest() for number in range(20)]
+    store.add_bags([(index, b"") for index in made], expires_on=None, using=USING)
+    store.add_entries([store.NewEntry(key, "shop.user", key.hex(), False) for key in made], using=USING)
+    assert written == [sorted(made, key=lambda drawn: drawn[8:])] * 2
+    assert written[0] not in (made, sorted(made))
 
 
 def test_key_slots_are_found_by_any_candidate_and_replaced_by_tag() -> None:
