@@ -92,6 +92,8 @@ class Court(Habitat):
     tables = court.MODELS
     made = tables[1:]
     disguises = tuple(cls for cls in court_specs.ALL if hasattr(cls, "transformations"))
+    #: A seal is one person's alone, and may refer to a message that waits for the other one.
+    one_pass = False
     fill = {
         (court.Moderation, "user"): lambda self, draw: self.somebody_or_nobody(draw),
         (court.Treaty, "number"): lambda self, draw: next(self.numbers),
@@ -388,6 +390,7 @@ class Quarrels(Habitat):
     tables = (shop.Customer, shop.Quote, shop.Contract, shop.Visit, shop.Slot)
     made = tables[1:]
     disguises = (shop_specs.Rename, shop_specs.Hush, shop_specs.Discard)
+    one_pass = False
     fill = {(shop.Slot, "number"): lambda self, draw: next(self.numbers)}
 
     def __init__(self) -> None:

@@ -81,6 +81,8 @@ class Habitat(RuleBasedStateMachine):
     oracles: ClassVar[type[Oracle]] = Oracle
     #: Whether what is held, and why, is foreseen to the row.
     exact: ClassVar[bool] = True
+    #: Whether nobody but the others who are away stands in anybody's way: then once around is enough for all.
+    one_pass: ClassVar[bool] = True
     #: It tells one in so many of the usual number of stories, where the usual number is told.
     one_in: ClassVar[int] = 1
 
@@ -646,11 +648,25 @@ class Habitat(RuleBasedStateMachine):
                     if receipt in self.history(person):
                         progress |= self.reveal_one(person, receipt)
                         self.everybody_sees_what_they_should()
+            if self.one_pass:
+                self.all_are_back()
             if not progress:
                 break
         if finish:
             for person in self.inhabitants.values():
                 assert self.history(person) == []
+
+    def all_are_back(self) -> None:
+        """Everybody has revealed everything once, and nothing of anybody is away."""
+        there = [row for model in self.tables for row in self.oracle.present(model) if row.stands_for is None]
+        left = [
+            (row, name, layer)
+            for row in there
+            for name, layer in row.all_layers()
+            if layer.people & {*self.inhabitants}
+        ]
+        gone = [row for row in self.oracle.all_rows() if row.gone]
+        assert not (left or gone), f"not back after everybody has revealed everything once: {left} {gone}"
 
     def clean_now(self) -> dict[str, int]:
         """How many rows edna's tables have when nothing is disguised."""
