@@ -59,7 +59,8 @@ def execute(
     removals = [step for step in plan.removals if step.rows]
     unlink(removals, before, using=using)
     for step in removals:
-        raw.delete(step.table, translated(step.primary_keys(), before.get(step.table.model)), using=using)
+        keys, former = step.primary_keys(), before.get(step.table.model)
+        raw.delete(step.table, translated(keys, former) if former else keys, using=using)
         shared += record_removed(plan, step, records, for_good=for_good)
     return finish(
         plan,
@@ -178,10 +179,10 @@ def unlink(
 
 def _begun(plan: Plan, *, using: str) -> list[Chunk]:
     """With which chunk the disguise goes on for each target; as a rule, it is all of it."""
-    if _mode(plan) == "server":
-        entries = [target.entry for target in plan.targets]
+    entries = [target.entry for target in plan.targets]
+    if any(entry.under_way for entry in entries) and _mode(plan) == "server":
         return under_way.begun(entries, plan.disguise.name, plan.params, using=using)
-    return [Chunk(Locator.new(), 0) for _ in plan.targets]
+    return [Chunk(Locator.new(), 0) for _ in entries]
 
 
 def _mode(plan: Plan) -> str:
@@ -214,8 +215,9 @@ def _write_bags(
         )
         receipts.append(Receipt(name, chunk.first))
         if listing:
-            item = seal_locator(locator, recipient=recipient)
-            entry = under_way.after(target.entry, chunk, name, plan.params, more_to_come=more_to_come, using=using)
+            item, entry = seal_locator(locator, recipient=recipient), target.entry
+            if more_to_come or entry.under_way:
+                entry = under_way.after(entry, chunk, name, plan.params, more_to_come=more_to_come, using=using)
             listed[target.entry.id] = entry._replace(locators=entry.locators + item)
         else:
             unlisted_now.append((target.speaking, locator))

@@ -126,6 +126,8 @@ class Selection:
         connection = connection_of(using)
         if owners is None or not self._places:
             return self._run((), keys, params, connection)
+        if len(owners) == 1:
+            return self._run(owners, keys, params, connection)  # nothing to cut
         found: list[Row] = []
         owned = [(owner,) * self._places for owner in owners]
         for part in packets(owned, connection, other_parameters=len(self.params) + sum(map(len, keys))):
