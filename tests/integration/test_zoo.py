@@ -118,6 +118,25 @@ def test_a_row_is_not_lost_although_a_change_of_it_was_handed_over(zoo: Any) -> 
     assert edna_dump() == clean
 
 
+def test_a_name_follows_a_row_whose_text_has_still_to_wait(zoo: Any) -> None:  # noqa: F811
+    """Two give up a message, and its text goes when both have; then one of them takes it away. The other one comes back before it does:
+    their name is there when it is, although the text waits for them."""
+    one, two = party(1), party(2)
+    court.Message.objects.create(author=one.user, recipient=two.user, text="hello")
+    before, clean = application_dump(), edna_dump()
+    faded = one.disguise("zoo.court-fade")
+    two.disguise("zoo.court-fade")
+    removed = two.disguise("zoo.court-resign", with_key=True)
+    assert [held.reason for held in one.reveal(faded).held] == [edna.Reason.ROW_MISSING]
+    assert two.reveal(removed).complete
+    message = court.Message.objects.get()
+    assert (message.author_id, message.text) == (one.user.pk, "[left]")
+    two.reveal_everything()
+    one.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
 def test_what_was_changed_beside_somebody_who_is_made_again_is_forgotten(zoo: Any) -> None:  # noqa: F811
     """A companion is written to with the key; then its pseudoprincipal is swept, and made again by another receipt."""
     ContentType.objects.get_for_models(*models_of())

@@ -119,6 +119,8 @@ class Council(Habitat):
     tables = council.MODELS
     made = tables[1:]
     disguises = tuple(cls for cls in council_specs.ALL if hasattr(cls, "transformations"))
+    #: What a removal empties in somebody else's row is one person's alone to bring back, and waits for that row.
+    one_pass = False
     one_in = 2
     fill = {
         (council.Minute, "content_type"): lambda self, draw: ContentType.objects.get_for_model(council.Elder).pk,

@@ -666,7 +666,7 @@ class Habitat(RuleBasedStateMachine):
             if layer.people & {*self.inhabitants}
         ]
         gone = [row for row in self.oracle.all_rows() if row.gone]
-        assert not (left or gone), f"not back after everybody has revealed everything once: {left} {gone}"
+        assert not [*left, *gone], "not back after everybody has revealed everything once"
 
     def clean_now(self) -> dict[str, int]:
         """How many rows edna's tables have when nothing is disguised."""

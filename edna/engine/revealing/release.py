@@ -44,8 +44,11 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     model: type[Model] = apps.get_model(current.head.principal_model)
     people = {key for voice in current.speaks_for for key in (voice.principal, voice.owner)}
     aliases = Aliases(model, people, journal.others, using=using)
-    free, adopted = _candidates(journal, progress, aliases, model)
-    owners = _owners(free)
+    free, named_again, adopted = _candidates(journal, progress, aliases, model)
+    owners = _owners({**named_again, **free})
+    for opened in journal.others if named_again else ():
+        # Whoever else brings a row back finds the name there, although what all had left of it has still to wait.
+        mentions.follow(opened, {key: owners[key] for key in named_again}, label=table_of(model).label)
     went = _have_gone(model, free, current.head.disguise, using=using)
     referring = set() if went else _referring(model, free, owners, aliases, using=using)
     name, links = current.head.disguise, links_to(model)
@@ -149,8 +152,9 @@ def _referring(
 
 def _candidates(
     journal: Journal, progress: Progress, aliases: Aliases, model: type[Model]
-) -> tuple[dict[Any, SpeaksFor], list[Adopted]]:
-    """Those that no record needs any more; the voice of one that another bag's record needs goes into that bag."""
+) -> tuple[dict[Any, SpeaksFor], dict[Any, SpeaksFor], list[Adopted]]:
+    """Those that no record needs any more, and those that only what all had left still waits for; the voice of one that another bag's
+    record needs goes into that bag."""
     still_used = {key for batch in progress.kept if isinstance(batch, Decorrelated) for key in aliases.owners_in(batch)}
     # By the oldest bag that needs it: of a disguise in chunks, that is the one that is revealed last.
     needed = {
@@ -160,8 +164,9 @@ def _candidates(
         if isinstance(batch, Decorrelated)
         for key in aliases.owners_in(batch)
     }
-    for key, own in (*_in_shared_rows(journal, aliases, model), *_in_lists_of_shared_changes(journal)):
+    for key, own in _in_shared_rows(journal, aliases, model):
         needed.setdefault(key, own)
+    leads_to_changes = dict(_in_lists_of_shared_changes(journal))
     sealed_together = {
         opened.locator
         for opened in journal.others
@@ -170,17 +175,22 @@ def _candidates(
     still_used |= mentioned_by_stuck(journal)
     # Or a bag does not open, which may name them.
     may_go = not journal.damaged
-    free = {}
+    changed_together = {opened.locator for opened in journal.others if opened.changed_by_all}
+    free, named_again = {}, {}
     adopted: list[Adopted] = []
     for voice in journal.current.speaks_for:
-        if voice.principal in needed:
-            opened = needed[voice.principal]
+        key = voice.principal
+        is_back = may_go and key not in needed and key not in still_used
+        if (opened := needed.get(key) or leads_to_changes.get(key)) is not None:
             opened.add_voice(voice, unlisted=journal.current.unlisted)
             # Never into a bag that only this voice opens: nobody would find the key to it any more.
             adopted += _take_over(journal, opened)
-        elif may_go and voice.principal not in still_used and not _burdened(journal, voice, sealed_together):
-            free[voice.principal] = voice
-    return free, adopted
+        elif is_back and not _burdened(journal, voice, sealed_together):
+            free[key] = voice
+            continue
+        if is_back and not _burdened(journal, voice, sealed_together - changed_together):
+            named_again[key] = voice
+    return free, named_again, adopted
 
 
 def _take_over(journal: Journal, opened: Opened) -> list[Adopted]:
