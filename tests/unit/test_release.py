@@ -37,7 +37,7 @@ def candidates(current: Opened, others: list[Opened], *, listed: tuple[Opened, .
         current=current, others=others, damaged=set(), own=own, holder_of=lambda _voice: voice
     )
     aliases: Any = SimpleNamespace(owners_in=lambda batch: [row[-1] for row in batch.rows])
-    free, _ = _candidates(journal, Progress(), aliases, User)
+    free, _, _ = _candidates(journal, Progress(), aliases, User)
     return set(free)
 
 
