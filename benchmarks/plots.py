@@ -67,7 +67,7 @@ def draw(results: Sequence[Result], directory: Path) -> list[Path]:
         images = []
         for name, figure in pictures(here):
             path = directory / f"{name}.svg"
-            path.write_bytes(_svg(figure, name))
+            path.write_bytes(svg(figure, name))
             images.append(_image(path, title(figure)))
             written.append(path)
         scale = f"{here[0].scale}{_QUICK if quick(here) else ''}"
@@ -90,7 +90,8 @@ def title(figure: Figure) -> str:
     return figure.get_suptitle() or figure.axes[0].get_title(loc="left")
 
 
-def _svg(figure: Figure, name: str) -> bytes:
+def svg(figure: Figure, name: str) -> bytes:
+    """The picture as a file, the same one each time."""
     file = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": name}):  # or the same results would give another file each time
         figure.savefig(file, format="svg", metadata={"Date": None, "Title": name})

@@ -116,6 +116,10 @@ class Dialect:
         """Bytes of each table with its indexes."""
         raise NotImplementedError
 
+    def connections(self, cursor: Any) -> int:
+        """How many are open to this database, the one that asks included."""
+        return 1
+
     def trees(self, cursor: Any) -> Mapping[tuple[str, str], int]:
         """Bytes of each table's rows and indexes, by table and name, where the database tells."""
         return {}
@@ -260,6 +264,9 @@ class MariaDB(Dialect):
         )
         return {name: int(size or 0) for name, size in cursor.fetchall()}
 
+    def connections(self, cursor: Any) -> int:
+        return int(_asked(cursor, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE()"))
+
     def trees(self, cursor: Any) -> Mapping[tuple[str, str], int]:
         """Pages in which records are: of the primary key the rows, with what is stored beside them."""
         cursor.execute(
@@ -357,6 +364,9 @@ class PostgreSQL(Dialect):
             "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
         )
         return dict(cursor.fetchall())
+
+    def connections(self, cursor: Any) -> int:
+        return int(_asked(cursor, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()"))
 
     def trees(self, cursor: Any) -> Mapping[tuple[str, str], int]:
         cursor.execute(

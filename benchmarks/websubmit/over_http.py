@@ -28,14 +28,15 @@ from benchmarks.websubmit import manual
 from benchmarks.websubmit.course import PASSWORD, Course, Member
 
 RECEIPT = r'id="edna-receipt">([^<]+)<'
-LEAVING = "/privacy/do/websubmit.delete-account/"
+LEAVING, RETURNING = "/privacy/do/websubmit.delete-account/", "/privacy/return/"
+IT_IS_BACK = r"<h1>(It is back)<"
 VARIANTS = ("edna", "manual")
 #: A worker process keeps its pool of key pairs to itself, so one with threads, as .ci/serve has it.
 GUNICORN = ("--workers", "1", "--threads", "2", "--worker-class", "gthread", "--keep-alive", "600", "--timeout", "600")
 
 
 @contextmanager
-def site(variant: str) -> Iterator[int]:
+def site(variant: str, settings_module: str = "benchmarks.websubmit.site_settings") -> Iterator[int]:
     """The sample site under gunicorn; gives the port."""
     with closing(socket.socket()) as listener:
         listener.bind(("127.0.0.1", 0))
@@ -55,7 +56,7 @@ def site(variant: str) -> Iterator[int]:
             ],
             env={
                 **os.environ,
-                "DJANGO_SETTINGS_MODULE": "benchmarks.websubmit.site_settings",
+                "DJANGO_SETTINGS_MODULE": settings_module,
                 "BENCH_VARIANT": variant,
             },
             pass_fds=[descriptor],
@@ -71,8 +72,27 @@ def site(variant: str) -> Iterator[int]:
             process.kill()
 
 
-def _browser(port: int) -> Browser:
+def browser_of(port: int) -> Browser:
     return Browser(port, root=reverse("websubmit:home"))
+
+
+def log_in(browser: Browser, user: Any) -> None:
+    """Without a password, which would be hashed slowly on purpose."""
+    client = Client()
+    client.force_login(user)
+    browser.cookies[settings.SESSION_COOKIE_NAME] = client.cookies[settings.SESSION_COOKIE_NAME].value
+    browser.get("/account/")  # the first page after a login notes whose the session is, once
+
+
+def leaving(browser: Browser, opens: dict[str, str]) -> dict[str, str]:
+    """What is to be sent to `LEAVING` by whoever is logged in; ``opens`` is what opens their key."""
+    form = browser.get(LEAVING)
+    return {"csrfmiddlewaretoken": form.token, "seen": form.find(r'name="seen" value="([^"]*)"'), **opens}
+
+
+def returning(browser: Browser, receipt: str, opens: dict[str, str]) -> dict[str, str]:
+    """What is to be sent to `RETURNING`."""
+    return {"csrfmiddlewaretoken": browser.get(RETURNING).token, "receipt": receipt, **opens}
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
@@ -80,7 +100,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None:
             raise RuntimeError("gunicorn did not start; what it said is above")
         try:
-            with closing(_browser(port)) as browser:
+            with closing(browser_of(port)) as browser:
                 if browser.get("/").status == 200:
                     return
         except OSError:
@@ -96,7 +116,7 @@ class Http:
     def __init__(self, course: Course, driver: Driver, ports: dict[str, int], *, samples: int, slow: int) -> None:
         self.course, self.driver = course, driver
         self.samples, self.slow = samples, slow
-        self.browsers = {variant: _browser(port) for variant, port in ports.items()}
+        self.browsers = {variant: browser_of(port) for variant, port in ports.items()}
         self.clock = Clock(self._counting)
         self.extra: dict[Key, dict[str, Any]] = {}
 
@@ -119,17 +139,13 @@ class Http:
         browser = self.browsers[variant]
         browser.cookies.clear()
         if user is not None:
-            client = Client()
-            client.force_login(user)
-            browser.cookies[settings.SESSION_COOKIE_NAME] = client.cookies[settings.SESSION_COOKIE_NAME].value
-            browser.get("/account/")  # the first page after a login notes whose the session is, once
+            log_in(browser, user)
         return browser
 
     def _post(
-        self, key: Key, browser: Browser, form: Page, path: str, fields: dict[str, Any], *, rows: int, expect: int = 200
+        self, key: Key, browser: Browser, path: str, fields: dict[str, Any], *, rows: int, expect: int = 200
     ) -> Page:
-        sent = {"csrfmiddlewaretoken": form.token, **fields}
-        return self.clock(key, lambda: browser.post(path, sent, expect=expect), rows=rows)
+        return self.clock(key, lambda: browser.post(path, fields, expect=expect), rows=rows)
 
     # On data that is not disguised
 
@@ -146,8 +162,9 @@ class Http:
             browser = self._as(variant, None)
             form = browser.get("/register/")
             fields = {"email": f"{variant}-web-{number}@example.org", "new_password": PASSWORD, "again": PASSWORD}
+            fields["csrfmiddlewaretoken"] = form.token
             key = Key("create account", variant, variant == "edna")
-            self._post(key, browser, form, "/register/", fields, rows=1).find(r'id="edna-(code)"')
+            self._post(key, browser, "/register/", fields, rows=1).find(r'id="edna-(code)"')
 
         for number, _ in self._members(derivation=True):
             interleave(number, lambda n=number: create("edna", n), lambda n=number: create("manual", n))
@@ -171,10 +188,8 @@ class Http:
         def edit(variant: str, member: Member, lecture: int, question: int) -> None:
             browser = self._as(variant, member.user)
             form = browser.get(f"/lectures/{lecture}/")
-            fields = {f"question_{question}": course.text()}
-            self._post(
-                Key("edit an answer", variant), browser, form, f"/lectures/{lecture}/", fields, rows=1, expect=302
-            )
+            fields = {"csrfmiddlewaretoken": form.token, f"question_{question}": course.text()}
+            self._post(Key("edit an answer", variant), browser, f"/lectures/{lecture}/", fields, rows=1, expect=302)
 
         for number, member in self._members():
             lecture = course.random_lecture().pk
@@ -207,18 +222,16 @@ class Http:
     def _delete(self, key: Key, member: Member, *, rows: int) -> str:
         """By password, from which the key is derived where it finds what was anonymised; or by recovery code."""
         browser = self._as(key.variant, member.user)
-        form = browser.get(LEAVING)
-        fields = {"password": PASSWORD} if key.derivation else {"recovery_code": member.recovery_code}
-        fields["seen"] = form.find(r'name="seen" value="([^"]*)"')
-        return self._post(key, browser, form, LEAVING, fields, rows=rows).find(RECEIPT)
+        fields = leaving(browser, {"password": PASSWORD} if key.derivation else {"recovery_code": member.recovery_code})
+        return self._post(key, browser, LEAVING, fields, rows=rows).find(RECEIPT)
 
     def _restore(self, key: Key, member: Member, receipt: str, *, rows: int) -> None:
         browser = self._as(key.variant, None)
-        form = browser.get("/privacy/return/")
-        fields = {"receipt": receipt, "identifier": member.user.email, "password": PASSWORD}
+        opens = {"identifier": member.user.email, "password": PASSWORD}
         if not key.derivation:
-            fields = {"receipt": receipt, "recovery_code": member.recovery_code}
-        self._post(key, browser, form, "/privacy/return/", fields, rows=rows).find(r"<h1>(It is back)<")
+            opens = {"recovery_code": member.recovery_code}
+        fields = returning(browser, receipt, opens)
+        self._post(key, browser, RETURNING, fields, rows=rows).find(IT_IS_BACK)
         if Answer.objects.filter(author=member.user).count() + 1 < rows and not key.operation.endswith("anonymise"):
             raise AssertionError("not everything came back")
 
@@ -270,8 +283,8 @@ class Http:
         for name, value in list(fields.items()):
             if name.endswith("-answer"):
                 fields[name.replace("-answer", "-text")] = texts[int(value)]
-        fields["form-0-text"] = self.course.text()
-        self._post(key, browser, opened, "/anonymised/edit/", {**fields, **credentials}, rows=1, expect=302)
+        fields |= {"form-0-text": self.course.text(), "csrfmiddlewaretoken": opened.token, **credentials}
+        self._post(key, browser, "/anonymised/edit/", fields, rows=1, expect=302)
 
     def close(self) -> None:
         for browser in self.browsers.values():
