@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import datetime
+import uuid
+from collections.abc import Iterator
+from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import pytest
-from django.db import DataError, IntegrityError, connection, connections, transaction
+from django.db import DataError, IntegrityError, connection, connections, models, transaction
+from django.test.utils import isolate_apps
 
 from apps.hotcrp_sim.models import PaperReview
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
 from edna.db.rows import can_send_savepoints, holding, in_one_statement, insert_free, row_bytes, table_of, total_bytes
+from edna.db.rows.binding import among, arrays_of
+from edna.db.rows.tables import Table
 from edna.engine.disguising.batched_writes import Writes
 from edna.models import Bag
 from tests.support import enrol_many, make_course, statements
@@ -237,6 +244,124 @@ def test_a_savepoint_goes_along_with_what_it_is_for() -> None:
 def test_drivers_that_bind_on_the_server_get_savepoints_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "server_side_binding", True)
     assert not can_send_savepoints([(1, "a")], using="default")
+
+
+@pytest.fixture
+def things() -> Iterator[Table]:
+    """A table of PostgreSQL's with 200 rows, with columns of each kind that is told apart in lists."""
+    with isolate_apps("tests"):
+
+        class Thing(models.Model):
+            id = models.UUIDField(primary_key=True)
+            small = models.SmallIntegerField(null=True)
+            large = models.BigIntegerField()
+            code = models.BinaryField()
+            text = models.CharField(max_length=20)
+            amount = models.DecimalField(max_digits=20, decimal_places=2)
+
+            class Meta:
+                app_label = "tests"
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Thing)
+    table = table_of(Thing)
+    raw.insert(table, table.names, [_thing(number) for number in range(200)], using="default")
+    yield table
+    with connection.schema_editor() as editor:
+        editor.delete_model(Thing)
+
+
+def _thing(number: int) -> tuple[Any, ...]:
+    code = b"\\'\"{},\x00\xff" + bytes([number])
+    return uuid.UUID(int=number), number or None, -(2**63) + number, code, f'"{{}},\\{number}', Decimal(number)
+
+
+@pytest.mark.only_on("postgresql")
+@pytest.mark.parametrize("on_the_server", [False, True])
+@pytest.mark.parametrize("count", [19, 20, 150])
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (["id"], "uuid"),
+        (["small"], "bigint"),
+        (["large"], "bigint"),
+        (["code"], "bytea"),
+        (["large", "code"], "bytea"),
+        (["text"], ""),
+        (["amount"], ""),
+        (["large", "text"], ""),
+    ],
+)
+def test_many_values_go_to_postgresql_as_one(
+    things: Table, names: list[str], kind: str, count: int, on_the_server: bool
+) -> None:
+    """However the driver binds. Of some types only, and with the same answer: a column's type says what is equal in it."""
+    psycopg = pytest.importorskip("psycopg")
+    picked = itemgetter(*map(things.names.index, names))
+    wanted = [picked(_thing(number)) for number in range(1, count + 1)]
+    rows = [value if len(names) > 1 else (value,) for value in wanted]
+    condition, params = among([things.field(name) for name in names], rows, connection)
+    as_one = bool(kind) and count >= 20
+    assert len(params) == len(names) * (1 if as_one else count)
+    assert (f"::{kind}[]" in condition) == as_one
+    connection.ensure_connection()
+    cursor = (psycopg.Cursor if on_the_server else psycopg.ClientCursor)(connection.connection)
+    cursor.execute(f'SELECT "large" FROM "tests_thing" WHERE {condition} ORDER BY "large"', params)
+    assert cursor.fetchall() == [(_thing(number)[2],) for number in range(1, count + 1)]
+
+
+@pytest.mark.only_on("postgresql")
+@pytest.mark.parametrize("other", [None, True, 2**15, -(2**31) - 1, 2**63 - 1, 2**63, -(2**63) - 1])
+def test_in_a_long_list_may_be_what_no_row_can_have(things: Table, other: Any) -> None:
+    """It is in no row, and no error. Values that are no whole numbers are left as they are."""
+    values = [other, *range(1, 41)]
+    if other is not True:  # PostgreSQL compares no number with it, however it is told
+        found = raw.read_where(things, ("small",), "small", values, lock=True, using="default")
+        assert sorted(found) == [(number,) for number in range(1, 41)]
+    in_range = type(other) is int and -(2**63) <= other < 2**63
+    assert (arrays_of([(value,) for value in values], ["bigint"]) is not None) == in_range
+
+
+@pytest.mark.only_on("postgresql")
+def test_rows_get_values_of_their_own_from_arrays_if_all_have_one(things: Table) -> None:
+    ids = [uuid.UUID(int=number) for number in range(60)]
+    whole = [(key, 500 + number, b"\\x00,%s" + bytes([number])) for number, key in enumerate(ids)]
+    with_null = [(key, None if number % 2 else number, code) for number, (key, _, code) in enumerate(whole)]
+    for new, as_one in ((whole, True), (with_null, False)):
+        (sent,) = statements(lambda new=new: raw.update(things, ("small", "code"), new, using="default"))
+        assert ("UNNEST(" in sent) == as_one
+        found = raw.read(things, ("id", "small", "code"), [(key,) for key in ids], lock=False, using="default")
+        assert found == new
+    kept = [(key, None if number % 2 else number + 7) for number, key in enumerate(ids)]
+    raw.update(things, ("small",), kept, kept={"small"}, using="default")
+    raw.update(things, ("large",), [(key, 2**40 + number) for number, key in enumerate(ids)], using="default")
+    with pytest.raises(DataError), transaction.atomic():
+        raw.update(things, ("small",), [(key, 2**20 + number) for number, key in enumerate(ids)], using="default")
+    assert len(raw.read_where(things, ("id",), "large", range(2**40, 2**40 + 60), lock=False, using="default")) == 60
+    assert raw.held_values(things, "small", range(7, 70, 2), lock=True, using="default") >= {7, 9}
+    places = [(things, "small"), (things, "large")]
+    for values in ([*range(2**40, 2**40 + 30)], [*range(1, 30), 2**64]):
+        (asked,) = statements(lambda values=values: holding(places, values, lock=True, using="default"))
+        assert (asked.count("= ANY (") == 2) == (2**64 not in values)
+    raw.delete(things, [(key,) for key in ids], using="default")
+    raw.delete_where(things, "small", list(range(60, 200)), using="default")
+    assert not things.model._base_manager.exists()
+
+
+@pytest.mark.only_on("postgresql")
+@pytest.mark.parametrize("of_pairs", [False, True])
+def test_a_long_list_goes_along_the_key(of_pairs: bool) -> None:
+    table = table_of(PaperReview if of_pairs else Bag)
+    keys = [(number, number) if of_pairs else (number,) for number in range(1, 61)]
+    (sent,) = statements(lambda: raw.read(table, table.key_names, keys, lock=True, using="default"))
+    with connection.cursor() as cursor:
+        # A small table is read in other ways, which cost as little; this way the planner says whether the index can serve at all.
+        for other in ("seqscan", "mergejoin", "hashjoin"):
+            cursor.execute(f"SET LOCAL enable_{other} = off")
+        cursor.execute(f"EXPLAIN {sent}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Seq Scan" not in plan
+    assert "Index Cond" in plan
 
 
 @pytest.mark.only_on("mysql")

@@ -15,7 +15,17 @@ from django.db.models import Field
 
 from edna import json_keys
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows.binding import GIVEN, along_index, among, listed, most_parameters, packets, plain
+from edna.db.rows.binding import (
+    GIVEN,
+    along_index,
+    among,
+    array_types,
+    arrays_of,
+    listed,
+    most_parameters,
+    packets,
+    plain,
+)
 from edna.db.rows.tables import Row, Table
 
 _BIGINT: Final = 2**63
@@ -133,7 +143,8 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock:
     positions: set[int] = set()
     most = min(max(1, _MOST_MENTIONS // max(1, len(places))), most_parameters(connection))
     for start in range(0, len(values) if places else 0, most):
-        question, named = _named_values(values[start : start + most], connection, lock=lock)
+        types = array_types([table.field(name) for table, name in places], connection, count=len(values))
+        question, named = _named_values(values[start : start + most], connection, lock=lock, types=types)
         asked = [
             question.format(table=quote(table.model._meta.db_table), column=quote(table.field(name).column))
             for table, name in places
@@ -144,9 +155,11 @@ def holding(places: Sequence[tuple[Table, str]], values: Sequence[Any], *, lock:
     return positions
 
 
-def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, lock: bool) -> tuple[str, dict[str, Any]]:
+def _named_values(
+    values: Sequence[Any], connection: BaseDatabaseWrapper, *, lock: bool, types: Sequence[str] | None
+) -> tuple[str, dict[str, Any]]:
     """A condition with places for a ``table`` and its ``column``: that this holds any of the values, which have names, for they are
-    looked for in several places."""
+    looked for in several places. ``types`` are the `array_types` of the places."""
     suffix = " FOR UPDATE" if lock else ""
     numbers_alone = all(type(value) is int and abs(value) < _BIGINT for value in values)
     if connection.vendor == "sqlite" and numbers_alone:
@@ -160,6 +173,9 @@ def _named_values(values: Sequence[Any], connection: BaseDatabaseWrapper, *, loc
         if lock and connection.features.has_select_for_update_of:
             suffix = " FOR UPDATE OF {table}"  # MySQL would lock the list, too, and cannot; MariaDB has no such words
         return f"EXISTS (SELECT 1 FROM {numbers} {joined}{suffix})", {"values": json.dumps(values)}
+    if types and len(set(types)) == 1 and (arrays := arrays_of([(value,) for value in values], types[:1])):
+        condition = f"{{column}} = ANY (%(values)s::{types[0]}[])"
+        return f"EXISTS (SELECT 1 FROM {{table}} WHERE {condition}{suffix})", {"values": arrays[0]}
     marks, bound = listed(values, connection)
     named = {f"v{position}": value for position, value in enumerate(bound)}
     places = marks % tuple(f"%({name})s" for name in named)
@@ -220,12 +236,9 @@ def any_rows(places: Sequence[tuple[Table, str, Sequence[Any]]], *, using: str) 
     asked: list[str] = []
     params: list[Any] = []
     for table, name, values in places:
-        column = quote(table.field(name).column)
-        marks, bound = listed(values, connection)
+        condition, bound = among((table.field(name),), [(value,) for value in values], connection)
         asked.append(
-            f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {column} IN ({marks}))"
-            if values
-            else "NULL"
+            f"EXISTS (SELECT 1 FROM {quote(table.model._meta.db_table)} WHERE {condition})" if values else "NULL"
         )
         params += bound
     with cursor_of(connection) as cursor:

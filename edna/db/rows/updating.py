@@ -17,7 +17,20 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from edna import json_keys
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import is_one_value, packed
-from edna.db.rows.binding import GIVEN, along_index, among, bindable, cast, listed, marks_for, one_key, packets
+from edna.db.rows.binding import (
+    GIVEN,
+    along_index,
+    among,
+    array_types,
+    arrays_of,
+    bindable,
+    cast,
+    listed,
+    marks_for,
+    one_key,
+    packets,
+    unnested,
+)
 from edna.db.rows.reading import read
 from edna.db.rows.tables import Row, Table
 
@@ -106,9 +119,8 @@ class _Update:
             for place, field in enumerate(self.table.key)
         )
         if self.connection.vendor == "postgresql":
-            values = self._typed_values(varying)
-            bound = [value for row in given for value in row]
-            joined = f"SET {changes} FROM ({values}) AS {GIVEN} ({', '.join(aliases)}) WHERE {match}"
+            values, bound = self._given(varying, given)
+            joined = f"SET {changes} FROM {values} AS {GIVEN} ({', '.join(aliases)}) WHERE {match}"
             return f"UPDATE {source} {joined}", [*params, *bound]
         values, bound = _listed_rows(aliases, given, self.connection)
         return f"UPDATE {source} JOIN ({values}) AS {GIVEN} ON {match} SET {changes}", [*bound, *params]
@@ -144,11 +156,17 @@ class _Update:
             changes.append(f"{prefix}{column} = {value}")
         return ", ".join(changes), params
 
-    def _typed_values(self, varying: Sequence[int]) -> str:
-        """The first row's casts give the columns of VALUES their types; PostgreSQL would guess text."""
+    def _given(self, varying: Sequence[int], rows: Sequence[Row]) -> tuple[str, list[Any]]:
+        """These rows as PostgreSQL's table, and its parameters."""
         fields = [*self.table.key, *(self.table.field(self.names[place - self._width]) for place in varying)]
+        types = array_types(fields, self.connection, count=len(rows))
+        arrays = arrays_of(rows, types)
+        if types is not None and arrays is not None:
+            return unnested(types), arrays
+        # The first row's casts give the columns of VALUES their types; PostgreSQL would guess text.
         first = ", ".join([f"CAST(%s AS {cast(field, self.connection)})" for field in fields])
-        return "VALUES " + ", ".join([f"({first})", *[f"({marks_for(len(fields))})"] * (len(self.rows) - 1)])
+        values = ", ".join([f"({first})", *[f"({marks_for(len(fields))})"] * (len(rows) - 1)])
+        return f"(VALUES {values})", [value for row in rows for value in row]
 
 
 def _listed_rows(columns: Sequence[str], rows: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:

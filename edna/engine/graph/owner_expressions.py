@@ -11,7 +11,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
@@ -39,6 +39,7 @@ from django.db.models.sql.where import AND, WhereNode
 
 from edna import value_owners
 from edna.db.cursors import connection_of
+from edna.db.rows import array_types
 from edna.engine.graph.element_joins import contains, elements
 from edna.engine.graph.references import key_of, reference_of
 from edna.value_owners import About, ByElement, columns_of, compared, is_by_value, is_text, parsed, their_column
@@ -47,16 +48,27 @@ from edna.value_owners import About, ByElement, columns_of, compared, is_by_valu
 Translation = Callable[[Any, str], Any]
 
 
-class Owners(str):
-    """The place of the owners. A type of its own: a value in somebody's row may be the same text."""
+class _Place(str):
+    """Where values are bound. A type of its own: a value in somebody's row may be the same text. ``types``: the `array_types` before it."""
 
-    __slots__ = ("translation",)
+    __slots__ = ("translation", "types")
     translation: Translation | None
+    types: Sequence[str] | None
 
-    def __new__(cls, text: str, translation: Translation | None = None) -> Owners:
+    def __new__(cls, text: str, translation: Translation | None = None, types: Sequence[str] | None = None) -> Self:
         made = super().__new__(cls, text)
-        made.translation = translation
+        made.translation, made.types = translation, types
         return made
+
+    def behind(self, types: Sequence[str] | None) -> Self:
+        """The same behind such columns, under a name that has not got this one in it: a statement may have both."""
+        return type(self)("_".join(["_", *types, self.lstrip("_")]), self.translation, types) if types else self
+
+
+class Owners(_Place):
+    """The place of the owners."""
+
+    __slots__ = ()
 
     def values(self, keys: Sequence[Any], using: str) -> Sequence[Any]:
         """What stands in this place for principals with these raw keys."""
@@ -66,15 +78,13 @@ class Owners(str):
         return [value for value in translated if value is not None] or [None]
 
 
-OWNERS: Final = Owners("__edna_owners__")
-
-
-class Keys(str):
+class Keys(_Place):
     """The place of primary keys, to which a statement is limited each time it runs."""
 
     __slots__ = ()
 
 
+OWNERS: Final = Owners("__edna_owners__")
 KEYS: Final = Keys("__edna_keys__")
 
 
@@ -92,8 +102,10 @@ class _OwnedBy(Lookup):  # type: ignore[type-arg]  # no type arguments at run ti
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         sql, params = self.process_lhs(compiler, connection)
-        several = isinstance(self.lhs.output_field, CompositePrimaryKey)
-        return f"{f'({sql})' if several else sql} IN ({self.place})", [*params, self.place]
+        column = self.lhs.output_field
+        several = isinstance(column, CompositePrimaryKey)
+        place = self.place.behind(array_types(column.fields if several else [column], connection))
+        return f"{f'({sql})' if several else sql} {place}", [*params, place]
 
 
 def owned_by(model: type[Model], owner: str, *, using: str) -> Q:

@@ -20,7 +20,7 @@ from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows import Row, asking_for_any, counting, listed, listed_rows, packets, plain
+from edna.db.rows import Row, asking_for_any, counting, in_list, packets, plain
 from edna.engine.graph.owner_expressions import Keys, Owners, Translation, named, owned_by, translations
 from edna.spec import Param
 
@@ -153,16 +153,17 @@ class Selection:
                 bound.append(_driver_value(params[param.name], connection))
             elif isinstance(param, Owners):
                 if param not in places:
-                    places[param] = listed(param.values(owners, connection.alias), connection)
+                    values = [(value,) for value in param.values(owners, connection.alias)]
+                    places[param] = in_list(values, connection, types=param.types)
                 bound.extend(places[param][1])
             elif isinstance(param, Keys):
-                places[param] = listed_rows(list(keys), connection)
+                places[param] = in_list(list(keys), connection, types=param.types)
                 bound.extend(places[param][1])
             else:
                 bound.append(param)
         sql = self.sql
-        for place, (marks, _) in places.items():
-            sql = sql.replace(place, marks)
+        for place, (condition, _) in places.items():
+            sql = sql.replace(place, condition)
         with cursor_of(connection) as cursor:
             cursor.execute(sql, bound)
             rows = plain(cursor.fetchall(), connection)
