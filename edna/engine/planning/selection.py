@@ -16,11 +16,11 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Model, Q, QuerySet, Value
+from django.db.models import F, Model, Q, QuerySet, Value
 from django.db.models.sql import Query
 
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows import Row, asking_for_any, counting, in_list, packets, plain
+from edna.db.rows import Row, array_types, asking_for_any, counting, in_list, packets, plain
 from edna.engine.graph.owner_expressions import Keys, Owners, Translation, named, owned_by, translations
 from edna.spec import Param
 
@@ -99,20 +99,28 @@ class Selection:
         return len(self.tables) > 1
 
     def within(self, most: int, *, using: str) -> Selection:
-        """One that may end as soon as it has found more rows than ``most``, in no order, where the database goes along the same index then.
+        """One that may end as soon as it has found more rows than ``most``, where the database goes along the same index then.
 
-        MariaDB and MySQL do: there is no order for whose sake they would go through the table by its primary key, and lock what they pass.
-        PostgreSQL might, and orders what it locks: there it is this selection.
+        MariaDB and MySQL do without an order, for whose sake they would go through the table by its primary key, and lock what they pass.
+        So would PostgreSQL, which orders what it locks; by a number that is computed it cannot. Elsewhere it is this selection.
         """
         if most not in self._within:
-            limited = self
-            if connection_of(using).vendor == "mysql":
-                query = self.query.clone()
-                query.clear_ordering(force=True)
-                query.set_limits(high=most + 1)
-                limited = replace(self, sql=query.get_compiler(using=using).as_sql()[0])
-            self._within[most] = limited
+            self._within[most] = self._ending_within(most, using=using)
         return self._within[most]
+
+    def _ending_within(self, most: int, *, using: str) -> Selection:
+        connection, query = connection_of(using), self.query.clone()
+        query.clear_ordering(force=True)
+        if connection.vendor == "postgresql":
+            key = query.model._meta.pk if query.model else None
+            if key is None or query.distinct or query.combinator or array_types([key], connection) != ["bigint"]:
+                return self
+            query.add_ordering(F("pk") + 0)
+        elif connection.vendor != "mysql":
+            return self
+        query.set_limits(high=most + 1)
+        sql, params = query.get_compiler(using=using).as_sql()
+        return replace(self, sql=sql, params=tuple(params))
 
     @functools.cached_property
     def _within(self) -> dict[int, Selection]:
