@@ -18,6 +18,14 @@ def percentile(samples: Sequence[float], percent: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
+def surely_between(samples: Sequence[float], percent: float) -> tuple[float, float]:
+    """Two samples between which the percentile is with 95 % confidence, if they depend on nothing but chance: by their ranks alone."""
+    ordered, count, part = sorted(samples), len(samples), percent / 100
+    around = 1.96 * math.sqrt(count * part * (1 - part))
+    low, high = math.floor(count * part - around) - 1, math.ceil(count * part + around)
+    return ordered[max(0, low)], ordered[min(count - 1, high)]
+
+
 def nearest_rank(values: Any, percent: float) -> float:
     """A value that was measured, of an array of numpy's in any order; not a number if there are none: for many values."""
     if not len(values):

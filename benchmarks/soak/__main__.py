@@ -142,10 +142,11 @@ def _watch(order: Order, driver: Driver, workers: Mapping[str, subprocess.Popen[
     from benchmarks.soak.watch import look
 
     with (order.folder / "looks.jsonl").open("w") as file:
+        print(json.dumps(look(driver, os.getpid())), file=file)
         while any(worker.poll() is None for worker in workers.values()):
+            time.sleep(order.look_seconds)
             if time.time() < until:  # bringing everybody back is no part of it
                 print(json.dumps(look(driver, os.getpid())), file=file, flush=True)
-            time.sleep(order.look_seconds)
     return [f"{role} ended with status {w.returncode}" for role, w in workers.items() if w.returncode]
 
 

@@ -4,8 +4,8 @@ The rules, on quarters of what is left once a part to warm up is cut off:
 
 - *Times.* Each quarter is cut into five blocks. An operation's percentile is the same if the median of its five values in the last
   quarter is not above the greatest of the five in the first, by more than a tenth. That is the noise that the first quarter has itself.
-  Where blocks have too few values and whole quarters have enough (`benchmarks.kit.percentiles.enough`), the last quarter's percentile is
-  at most a quarter above the first's. Of others nothing is said.
+  Where blocks have too few values and whole quarters have enough (`benchmarks.kit.percentiles.enough`), it is the same unless the interval
+  in which it surely is in the last quarter (95 %, by ranks) begins more than a tenth above the first quarter's. Of others nothing is said.
 - *Memory.* The median of each process's resident memory in the last quarter is at most 2 % above that of the second. Not the database's,
   which fills its cache.
 - *Descriptors, threads, connections.* The median of the last quarter is at most the most of the second.
@@ -23,12 +23,12 @@ from statistics import median
 from typing import Any, Final
 
 from benchmarks.kit.goals import NOT_MEASURED, judge
-from benchmarks.kit.percentiles import enough, percentile
+from benchmarks.kit.percentiles import enough, percentile, surely_between
 from benchmarks.soak.watch import DATABASE
 
 BLOCKS: Final = 5
 PERCENTS: Final = (50, 95, 99)
-_NOISE, _NOISE_OF_FEW, _GROWTH = 1.10, 1.25, 1.02
+_NOISE, _GROWTH = 1.10, 1.02
 #: They grow by a row for each act of an operator, and for what has been erased: that is what they are for.
 JOURNALS: Final = frozenset({"edna_auditentry", "edna_auditcount", "edna_job", "edna_ledgerentry"})
 
@@ -75,8 +75,12 @@ class Verdict:
 
 def latencies(samples: Sequence[Sample], percent: float) -> float | None:
     """A percentile of milliseconds; None if there are too few to speak of it."""
-    taken = [each["ms"] for each in samples if not each["wrong"] and not each["remark"]]
+    taken = _taken(samples)
     return percentile(taken, percent) if enough(len(taken), percent) else None
+
+
+def _taken(samples: Sequence[Sample]) -> list[float]:
+    return [each["ms"] for each in samples if not each["wrong"] and not each["remark"]]
 
 
 def operations(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
@@ -94,14 +98,21 @@ def times(samples: Sequence[Sample], span: Times) -> list[Verdict]:
             about = f"{name}, p{percent}, ms"
             first, last = ([latencies(block.of(own), percent) for block in span.quarter(q).blocks()] for q in (0, 3))
             before, after = ([each for each in some if each is not None] for some in (first, last))
-            whole, at_the_end = (latencies(span.quarter(q).of(own), percent) for q in (0, 3))
             if len(before) == len(after) == BLOCKS:
                 found.append(Verdict.of(about, median(before), median(after), max(before) * _NOISE))
-            elif whole is not None and at_the_end is not None:
-                found.append(Verdict.of(about, whole, at_the_end, whole * _NOISE_OF_FEW))
+            elif (verdict := _of_quarters(about, *(span.quarter(q).of(own) for q in (0, 3)), percent)) is not None:
+                found.append(verdict)
             elif percent == PERCENTS[0]:
                 found.append(Verdict(about, None, None, None, NOT_MEASURED))
     return found
+
+
+def _of_quarters(about: str, first: Sequence[Sample], last: Sequence[Sample], percent: float) -> Verdict | None:
+    before, after = (latencies(some, percent) for some in (first, last))
+    if before is None or after is None:
+        return None
+    (_, highest), (lowest, _) = (surely_between(_taken(some), percent) for some in (first, last))
+    return Verdict.of(about, before, after, highest * _NOISE + after - lowest)
 
 
 def growth(looks: Sequence[Look], span: Times) -> list[Verdict]:

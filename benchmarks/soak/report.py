@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from benchmarks.drawing import NAMES, WIDTH, amount, headline
+from benchmarks.drawing import NAMES, WIDTH, amount, headline, logarithmic
 from benchmarks.kit.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from benchmarks.kit.goals import NO
 from benchmarks.plots import svg
@@ -183,7 +183,7 @@ def _figures(run: dict[str, Any], samples: Sequence[Sample], looks: Sequence[Loo
         ),
         "tables": _figure(f"What tables take, on {where}", "MB", tables),
         "rows": _figure(f"Rows of edna's tables, on {where}", "rows", over_time({"rows": judging.edna_rows})),
-        "times": _figure(f"Medians of each operation, on {where}", "ms", _medians(run, samples), logarithmic=True),
+        "times": _figure(f"Medians of each operation, on {where}", "ms", _medians(run, samples), by_powers=True),
     }
 
 
@@ -200,18 +200,18 @@ def _medians(run: dict[str, Any], samples: Sequence[Sample]) -> Lines:
     return found
 
 
-def _figure(title: str, label: str, lines: Lines, *, logarithmic: bool = False) -> Figure:
+def _figure(title: str, label: str, lines: Lines, *, by_powers: bool = False) -> Figure:
     figure = Figure(figsize=(WIDTH, 4.2), layout="constrained")
     axes = figure.subplots()
     for place, (name, points) in enumerate(lines.items()):
         colour, dashes = _COLOURS[place % len(_COLOURS)], ("-", "--", ":")[place // len(_COLOURS) % 3]
         axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, label=name)
-    if logarithmic:
-        axes.set_yscale("log")
+    axes.set_xlabel("minutes")
+    if by_powers:
+        logarithmic(axes, label, "y")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlabel("minutes")
-    axes.set_ylabel(label)
+        axes.set_ylabel(label)
     if lines:
         figure.legend(loc="outside right upper", fontsize=8)
     headline(figure, title)

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.kit.environment import without_settings
 from benchmarks.kit.goals import NO, NOT_MEASURED, YES
+from benchmarks.kit.percentiles import surely_between
 from benchmarks.soak import judging, report
 from benchmarks.soak.judging import Times
 from benchmarks.soak.traffic import ROLES, Act
@@ -125,14 +126,23 @@ def test_no_percentile_of_a_few() -> None:
     assert [each.about for each in often] == ["leave, p50, ms", "leave, p95, ms", "leave, p99, ms"]
 
 
-def test_where_blocks_have_too_few_whole_quarters_are_compared() -> None:
-    def rising(at: float) -> float:
-        return 10.0 + at / 50
+def test_where_blocks_have_too_few_whole_quarters_are_compared_by_their_intervals() -> None:
+    def noisy(at: float) -> float:
+        return 10.0 + at % 14
 
-    (same,) = judging.times(samples(lambda at: 10.0, every=2), SPAN)
-    assert (same.at_the_end, same.most, same.met) == (10.0, 12.5, YES)
+    def rising(at: float) -> float:
+        return noisy(at) + at / 20
+
+    (same,) = judging.times(samples(noisy, every=2), SPAN)
+    assert (same.about, same.met) == ("leave, p50, ms", YES)
     (slower,) = judging.times(samples(rising, every=2), SPAN)
     assert slower.met == NO
+
+
+def test_a_percentile_is_surely_between_two_samples() -> None:
+    """As tables of such ranks have it: of 100 values, the median is between the 40th and the 61st."""
+    assert surely_between([float(number) for number in range(100, 0, -1)], 50) == (40.0, 61.0)
+    assert surely_between([1.0, 2.0, 3.0], 99) == (2.0, 3.0)
 
 
 def test_a_slope_is_that_of_the_line() -> None:
