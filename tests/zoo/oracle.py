@@ -265,7 +265,8 @@ class Oracle:
         self.order: list[str] = []
         #: What was held for others, who may bring it back: a row, or a layer of one.
         self.handed: list[tuple[Row, str | None, Layer | None]] = []
-        #: Pseudoprincipals whom rows named that were handed over: they may stay as long as that waits, and no longer than to a sweep.
+        #: Pseudoprincipals whom rows named that were handed over, or whose names are back while something waits in their lists that all had
+        #: left: they may stay as long as that waits for anybody, and no longer than to a sweep.
         self.lingering: set[Any] = set()
         #: Pseudoprincipals in removed rows: nobody outside can tell which is in which.
         self.hidden: set[Any] = set()
@@ -791,6 +792,7 @@ class Oracle:
             layer.told = frozenset()  # whoever wants it back has it under disguise no longer
             if layer.left:
                 layer.left.held_under.add(receipt)
+                self.lingering |= layer.left.shared.get(person, set()) & given
         self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
