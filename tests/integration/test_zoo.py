@@ -118,6 +118,24 @@ def test_a_row_is_not_lost_although_a_change_of_it_was_handed_over(zoo: Any) -> 
     assert edna_dump() == clean
 
 
+def test_a_change_of_a_row_that_was_handed_over_is_said_to_wait(zoo: Any) -> None:  # noqa: F811
+    """One hushes a message, and leaves; the other one has taken it away, and comes back first: it waits for the one, to whom it is handed
+    over. What the one brings back before the account is said to wait for the message."""
+    one, two = party(1), party(2)
+    court.Message.objects.create(author=one.user, recipient=two.user, text="hello")
+    before = application_dump()
+    hushed = one.disguise("zoo.court-hush")
+    removed = two.disguise("zoo.court-retire")
+    one.disguise("zoo.court-retire")
+    assert [held.reason for held in two.reveal(removed).held] == [edna.Reason.OWNER_AWAY]
+    outcome = one.reveal(hushed)
+    assert [(held.reason, held.model) for held in outcome.held] == [(edna.Reason.ROW_MISSING, "zoo.message")]
+    assert outcome.restored == {}
+    one.reveal_everything()
+    two.reveal_everything()
+    assert application_dump() == before
+
+
 def test_a_name_follows_a_row_whose_text_has_still_to_wait(zoo: Any) -> None:  # noqa: F811
     """Two give up a message, and its text goes when both have; then one of them takes it away. The other one comes back before it does:
     their name is there when it is, although the text waits for them."""

@@ -222,7 +222,8 @@ def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], rea
         progress.waiting.append(kept.only(waiting))
     if len(waiting) < len(held):
         progress.kept.append(kept.without(waiting) if waiting else kept)
-    if progress.passing:
+    if progress.passing and isinstance(batch, Removed):
+        # A change of such a row is the person's own.
         kept = kept.without({key for model, key in progress.passing if model == batch.model})
     progress.outcome.stopped.add(batch.model, progress.former(batch.model, kept.primary_keys()))
     for key in kept.primary_keys():
