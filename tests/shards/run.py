@@ -241,6 +241,30 @@ def member_of(name: str, alias: str) -> User:
 
 
 @story
+def a_session_takes_no_rows_of_another_database() -> None:
+    """Each has a note of the same primary key in the other: a queryset is never moved to the session's database."""
+    north, _ = both()
+    edna.register_principal(north)
+    notes = [Note.objects.using("south"), Note.objects.using("default"), Note.objects.all()]
+    for elsewhere in (each.filter(author=5) for each in notes):
+        for act in (
+            lambda session, elsewhere=elsewhere: session.remove(elsewhere),
+            lambda session, elsewhere=elsewhere: session.modify(elsewhere, text="changed"),
+            lambda session, elsewhere=elsewhere: session.decorrelate(elsewhere, "author"),
+        ):
+            with (
+                refused(errors.SpecError, "another database", "'north'"),
+                edna.session(north, "club.by-hand") as session,
+            ):
+                act(session)
+    with edna.session(north, "club.by-hand") as session:
+        session.modify(Note.objects.using("north").filter(author=5), text="changed")
+        session.remove(north.note_set.all()[:1])  # the router says where those of a row are
+    assert [each.text for each in Note.objects.using("north")] == ["changed"]
+    assert Note.objects.using("south").count() == 2
+
+
+@story
 def the_routers_answer_for_the_person_counts() -> None:
     both()
     # Made without a database, as by a form: the site's router knows by the name.

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
+from django.db import router
 from django.db.models import Field, ForeignKey, JSONField, Model, QuerySet
 
-from edna import json_keys, registry
+from edna import conf, json_keys, registry
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
@@ -27,12 +28,12 @@ def given(objects: Iterable[Objects], *, using: str) -> Given:
     """The rows that objects, lists of objects and querysets mean.
 
     Raises:
-        SpecError: an object is not saved, or its model is written to another database.
+        SpecError: an object is not saved, its model is written to another database, or a queryset is of another one.
     """
     rows: Given = {}
     for each in objects:
         if isinstance(each, QuerySet):
-            home = registry.database(each.model)
+            home = _database_of(each)
             _add(rows, each.model, each.using(using).values_list("pk", flat=True), home=home, using=using)
         else:
             for one in [each] if isinstance(each, Model) else each:
@@ -40,10 +41,26 @@ def given(objects: Iterable[Objects], *, using: str) -> Given:
     return rows
 
 
+def _database_of(queryset: QuerySet[Any, Any]) -> str:
+    """What was chosen by ``using``, whose rows are meant and not those of the same conditions elsewhere; else what the router says.
+
+    Of several databases the one at work is no answer: nobody has said that the rows are there.
+    """
+    state: Any = queryset  # what the stubs of Django do not know
+    if state._db is not None:
+        return str(state._db)
+    if conf.databases():
+        return router.db_for_write(queryset.model, **state._hints)
+    return registry.database(queryset.model)
+
+
 def _add(rows: Given, model: type[Model], keys: Iterable[Any], *, home: str, using: str) -> None:
     table = table_of(model)
     if home != using:
-        raise SpecError(f"{model._meta.label} is written to another database than its principal; a session has one.")
+        raise SpecError(
+            f"{model._meta.label}: these rows are in another database ({home!r}) than the principal of the session ({using!r}); a session "
+            "has one. Nothing was done by this call."
+        )
     known = rows.setdefault(table.model, {})
     for key in keys:
         if key is None or (isinstance(key, tuple) and None in key):
