@@ -31,13 +31,14 @@ PADDED_BYTES = 256
 @dataclass(frozen=True, slots=True)
 class LedgerNote:
     """``month`` is when, such as "2026-11"; ``position`` how many disguises the person was under before; ``for_good`` that nothing brings
-    it back. `repr` shows none of them, nor parameters."""
+    it back; ``database`` where the person was, on a site that has several. `repr` shows none of them, nor parameters."""
 
     disguise: str
     params: dict[str, Value] = field(repr=False)
     month: str = field(repr=False)
     position: int = field(repr=False)
     for_good: bool = field(default=False, repr=False)
+    database: str = field(default="", repr=False)
 
 
 def what(disguise: str, params: Mapping[str, Value], *, for_good: bool = False) -> bytes:
@@ -57,8 +58,12 @@ def ledger_index(server_key: bytes, *, model: str, reference: str, what: bytes) 
 
 def seal_note(note: LedgerNote, *, index: bytes, server_key: bytes) -> bytes:
     """The note, padded and sealed for this place alone."""
-    said = [_VERSION, note.disguise, note.params, note.month, note.position]
-    content = values.encode([*said, True] if note.for_good else said)
+    said: list[Value] = [_VERSION, note.disguise, note.params, note.month, note.position]
+    if note.database:
+        said += [note.for_good, note.database]
+    elif note.for_good:
+        said.append(True)
+    content = values.encode(said)
     size = PADDED_BYTES
     while size < _LENGTH_BYTES + len(content):
         size *= 2
@@ -86,6 +91,8 @@ def open_note(sealed: bytes, *, index: bytes, server_keys: Sequence[bytes]) -> L
             return LedgerNote(disguise, params, month, position)
         case [1, str(disguise), dict(params), str(month), int(position), True]:
             return LedgerNote(disguise, params, month, position, for_good=True)
+        case [1, str(disguise), dict(params), str(month), int(position), bool(for_good), str(database)]:
+            return LedgerNote(disguise, params, month, position, for_good=for_good, database=database)
     raise BagCorrupt("A row of the erasure ledger has another shape than this release writes; upgrade edna.")
 
 

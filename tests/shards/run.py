@@ -33,6 +33,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 import edna  # noqa: E402
 from edna import errors, registry, signals  # noqa: E402
 from edna.models import SessionLink  # noqa: E402
+from edna.operations.models import LedgerEntry  # noqa: E402
 from edna.testing.dumps import filled, rows  # noqa: E402
 from tests.upgrades.club.models import Message, Note, Vote  # noqa: E402
 
@@ -554,6 +555,21 @@ def what_goes_by_a_file_is_of_one_database() -> None:
             assert "1" in manage(*reapply, "--dry-run", operator="olga")
             manage(*reapply, operator="olga")
         assert not User.objects.using("south").filter(pk=5).exists()
+        # Who has the same primary key in the north is somebody else.
+        edna.register_principal(User.objects.using("north").get(pk=5))
+        with refused(CommandError, "'south'", "'north'"):
+            manage(*reapply[:-1], "north", operator="olga")
+        for row in LedgerEntry.objects.using("south"):
+            row.save(using="north", force_insert=True)
+        manage("edna_ledger", "write", str(folder / "mixed"), "--database", "north", operator="olga")
+        LedgerEntry.objects.using("north").all().delete()
+        with refused(CommandError, "'south'", "'north'"):
+            manage("edna_ledger", "reapply", str(folder / "mixed"), "--database", "north", operator="olga")
+        with override_settings(EDNA={**settings.EDNA, "DATABASES": []}), untouched_rows("north"):
+            manage("edna_keys", "add", operator="olga")
+            manage("edna_ledger", "write", str(folder / "unnamed"), operator="olga")
+        with refused(CommandError, "does not say which database", "'north'"):
+            manage("edna_ledger", "reapply", str(folder / "unnamed"), "--database", "north", operator="olga")
     manage("edna_export", str(folder / "export"), "--database", "south", operator="olga")
     assert (folder / "export").stat().st_size > 1000
 

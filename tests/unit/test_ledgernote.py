@@ -40,6 +40,14 @@ def test_what_was_done_for_good_stands_elsewhere_and_says_so() -> None:
     assert open_note(seal_note(note, index=INDEX, server_key=KEY), index=INDEX, server_keys=[KEY]) == note
 
 
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_note_of_several_databases_names_its_own(for_good: bool) -> None:
+    note = replace(NOTE, for_good=for_good, database="north")
+    sealed = seal_note(note, index=INDEX, server_key=KEY)
+    assert len(sealed) == 24 + PADDED_BYTES + 16
+    assert open_note(sealed, index=INDEX, server_keys=[KEY]) == note
+
+
 def test_the_order_of_parameters_does_not_matter() -> None:
     assert what("shop.delete-account", {"all": True, "year": 2026}) == SUBJECT
 

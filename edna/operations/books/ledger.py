@@ -32,7 +32,9 @@ def note(plan: Plan, *, now: datetime.datetime, for_good: bool, using: str) -> N
             serverkeys.signing_key(using=using), model=label, reference=str(entry.reference), what=subject
         )
         position = len(split_items(entry.locators, hybrid=entry.encapsulation_key is not None))
-        written = LedgerNote(plan.disguise.name, dict(plan.params), f"{now:%Y-%m}", position, for_good)
+        # In what is sealed, and not in the index: a row is found and deleted whatever its database is called by then.
+        database = using if conf.databases() else ""
+        written = LedgerNote(plan.disguise.name, dict(plan.params), f"{now:%Y-%m}", position, for_good, database)
         notes.append((index, seal_note(written, index=index, server_key=serverkeys.signing_key(using=using))))
     if notes:
         store.put(notes, using=using)

@@ -4,7 +4,8 @@ Whoever was disguised after a backup is in plain sight again once it is restored
 elsewhere than the backups; `reapply` finds whom of it the restored database shows, and lets jobs disguise them again. Keeps: nobody is
 disguised who is not in the file, and nobody a second time who is under that disguise in the restored ledger, so that it can be
 interrupted and run again. The file names nobody: for each row, `reapply` has to guess who it is, from all the principals there are,
-with the server's keys. Memory grows with the rows of the file, about 200 bytes each.
+with the server's keys. Memory grows with the rows of the file, about 200 bytes each. Long because whoever reads a file has to know all
+that was written into it.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ def write(path: str, *, progress: Progress | None = None, operator: str = "") ->
     with bundle.new_file(path, using=using) as writer:
         if operator:
             audit.note("write ledger", operator=operator, rows=total)
-        writer.add({"kind": KIND, "written_on": clock.today()})
+        named = {"database": using} if conf.databases() else {}
+        writer.add({"kind": KIND, "written_on": clock.today(), **named})
         for page in store.pages(using=using):
             writer.add([[index, sealed] for _, index, sealed in page])
             done += len(page)
@@ -146,7 +148,8 @@ def reapply(path: str, *, dry_run: bool = False, operator: str = "", progress: P
     the people looked at, then the jobs' work.
 
     Raises:
-        FileRefused: the file is not a ledger of this site, was cut off or edited.
+        FileRefused: the file is not a ledger of this site, was cut off or edited; or of another database, whose people have the same
+            primary keys.
         BagForged: a row of it takes a key that is not in MAC_KEYS.
         ConfigurationError: ``EDNA["LEDGER"]`` is off, so that nothing would tell who is done.
         JobRefused: jobs of the backup are unfinished.
@@ -194,16 +197,37 @@ def _read(path: str) -> dict[bytes, _Row]:
     with bundle.whole_file(path) as reader:
         pieces = reader.pieces()
         match next(pieces, None):
-            case {"kind": kind} if kind == KIND:
-                pass
+            case {"kind": kind, **said} if kind == KIND:
+                _require_of_this_database(said.get("database"), path)
             case _:
                 raise FileRefused(f"{path} is no ledger; edna_ledger write makes one. Nothing was changed.")
         for page in pieces:
             for index, sealed in page:
                 note = open_note(sealed, index=index, server_keys=conf.mac_keys())
+                if note.database:
+                    _require_of_this_database(note.database, path)
                 subject = _subject(note)
                 rows[index] = _Row(subjects.setdefault(subject.what, subject), note.month, note.position)
     return rows
+
+
+def _require_of_this_database(named: object, path: str) -> None:
+    """Whoever has the same primary key in another one is somebody else.
+
+    Raises:
+        FileRefused: it is of another, or does not say of which, on a site that has several.
+    """
+    using = registry.database()
+    if named == using or (named is None and not conf.databases()):
+        return
+    if named is None:
+        raise FileRefused(
+            f"{path} does not say which database it is of: it was written before EDNA['DATABASES'] named several. It was not reapplied to "
+            f"{using!r}, whose people may be others with the same primary keys; reapply it with the settings that it was written under."
+        )
+    raise FileRefused(
+        f"{path} has people of the database {named!r}, and not of {using!r}, where others may have their primary keys. Nothing was changed."
+    )
 
 
 def _subject(note: LedgerNote) -> _Subject:
