@@ -915,7 +915,8 @@ class RequestRefused(EdnaError):
 
 
 class DatabaseBusy(EdnaError):
-    """Cause: the database kept reporting deadlocks or lock time-outs until the bounded retries were exhausted.
+    """Cause: the database kept reporting deadlocks or lock time-outs until the bounded retries were exhausted; or somebody would return
+    while sessions of people who left wait to be ended, and what keeps sessions does not answer.
 
     Remedy: try again later; look for long transactions on the same rows. Nothing was changed.
     """

@@ -42,6 +42,8 @@ _REPLAYS: Final = table_of(Replay)
 _FILES: Final = table_of(FileTask)
 #: Where sessions are linked to principals.
 LINKED: Final = (_LINKS, "owner_tag")
+#: In place of the tag of whom a session belonged to, who is gone: it has still to be ended where the transaction did not reach.
+ENDING: Final = bytes(32)
 ENTRY_COLUMNS: Final = (
     "id",
     "public_key",
@@ -489,6 +491,21 @@ def unlink_session(session_key: str, *, using: str) -> None:
 def sessions_of(owner_tags: Sequence[bytes], *, using: str) -> list[str]:
     found = rows.read_where(_LINKS, ("session_key",), "owner_tag", owner_tags, lock=False, using=using)
     return [session_key for (session_key,) in found]
+
+
+def let_sessions_end(owner_tags: Sequence[bytes], *, using: str) -> None:
+    """Note that they are to end, and no longer whose they are."""
+    found = rows.read_where(_LINKS, ("id",), "owner_tag", owner_tags, lock=False, using=using)
+    if found:
+        rows.update(_LINKS, ("owner_tag",), [(pk, ENDING) for (pk,) in found], using=using)
+
+
+def sessions_to_end(*, using: str) -> list[str]:
+    return sessions_of([ENDING], using=using)
+
+
+def unlink_sessions(session_keys: Sequence[str], *, using: str) -> None:
+    rows.delete_where(_LINKS, "session_key", session_keys, using=using)
 
 
 def unlink_sessions_of(owner_tags: Sequence[bytes], *, using: str) -> None:

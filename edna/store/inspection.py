@@ -18,7 +18,7 @@ from edna.crypto.keys import PublicKey
 from edna.db.short_values import number_of
 from edna.errors import KeyMalformed
 from edna.models import Bag, KeySlot, PrincipalEntry, Replay, SessionLink
-from edna.store import PendingFile, file_task_ids, file_tasks
+from edna.store import ENDING, PendingFile, file_task_ids, file_tasks
 from edna.store.tags import entry_data, entry_tags
 
 _AT_ONCE: Final = 500
@@ -157,7 +157,8 @@ def pending_files(*, using: str) -> Iterator[list[PendingFile]]:
 
 
 def some_session_tags(*, most: int, using: str) -> list[bytes]:
-    found = SessionLink.objects.using(using).order_by("id").values_list("owner_tag", flat=True)[:most]
+    linked = SessionLink.objects.using(using).exclude(owner_tag=ENDING)
+    found = linked.order_by("id").values_list("owner_tag", flat=True)[:most]
     return [bytes(tag) for tag in found]
 
 

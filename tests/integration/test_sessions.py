@@ -26,6 +26,7 @@ import edna
 from apps.websubmit.models import Lecture, User
 from edna import conf
 from edna.models import SessionLink
+from edna.operations.upkeep import residue
 from edna.visitors import attendance
 from tests.support import DELETE, PASSWORD, Student, enrol, rows_of, statements
 
@@ -247,7 +248,9 @@ def test_a_new_key_ends_no_session(engine: str, bea: Student) -> None:
 
 
 @in_database
-def test_the_rows_go_in_the_same_transaction(engine: str, bea: Student, carl: Student) -> None:
+def test_the_rows_go_in_the_same_transaction(
+    engine: str, bea: Student, carl: Student, django_capture_on_commit_callbacks: Any
+) -> None:
     home, work, carls = browser(bea), browser(bea), browser(carl)
     everybodys = keys(home, work, carls)
     assert sorted(Session.objects.values_list("pk", flat=True)) == everybodys == links()
@@ -256,7 +259,11 @@ def test_the_rows_go_in_the_same_transaction(engine: str, bea: Student, carl: St
         _fail_after(bea)
     assert sorted(Session.objects.values_list("pk", flat=True)) == everybodys == links()
 
-    bea.disguise(DELETE)
+    with django_capture_on_commit_callbacks(execute=True):
+        bea.disguise(DELETE)
+        assert list(Session.objects.values_list("pk", flat=True)) == keys(carls)
+        # A copy in a cache goes after the commit, and what finds it with it.
+        assert links() == (keys(carls) if engine == "db" else everybodys)
     assert list(Session.objects.values_list("pk", flat=True)) == keys(carls) == links()
 
 
@@ -355,7 +362,31 @@ def test_a_cache_that_fails_costs_nobody_the_receipt(
     receipt = bea.disguise(DELETE)
     assert not User.objects.filter(pk=bea.user.pk).exists()
     assert {client.cookies["sessionid"].value for client in (home, work) if _is_stored(client)} == set(failed)
+    assert links() == failed
     assert bea.reveal(receipt).complete
+    # It has answered by then, and nothing from before is good.
+    assert [each for each in (home, work) if _is_stored(each) or logged_in(each)] == []
+    assert links() == []
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("engine", ["cache"], indirect=True)
+def test_what_a_cache_did_not_end_is_swept(engine: str, bea: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose they were is not kept for it."""
+    client = browser(bea)
+    ((tag,),) = rows_of("edna_sessionlink", ["owner_tag"])
+    with monkeypatch.context() as away:
+        away.setattr(CacheSessions, "delete", _fail)
+        bea.disguise(DELETE)
+        assert (residue.sweep().session_links, links()) == (0, keys(client))
+    assert [bytes(now) for (now,) in rows_of("edna_sessionlink", ["owner_tag"])] != [bytes(tag)]
+    assert residue.sweep().session_links == 1
+    assert (_is_stored(client), links()) == (False, [])
+
+
+def _fail(session: CacheSessions, session_key: str | None = None) -> None:
+    raise ConnectionError("the cache is down")
 
 
 def _is_stored(client: Client) -> bool:

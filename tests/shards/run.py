@@ -26,7 +26,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.contrib.sessions.models import Session  # noqa: E402
 from django.core.checks import run_checks  # noqa: E402
 from django.core.management import CommandError, call_command  # noqa: E402
-from django.db import connections, transaction  # noqa: E402
+from django.db import OperationalError, connections, transaction  # noqa: E402
 from django.test import Client, override_settings  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
@@ -391,6 +391,52 @@ def sessions_end_with_the_account() -> None:
     edna.disguise("club.leave", north)
     assert [session.get_decoded()["_auth_user_id"] for session in Session.objects.using("default").all()] == ["5"]
     assert Session.objects.using("default").filter(pk=another.session.session_key).exists()
+
+
+@contextlib.contextmanager
+def stopped_at_sessions(how: type[BaseException]) -> Iterator[None]:
+    """Whoever deletes a session in its database, which is none of the shards, gets no further."""
+
+    def stop(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "django_session" in sql:
+            raise how("the other database is away")
+        return execute(sql, params, many, context)
+
+    with connections["default"].execute_wrapper(stop):
+        yield
+
+
+@story
+def sessions_that_an_interruption_has_left_end_before_anybody_returns() -> None:
+    """They lie in another database, so that they cannot go in the transaction: a kill, or the database away, may come between."""
+    north = member("north", key=5)
+    key = edna.register_principal(north).secret_key
+    for how, goes_on in ((KeyboardInterrupt, "sweep"), (OperationalError, "return"), (OperationalError, "sweep")):
+        client = Client()
+        client.force_login(User.objects.using("north").get(), backend="tests.shards.backends.North")
+        (tag,) = SessionLink.objects.using("north").values_list("owner_tag", flat=True)
+        with contextlib.suppress(KeyboardInterrupt), stopped_at_sessions(how):
+            edna.disguise("club.leave", User.objects.using("north").get())
+        assert not User.objects.using("north").exists()
+        assert Session.objects.using("default").count() == 1
+        # What is kept says which session is to end, and no longer whose it is.
+        (kept,) = SessionLink.objects.using("north").all()
+        assert (kept.session_key, kept.owner_tag == tag) == (client.session.session_key, False)
+        with edna.unlock(secret_key=key) as unlocked:
+            (entry,) = edna.history(unlocked)
+            with refused(errors.DatabaseBusy, "sessions"), stopped_at_sessions(OperationalError):
+                edna.reveal(entry.receipt, unlocked)
+            with stopped_at_sessions(OperationalError):
+                manage("edna_sweep")
+            assert SessionLink.objects.using("north").count() == 1
+            if goes_on == "sweep":
+                assert "links of sessions" in manage("edna_sweep")
+                assert Session.objects.using("default").count() == 0
+                assert SessionLink.objects.using("north").count() == 0
+            assert edna.reveal(entry.receipt, unlocked).complete
+        assert Session.objects.using("default").count() == 0
+        assert SessionLink.objects.using("north").count() == 0
+        assert not client.get("/").wsgi_request.user.is_authenticated
 
 
 def crowd() -> dict[str, list[User]]:

@@ -1,14 +1,18 @@
 """Ends the sessions of removed principals: a session holds the user's primary key, and opens the site to its cookie.
 
 Django's session table does not say whose a session is, so `link` notes at login, under a tag keyed by the server, which
-sessions belong to which principal. Knows session engines; knows no disguises.
+sessions belong to which principal. Where sessions lie outside of the transaction, the link stays until the session is deleted: without
+whose it was, for nothing may name somebody who is gone. Knows session engines; knows no disguises.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
@@ -17,7 +21,10 @@ from django.db import router, transaction
 
 from edna import conf, store
 from edna.crypto.keys import derive, fingerprint
+from edna.errors import DatabaseBusy
 from edna.store import Entry, serverkeys
+
+logger = logging.getLogger("edna")
 
 
 def owner_tags(model: str, reference: str) -> list[bytes]:
@@ -37,8 +44,8 @@ def link(model: str, reference: str, session_key: str, *, using: str) -> None:
 
 def ended(session_keys: Sequence[str], *, using: str) -> set[str]:
     """Those of them that surely are of no session any more: known only where sessions live in this database."""
-    engine = import_module(settings.SESSION_ENGINE).SessionStore
-    if not issubclass(engine, DatabaseSessions) or router.db_for_write(engine.get_model_class()) != using:
+    engine = _engine()
+    if not _rows_here(engine, using=using):
         return set()
     rows = engine.get_model_class()._base_manager.using(using).filter(session_key__in=session_keys)
     return set(session_keys) - set(rows.values_list("session_key", flat=True))
@@ -52,11 +59,22 @@ def unlink(session_key: str, *, using: str) -> None:
 _EPOCH = "returned "
 
 
-def begin_epoch(model: str, reference: str, *, using: str) -> None:
-    """A removed principal is back: sessions in cookies, which nobody could delete, are good only if they know the epoch that begins now.
-    No statement where sessions lie on the server."""
-    if issubclass(import_module(settings.SESSION_ENGINE).SessionStore, CookieSessions):
+def keep_ended(model: str, reference: str, *, using: str) -> None:
+    """A removed principal is back: no session from before is good. Those in cookies, which nobody could delete, are good only if they know
+    the epoch that begins now. Those elsewhere that an interruption left are ended first; whose they are is not known, so all of them.
+    No statement where sessions lie in this database.
+
+    Raises:
+        DatabaseBusy: what keeps them does not answer.
+    """
+    engine = _engine()
+    if issubclass(engine, CookieSessions):
         link(model, reference, _EPOCH + secrets.token_hex(15), using=using)
+    elif not _all_here(engine, using=using) and finish(using=using)[1]:
+        raise DatabaseBusy(
+            "Some sessions of people who left could not be ended before, and cannot now: what keeps sessions does not answer. Nobody "
+            "returns until it does, because a session from before would be good again. Nothing was changed; try again."
+        )
 
 
 def epoch(model: str, reference: str, *, using: str) -> str | None:
@@ -71,13 +89,49 @@ def end(entries: Sequence[Entry], *, using: str) -> None:
     keys = store.sessions_of(tags, using=using) if tags else []
     if not keys:
         return
-    store.unlink_sessions_of(tags, using=using)
-    engine = import_module(settings.SESSION_ENGINE).SessionStore
-    if issubclass(engine, DatabaseSessions) and router.db_for_write(engine.get_model_class()) == using:
+    engine = _engine()
+    if _rows_here(engine, using=using):
         engine.get_model_class()._base_manager.using(using).filter(session_key__in=keys).delete()
-        if engine is DatabaseSessions:
-            return
-    # Caches and other databases cannot take part in the transaction: once it has committed, and not before. What fails there
-    # must not fail the caller, who holds the receipt of what is done; Django logs it.
+    if _all_here(engine, using=using) or issubclass(engine, CookieSessions):
+        store.unlink_sessions_of(tags, using=using)
+        return
+    # Caches and other databases cannot take part in the transaction: once it has committed, and not before. What fails there must not
+    # fail the caller, who holds the receipt of what is done. The links stay until then, so that whoever sweeps goes on, or a return does.
+    store.let_sessions_end(tags, using=using)
+    transaction.on_commit(partial(_finish, keys, using=using), using=using, robust=True)
+
+
+def finish(*, using: str) -> tuple[int, int]:
+    """End what was interrupted between a commit and the sessions that it meant: how many of them, and how many did not end now either."""
+    keys = store.sessions_to_end(using=using)
+    ended = _finish(keys, using=using) if keys else 0
+    return ended, len(keys) - ended
+
+
+def _finish(keys: Sequence[str], *, using: str) -> int:
+    """Delete these sessions where they are, and then their links; how many did not fail."""
+    engine, ended = _engine(), []
     for key in keys:
-        transaction.on_commit(engine(key).delete, using=using, robust=True)
+        try:
+            engine(key).delete()
+        except Exception as error:
+            # Not its text, which may quote the session.
+            logger.error("A session could not be ended (%s); edna_sweep tries again.", type(error).__name__)
+        else:
+            ended.append(key)
+    store.unlink_sessions(ended, using=using)
+    return len(ended)
+
+
+def _engine() -> Any:
+    return import_module(settings.SESSION_ENGINE).SessionStore
+
+
+def _rows_here(engine: Any, *, using: str) -> bool:
+    """Whether sessions have rows in this database."""
+    return issubclass(engine, DatabaseSessions) and router.db_for_write(engine.get_model_class()) == using
+
+
+def _all_here(engine: Any, *, using: str) -> bool:
+    """Whether nothing of them is anywhere else, as in a cache."""
+    return engine is DatabaseSessions and _rows_here(engine, using=using)

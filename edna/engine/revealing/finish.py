@@ -287,7 +287,7 @@ def _attach(reveal: Reveal, model: type[Model], keys: dict[str, Any]) -> None:
         natural = public_key == own
         seen = beside.kept().seen_on_return(label) if natural else None
         if natural:
-            sessions.begin_epoch(label, reference, using=using)
+            sessions.keep_ended(label, reference, using=using)
         whole = entry._replace(model=label, reference=reference, natural=natural, expires_on=None)
         reveal.entries[public_key] = whole._replace(last_seen_on=seen)
     entries = list(reveal.entries.values())

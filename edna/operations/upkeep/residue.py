@@ -79,8 +79,9 @@ def sweep(*, made_by_hand: bool = False, operator: str = "") -> Swept:
             entries = partial(residue.unlisted_pseudoprincipals, label, most=_AT_ONCE, using=using)
             let_go = partial(_let_go, model, forged, using=using)
             done.pseudoprincipals += _each(entries, let_go)
+    done.session_links, _ = sessions.finish(using=using)
     links = partial(residue.session_links, most=_AT_ONCE, using=using)
-    done.session_links = _each(links, partial(_unlink, using=using))
+    done.session_links += _each(links, partial(_unlink, using=using))
     while count := transactions.run(lambda: of_jobs.delete_without_job(most=_AT_ONCE, using=using), using=using):
         done.job_rows += count
     done.job_rows += jobs.tidy()
