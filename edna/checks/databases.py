@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from django.apps import apps
@@ -29,7 +30,7 @@ def check_routes(**_: Any) -> list[CheckMessage]:
     several = shards()
     if not several:
         return [*_one_database(), *_replicas()]
-    return [*_apart_from_people(several), *_without_databases()]
+    return [*_apart_from_people(several), *_without_databases(), *_without_a_row(several)]
 
 
 def _apart_from_people(several: Sequence[str]) -> Iterator[CheckMessage]:
@@ -58,6 +59,24 @@ def _routed(model: type[Model], home: str) -> str:
         return router.db_for_write(model, instance=row)
     except Exception:  # it looks at values: what it says of real rows is asked when they are disguised
         return home
+
+
+def _without_a_row(several: Sequence[str]) -> Iterator[CheckMessage]:
+    """Where rows go that are made without saying where; not of principal models, for operators may be in another database."""
+    elsewhere: dict[str, list[str]] = {}
+    for model in _touched_models():
+        with suppress(Exception):  # it refuses to say: then nothing goes to the wrong place
+            if (using := router.db_for_write(model)) not in several:
+                elsewhere.setdefault(using, []).append(model._meta.label)
+    for using, labels in elsewhere.items():
+        yield Warning(
+            f"Without `using`, rows of {', '.join(labels)} go to the database {using!r}, in which nobody's disguise finds them: "
+            "`objects.create(...)` asks the router without a row, whoever's they are.",
+            hint="Write them with `using` or by the related manager of their person, or let the router refuse without a row; or silence "
+            "this where it is meant, with SILENCED_SYSTEM_CHECKS = ['edna.W071']: docs/howto-shards.md.",
+            obj="settings.DATABASE_ROUTERS",
+            id="edna.W071",
+        )
 
 
 def _without_databases() -> Iterator[CheckMessage]:

@@ -45,7 +45,7 @@ DATABASES = {
     for alias, url in json.loads(os.environ["SHARDS_URLS"]).items()
 }
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",  # of operators
+    "tests.shards.backends.Operators",
     "tests.shards.backends.North",
     "tests.shards.backends.South",
 ]
