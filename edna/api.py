@@ -162,6 +162,7 @@ def unlock(
         KeyMalformed, RecoveryCodeMalformed, ReceiptMalformed: mistyped.
         ServerKeyUnknown: it is the server's key that is wrong, so that nothing would open.
         DatabaseNotChosen: the same opens keys in several databases, and neither principal nor receipts say which one is meant.
+        DatabaseBusy: one of several databases is away, and no other has the key.
     """
     throttle.admit()
     return key_slots.unlock(

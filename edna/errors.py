@@ -916,7 +916,8 @@ class RequestRefused(EdnaError):
 
 class DatabaseBusy(EdnaError):
     """Cause: the database kept reporting deadlocks or lock time-outs until the bounded retries were exhausted; or somebody would return
-    while sessions of people who left wait to be ended, and what keeps sessions does not answer.
+    while sessions of people who left wait to be ended, and what keeps sessions does not answer; or one of several databases is away, and no
+    other has the key that is looked for.
 
     Remedy: try again later; look for long transactions on the same rows. Nothing was changed.
     """

@@ -36,6 +36,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, identity_at_work, row_of
+from edna.engine.searched_shards import SearchedShards
 from edna.errors import DatabaseNotChosen, PrincipalError, PrincipalNotRegistered, WrongCredentials
 from edna.records.locator import Locator
 from edna.store import serverkeys
@@ -56,17 +57,16 @@ def unlock(
 
     Raises:
         WrongCredentials, KeyMalformed, RecoveryCodeMalformed, ServerKeyUnknown
+        DatabaseBusy: one of several databases is away, and no other has the key.
     """
-    databases = _databases_of(principal)
-    for using in databases:
-        serverkeys.require_any(using=using)
+    databases = _knowing_a_key(_databases_of(principal))
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
     is_from_slot = secret_key is None
     if isinstance(secret_key, str):
         secret_key = SecretKey.parse(secret_key)
     if secret_key is not None:
-        keys = [(secret_key, using) for using in databases]
+        keys = [(secret_key, using) for using in databases.there()]
     elif recovery_code is not None:
         code = RecoveryCode.of(recovery_code)
         keys = _open([(recovery_slots.derive(code), conf.mac_keys())], kind=recovery_slots.KIND, databases=databases)
@@ -74,9 +74,28 @@ def unlock(
         raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
     else:
         keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, databases=databases)
-    secret_key, using = _meant(keys, principal, locators)
-    with shards.at(using):
-        return _unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using)
+    secret_key, using = _meant(keys, principal, locators, databases)
+    with shards.at(using), databases.named_if_away(using):
+        try:
+            return _unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using)
+        except PrincipalNotRegistered:
+            databases.require_all()
+            raise
+
+
+def _knowing_a_key(aliases: Sequence[str]) -> SearchedShards:
+    """
+    Raises:
+        ServerKeyUnknown: one of them knows none of the configured keys.
+    """
+    databases = SearchedShards(aliases)
+
+    def ask(using: str) -> Sequence[None]:
+        serverkeys.require_any(using=using)
+        return ()
+
+    databases.ask(ask)
+    return databases
 
 
 def _databases_of(principal: Model | None) -> Sequence[str]:
@@ -130,7 +149,7 @@ def unlock_handed(handover: Handover, *, locators: Sequence[Locator]) -> Unlocke
 
 
 def _open(
-    secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, databases: Sequence[str]
+    secrets: Iterable[tuple[SlotSecret, Sequence[bytes]]], *, kind: str, databases: SearchedShards
 ) -> list[tuple[SecretKey, str]]:
     """What lies in the slots of the first of ``secrets`` that opens any, each under one of its server keys, and in which database.
 
@@ -143,7 +162,7 @@ def _open(
         newest = newest or secret
         ids = candidate_ids(secret, peppers=keys)
         # Nobody waits for another secret because of a second database: it is looked for in all of them.
-        found = [(row, using) for using in databases for row in store.find_slots(ids, using=using)]
+        found = databases.ask(lambda using, ids=ids: store.find_slots(ids, using=using))  # type: ignore[misc]
         for row, using in found:
             with contextlib.suppress(WrongCredentials):  # changed by somebody; others of the same id may open
                 key = unlock_slot(Slot(*row), slot_secret=secret, peppers=keys)
@@ -159,6 +178,7 @@ def _open(
         if found:
             break
     if not opened:
+        databases.require_all()
         raise WrongCredentials(OPENS_NOTHING)
     return opened
 
@@ -186,7 +206,10 @@ _OF_PERSON, _OF_RECEIPT, _REMOVED, _THERE, _UNKNOWN = range(5)
 
 
 def _meant(
-    keys: Sequence[tuple[SecretKey, str]], principal: Model | None, locators: Collection[Locator]
+    keys: Sequence[tuple[SecretKey, str]],
+    principal: Model | None,
+    locators: Collection[Locator],
+    databases: SearchedShards,
 ) -> tuple[SecretKey, str]:
     """Of keys that the same identifier and password open: that of ``principal``, else the one to whom a receipt was given, else that of
     somebody whose account is removed, for whom there may be no other way. In which of several databases, is not guessed.
@@ -200,11 +223,13 @@ def _meant(
     by_database: dict[str, list[SecretKey]] = {}
     for key, using in keys:
         by_database.setdefault(using, []).append(key)
-    entries = {
-        (entry.public_key, using): entry
-        for using, theirs in by_database.items()
-        for entry in store.entries_by_public_key(map(_public, theirs), using=using)
-    }
+    listed = databases.ask(
+        lambda using: store.entries_by_public_key(map(_public, by_database.get(using, ())), using=using)
+    )
+    entries = {(entry.public_key, using): entry for entry, using in listed}
+    there = databases.there()
+    if not there:
+        databases.require_all()
 
     def rank(found: tuple[SecretKey, str]) -> int:
         key, using = found
@@ -217,7 +242,7 @@ def _meant(
             return _OF_RECEIPT
         return _THERE if entry.attached else _REMOVED
 
-    ranked = sorted(((rank(found), *found) for found in keys), key=lambda each: each[0])
+    ranked = sorted(((rank(found), *found) for found in keys if found[1] in there), key=lambda each: each[0])
     best, key, using = ranked[0]
     also = {other for number, _, other in ranked if number <= (best if best <= _OF_RECEIPT else _THERE)}
     if len(also) > 1:
@@ -302,10 +327,8 @@ def unlock_other(secret: SlotSecret, *, kind: str) -> Unlocked:
     Raises:
         WrongCredentials, ServerKeyUnknown
     """
-    databases = registry.databases()
-    for using in databases:
-        serverkeys.require_any(using=using)
-    key, using = _meant(_open([(secret, conf.mac_keys())], kind=kind, databases=databases), None, ())
+    databases = _knowing_a_key(registry.databases())
+    key, using = _meant(_open([(secret, conf.mac_keys())], kind=kind, databases=databases), None, (), databases)
     unlocked = Unlocked(key, using=using)
     unlocked.entry()
     return unlocked

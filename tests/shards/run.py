@@ -38,6 +38,7 @@ import edna  # noqa: E402
 from edna import errors, registry, signals  # noqa: E402
 from edna.models import SessionLink  # noqa: E402
 from edna.operations.models import LedgerEntry  # noqa: E402
+from edna.store import serverkeys  # noqa: E402
 from edna.testing.dumps import filled, rows  # noqa: E402
 from tests.upgrades.club.models import Message, Note, Vote  # noqa: E402
 
@@ -168,6 +169,49 @@ def unlock_finds_the_database() -> None:
             with edna.on(other), refused(none), edna.unlock(**way):
                 pass
     with refused(errors.WrongCredentials):
+        edna.unlock(identifier="ann", password="another walk")
+
+
+@contextlib.contextmanager
+def away(*aliases: str) -> Iterator[None]:
+    """Their server does not answer."""
+
+    def refuse(*_: Any) -> Any:
+        raise OperationalError("server has gone away")
+
+    with contextlib.ExitStack() as stack:
+        for alias in aliases:
+            stack.enter_context(connections[alias].execute_wrapper(refuse))
+        yield
+
+
+@story
+def a_database_that_is_away_keeps_nobody_of_the_others_out() -> None:
+    north, south = member("north", "ann", key=5), member("south", "ben", key=5)
+    ways: dict[str, list[dict[str, Any]]] = {}
+    for person in (north, south):
+        made = edna.register_principal(person, password=PASSWORD)
+        ways[person._state.db] = [
+            {"secret_key": made.secret_key},
+            {"identifier": person.username, "password": PASSWORD},
+            {"recovery_code": made.recovery_code},
+        ]
+    for known in (True, False):  # whether this process has seen that they know the server's key
+        for alias, other in (("north", "south"), ("south", "north")):
+            for way, others in zip(ways[alias], ways[other], strict=True):
+                if not known:
+                    for each in SHARDS:
+                        serverkeys.forget_all(using=each)
+                with away(other):
+                    with edna.unlock(**way) as unlocked:
+                        assert unlocked.using == alias
+                    with pytest.raises(errors.DatabaseBusy, match=f"these do not: '{other}'"):
+                        edna.unlock(**others)
+                with away(*SHARDS), pytest.raises(errors.DatabaseBusy, match=r"'north'.*'south'"):
+                    edna.unlock(**way)
+    with away("south"), edna.on("south"), pytest.raises(OperationalError):
+        edna.unlock(**ways["south"][0])
+    with pytest.raises(errors.WrongCredentials):
         edna.unlock(identifier="ann", password="another walk")
 
 

@@ -1,0 +1,66 @@
+"""The databases in which something is looked for, where one of several may be away: it is passed over as long as another has what is asked.
+
+Keeps: what was found counts; that nothing was found is said only by all of them. Knows aliases; no keys, no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from django.db import InterfaceError, OperationalError
+
+from edna.errors import DatabaseBusy
+
+Found = TypeVar("Found")
+_AWAY: Final = (OperationalError, InterfaceError)
+
+
+class SearchedShards:
+    def __init__(self, aliases: Sequence[str]) -> None:
+        self._aliases = aliases
+        #: The error's class of each that is away.
+        self._away: dict[str, str] = {}
+
+    def there(self) -> list[str]:
+        """Those that have answered so far."""
+        return [alias for alias in self._aliases if alias not in self._away]
+
+    def ask(self, question: Callable[[str], Iterable[Found]]) -> list[tuple[Found, str]]:
+        """What each answers, and which one it was. Where there is one, its errors are its own."""
+        found: list[tuple[Found, str]] = []
+        for alias in self.there():
+            try:
+                found += [(each, alias) for each in question(alias)]
+            except _AWAY as error:
+                if len(self._aliases) == 1:
+                    raise
+                self._away[alias] = type(error).__name__
+        return found
+
+    @contextmanager
+    def named_if_away(self, alias: str) -> Iterator[None]:
+        """For what is asked of one alone.
+
+        Raises:
+            DatabaseBusy: of several it is away.
+        """
+        try:
+            yield
+        except _AWAY as error:
+            if len(self._aliases) == 1:
+                raise
+            self._away[alias] = type(error).__name__
+            self.require_all()
+
+    def require_all(self) -> None:
+        """
+        Raises:
+            DatabaseBusy: one is away, so that it is not known whether what was looked for is there.
+        """
+        if self._away:
+            which = ", ".join(f"{alias!r} ({self._away[alias]})" for alias in self._aliases if alias in self._away)
+            raise DatabaseBusy(
+                f"This is in none of the databases that answer, and these do not: {which}. Nothing was changed; try again when they do."
+            )
