@@ -182,7 +182,7 @@ def database(model: type[Model] | None = None) -> str:
         return at_work
     raise DatabaseNotChosen(
         f"The people of this site are in {', '.join(several)}, and nothing says in which of them this is to be done. Nothing was done; "
-        'call it in the block of `with edna.on("...")`, or give a command --database.'
+        'give a command --database, or call it in the block of `with edna.on("...")`.'
     )
 
 
@@ -228,6 +228,12 @@ def principal_model_of(instance: Model) -> type[Model]:
 
 def _known_models() -> str:
     return ", ".join(conf.principal_models())
+
+
+def is_in_no_database(principal: Model) -> bool:
+    """Whether somebody is where nobody of these people is, on a site with several databases: an operator, say."""
+    several = conf.databases()
+    return bool(several) and router.db_for_write(principal_model_of(principal), instance=principal) not in several
 
 
 def home_of(principal: Model) -> tuple[type[Model], Any, str]:

@@ -34,17 +34,26 @@ def check_routes(**_: Any) -> list[CheckMessage]:
 
 
 def _apart_from_people(several: Sequence[str]) -> Iterator[CheckMessage]:
-    for model in dict.fromkeys([*principal_models(), *conf.own_models(), *_touched_models()]):
+    own = conf.own_models()
+    for model in dict.fromkeys([*principal_models(), *own, *_touched_models()]):
         for home in several:
             using = _routed(model, home)
             if using == home and router.allow_migrate_model(home, model):
                 continue
             problem = "has no table there" if using == home else f"is written to {using!r}"
+            hint = (
+                f"Keep the rows of {model._meta.label} in each database of EDNA['DATABASES'], with the people whose they are, and let the "
+                f"router answer so for a row of that database; or take the model out of the disguise: {_RECIPE}."
+            )
+            if model in own:
+                hint = (
+                    "edna's tables are in each database of EDNA['DATABASES']: let the router's allow_migrate and db_for_write say so of "
+                    f"its applications, and then manage.py migrate --database {home}."
+                )
             yield Error(
                 f"People of this site are in the database {home!r}, and {model._meta.label}, whose rows change with them, {problem}: "
                 "no transaction spans two databases, so a crash between them would lose what was being disguised.",
-                hint=f"Keep the rows of {model._meta.label} in each database of EDNA['DATABASES'], with the people whose they are, and let "
-                f"the router answer so for a row of that database; or take the model out of the disguise: {_RECIPE}.",
+                hint=hint,
                 obj=model,
                 id="edna.E069",
             )

@@ -32,7 +32,7 @@ from edna.custody.base import (
 )
 from edna.custody.recovery import RecoveryCode
 from edna.db import transactions
-from edna.engine.bags.capability import Unlocked
+from edna.engine.bags.capability import Unlocked, of_nobody
 from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, identity_at_work, row_of
@@ -80,7 +80,9 @@ def unlock(
             return _unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using)
         except PrincipalNotRegistered:
             databases.require_all()
-            raise
+            if len(databases.there()) == 1:
+                raise
+    raise of_nobody(f" in any of the databases {', '.join(databases.there())}")
 
 
 def _knowing_a_key(aliases: Sequence[str]) -> SearchedShards:
@@ -247,8 +249,8 @@ def _meant(
     also = {other for number, _, other in ranked if number <= (best if best <= _OF_RECEIPT else _THERE)}
     if len(also) > 1:
         raise DatabaseNotChosen(
-            f"These credentials open keys in several databases ({', '.join(sorted(also))}). Nothing was unlocked; pass principal= or a "
-            "receipt, or call it in the block of `with edna.on(...)`."
+            f"These credentials open keys in several databases ({', '.join(sorted(also))}). Nothing was unlocked; give a command "
+            "--database; pass principal= or a receipt, or call it in the block of `with edna.on(...)`."
         )
     return key, using
 

@@ -60,14 +60,18 @@ def entries_of(model: type[Model], references: Sequence[str], *, lock: bool, usi
 
 
 def is_registered(principal: Model) -> bool:
+    """Not who is in no database of people."""
+    if registry.is_in_no_database(principal):
+        return False
     model, reference, using = identity(principal)
     return bool(entries_of(model, [reference], lock=False, using=using))
 
 
 def unregistered(principals: Iterable[Principal]) -> list[Principal]:
-    identities = [(principal, *identity(principal)) for principal in principals]
+    given = list(principals)
+    places = [None if registry.is_in_no_database(each) else identity(each) for each in given]
     references: dict[tuple[type[Model], str], list[str]] = {}
-    for _, model, reference, using in identities:
+    for model, reference, using in filter(None, places):
         references.setdefault((model, using), []).append(reference)
     registered = {
         (entry.model, using, entry.reference)
@@ -76,8 +80,8 @@ def unregistered(principals: Iterable[Principal]) -> list[Principal]:
     }
     return [
         principal
-        for principal, model, reference, using in identities
-        if (model._meta.label_lower, using, reference) not in registered
+        for principal, place in zip(given, places, strict=True)
+        if place is None or (place[0]._meta.label_lower, place[2], place[1]) not in registered
     ]
 
 
@@ -97,6 +101,8 @@ def require_registered(disguise: type[Disguise], without_key: Collection[str], *
 
 
 def is_pseudoprincipal(principal: Model) -> bool:
+    if registry.is_in_no_database(principal):
+        return False
     model, reference, using = identity(principal)
     return store.is_pseudoprincipal(model._meta.label_lower, reference, using=using)
 

@@ -261,6 +261,8 @@ def what_is_of_the_other_opens_nothing_and_the_message_says_so() -> None:
     assert note is not None
     with edna.on("south"), refused(errors.PrincipalNotRegistered, "in the database 'south'"):
         edna.unlock(secret_key=keys[0])
+    with refused(errors.PrincipalNotRegistered, "in any of the databases north, south"):
+        edna.unlock(secret_key=edna.SecretKey.generate())
     with edna.unlock(secret_key=keys[1]) as unlocked:
         with refused(errors.ReceiptUnknown, "in the database 'south'"):
             edna.reveal(receipt, unlocked)
@@ -790,6 +792,14 @@ def what_cannot_be_is_a_check() -> None:
         def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
             return False if model_name == "vote" and db != "south" else None
 
+    class Unmigrated:
+        def allow_migrate(self, db: str, app_label: str, **_: Any) -> bool | None:
+            return False if app_label == "edna" and db == "south" else None
+
+    with override_settings(DATABASE_ROUTERS=[Unmigrated(), *settings.DATABASE_ROUTERS]):
+        said = found()["edna.E069"]
+    assert "migrate --database south" in said
+    assert "out of the disguise" not in said
     for router in (Pinned(), Nowhere()):
         with override_settings(DATABASE_ROUTERS=[router, *settings.DATABASE_ROUTERS]):
             (check, words), _ = sorted(found().items())
@@ -835,6 +845,9 @@ def what_is_noted_of_somebody_is_noted_where_they_are() -> None:
     assert not edna.is_registered(member("north", key=5))
     operator = User.objects.db_manager("default").create_user("olga", password="login", pk=5)
     with untouched("north"), untouched("south"):
+        assert not edna.is_registered(operator)
+        assert not edna.is_pseudoprincipal(operator)
+        assert edna.unregistered([operator]) == [operator]
         client.force_login(operator)
         client.logout()
         operator.delete()

@@ -121,10 +121,7 @@ class Unlocked:
         """
         entries = store.entries_by_public_key([bytes(self.public_key)], using=self.using, lock=lock)
         if not entries:
-            raise PrincipalNotRegistered(
-                f"This key belongs to no principal of this site{shards.in_words(self.using)}: check that it is the right site's key. "
-                "What a removed account has left is erased when it expires, and its key then opens nothing."
-            )
+            raise of_nobody(shards.in_words(self.using))
         store.require_sound(entries)
         self._opened_by.require_half(entries[0])
         return entries[0]
@@ -307,3 +304,11 @@ def require_unlocked(unlocked: object, what: str) -> None:
         raise PrincipalError(
             f"{what} takes what edna.unlock() returns, in its with block; this is a {type(unlocked).__name__}. Nothing was changed."
         )
+
+
+def of_nobody(where: str) -> PrincipalNotRegistered:
+    """For a key that was looked for in vain; ``where`` stands in the middle of the sentence."""
+    return PrincipalNotRegistered(
+        f"This key belongs to no principal of this site{where}: check that it is the right site's key. "
+        "What a removed account has left is erased when it expires, and its key then opens nothing."
+    )
