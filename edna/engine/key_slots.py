@@ -75,13 +75,14 @@ def unlock(
     else:
         keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, databases=databases)
     secret_key, using = _meant(keys, principal, locators, databases)
-    with shards.at(using), databases.named_if_away(using):
+    with shards.at(using), databases.passed_over_if_away(using):
         try:
             return _unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using)
         except PrincipalNotRegistered:
             databases.require_all()
             if len(databases.there()) == 1:
                 raise
+    databases.require_all()
     raise of_nobody(f" in any of the databases {', '.join(databases.there())}")
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError
 
 from edna.errors import DatabaseBusy
 
 Found = TypeVar("Found")
-_AWAY: Final = (OperationalError, InterfaceError)
 
 
 class SearchedShards:
@@ -31,36 +30,27 @@ class SearchedShards:
         """What each answers, and which one it was. Where there is one, its errors are its own."""
         found: list[tuple[Found, str]] = []
         for alias in self.there():
-            try:
+            with self.passed_over_if_away(alias):
                 found += [(each, alias) for each in question(alias)]
-            except _AWAY as error:
-                if len(self._aliases) == 1:
-                    raise
-                self._away[alias] = type(error).__name__
         return found
 
     @contextmanager
-    def named_if_away(self, alias: str) -> Iterator[None]:
-        """For what is asked of one alone.
-
-        Raises:
-            DatabaseBusy: of several it is away.
-        """
+    def passed_over_if_away(self, alias: str) -> Iterator[None]:
+        """For what is asked of this one."""
         try:
             yield
-        except _AWAY as error:
+        except (OperationalError, InterfaceError) as error:
             if len(self._aliases) == 1:
                 raise
             self._away[alias] = type(error).__name__
-            self.require_all()
 
-    def require_all(self) -> None:
+    def require_all(self, *, otherwise: str = "None of the others has what was looked for.") -> None:
         """
         Raises:
-            DatabaseBusy: one is away, so that it is not known whether what was looked for is there.
+            DatabaseBusy: one is away, so that it is not known what is there.
         """
         if self._away:
             which = ", ".join(f"{alias!r} ({self._away[alias]})" for alias in self._aliases if alias in self._away)
             raise DatabaseBusy(
-                f"This is in none of the databases that answer, and these do not: {which}. Nothing was changed; try again when they do."
+                f"These databases do not answer: {which}. {otherwise} Nothing was changed; try again when they do."
             )

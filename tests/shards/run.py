@@ -205,7 +205,7 @@ def a_database_that_is_away_keeps_nobody_of_the_others_out() -> None:
                 with away(other):
                     with edna.unlock(**way) as unlocked:
                         assert unlocked.using == alias
-                    with pytest.raises(errors.DatabaseBusy, match=f"these do not: '{other}'"):
+                    with pytest.raises(errors.DatabaseBusy, match=f"do not answer: '{other}'"):
                         edna.unlock(**others)
                 with away(*SHARDS), pytest.raises(errors.DatabaseBusy, match=r"'north'.*'south'"):
                     edna.unlock(**way)
@@ -602,7 +602,8 @@ def commands_name_the_database() -> None:
         assert list(document["databases"]) == list(SHARDS), command
         assert "north:" not in one, command
         assert "databases" not in alone, command
-    assert json.loads(manage("edna_files", "--json"))["left"] == []
+    files = json.loads(manage("edna_files", "--json"))["databases"]
+    assert {alias: each["left"] for alias, each in files.items()} == {alias: [] for alias in SHARDS}
     planned = json.loads(manage("edna_plan", "club.leave", "--all", "--json"))["databases"]
     assert planned["north"]["rows"] > planned["south"]["rows"] > 0
     for arguments in (["edna_plan", "club.leave", "--principal", "5"], ["edna_register", "5"]):
@@ -668,6 +669,33 @@ def what_goes_by_a_file_is_of_one_database() -> None:
             manage("edna_ledger", "reapply", str(folder / "unnamed"), "--database", "north", operator="olga")
     manage("edna_export", str(folder / "export"), "--database", "south", operator="olga")
     assert (folder / "export").stat().st_size > 1000
+
+
+@story
+def a_command_about_jobs_names_the_database_that_is_away() -> None:
+    from edna.operations import jobs
+
+    crowd()
+    with edna.on("north"):
+        job = jobs.start("club.veil").id
+    with away("south"):
+        for command in (["edna_run"], ["edna_jobs"], ["edna_jobs", "show", "1"]):
+            with pytest.raises(CommandError, match="do not answer: 'south'"):
+                manage(*command)
+        assert "north" in manage("edna_jobs", "show", str(job))
+        manage("edna_run", "--database", "north")
+        assert jobs.report(job).left == 0
+    with edna.on("south"):
+        job = jobs.start("club.veil").id
+    with away("north"):
+        assert jobs.pause(job).database == "south"
+
+
+@story
+def files_are_finished_in_each_database_by_name() -> None:
+    crowd()
+    none = "No file was waiting.\n"
+    assert manage("edna_files") == f"north:\n{none}south:\n{none}"
 
 
 @story

@@ -20,6 +20,7 @@ REASONS: Final = {
 
 
 class Command(EdnaCommand):
+    in_each = True
     help = (
         "Delete the files of rows under disguise, and write those of revealed rows, as far as a crash or a storage that "
         "did not answer has kept that from being done at once. Run it at start-up and every hour or so.\n\nPrints counts "

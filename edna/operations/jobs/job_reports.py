@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from edna import conf, registry, shards
+from edna.engine.searched_shards import SearchedShards
 from edna.errors import JobUnknown
 from edna.operations.jobs.runner import alive_since, is_alive
 from edna.operations.store import jobrunners
@@ -20,6 +20,7 @@ from edna.operations.store.jobs import JobRow
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+_UNKNOWN: Final = "Which jobs are there is not known."
 
 
 class JobState(StrEnum):
@@ -102,12 +103,15 @@ def where_it_is(
 
     @wraps(function)
     def there(job_id: int, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        *others, last = registry.databases()
-        for using in others:
-            with shards.at(using), suppress(JobUnknown):
-                return function(job_id, *args, **kwargs)
-        with shards.at(last):
-            return function(job_id, *args, **kwargs)
+        databases, unknown = SearchedShards(registry.databases()), JobUnknown()
+        for using in databases.there():
+            with databases.passed_over_if_away(using), shards.at(using):
+                try:
+                    return function(job_id, *args, **kwargs)
+                except JobUnknown as error:
+                    unknown = error
+        databases.require_all(otherwise="The job is in none of the others.")
+        raise unknown
 
     return there
 
@@ -128,23 +132,31 @@ def reports(*, unfinished: bool = False, operator: str | None = None, most: int 
     """The newest first, by the day: no finer moment is kept. ``unfinished`` are those that run or are paused, and with ``operator``
     those that they have started."""
     states = (JobState.RUNNING, JobState.PAUSED) if unfinished else None
-    found = []
-    for using in (databases := registry.databases()):
+    databases = SearchedShards(registry.databases())
+
+    def ask(using: str) -> list[JobReport]:
         with shards.at(using):
-            found += reports_of(states=states, operator=operator, most=most)
-    if len(databases) > 1:
+            return reports_of(states=states, operator=operator, most=most)
+
+    found = [each for each, _ in databases.ask(ask)]
+    databases.require_all(otherwise=_UNKNOWN)
+    if len(databases.there()) > 1:
         found.sort(key=lambda each: each.created_on, reverse=True)
     return found[:most]
 
 
 def waiting() -> list[int]:
     """Jobs that could use another runner, those whose runners were killed among them, in a random order."""
-    found = []
-    for using in registry.databases():
+    databases = SearchedShards(registry.databases())
+
+    def ask(using: str) -> list[int]:
         jobs = store_jobs.job_rows(states=(JobState.RUNNING,), alive_since=alive_since(), using=using)
         runners = jobrunners.runners_of([job.id for job in jobs], using=using)
         alive = [runner.job for runner in runners if is_alive(runner)]
-        found += [job.id for job in jobs if alive.count(job.id) < job.concurrency]
+        return [job.id for job in jobs if alive.count(job.id) < job.concurrency]
+
+    found = [job for job, _ in databases.ask(ask)]
+    databases.require_all(otherwise=_UNKNOWN)
     secrets.SystemRandom().shuffle(found)
     return found
 
