@@ -18,7 +18,7 @@ from django.test import Client, override_settings  # noqa: E402
 import edna  # noqa: E402
 from edna import Disguise, registry  # noqa: E402
 from edna.operations import jobs  # noqa: E402
-from tests.shards.run import SHARDS, both, crowd, everything, manage, tell, untouched_rows  # noqa: E402
+from tests.shards.run import SHARDS, away, both, crowd, everything, manage, tell, untouched_rows  # noqa: E402
 from tests.upgrades.club.models import Note  # noqa: E402
 
 stories: dict[str, Callable[[], None]] = {}
@@ -177,6 +177,26 @@ def people_leave_and_come_back_by_the_pages() -> None:
         assert client.get("/privacy/").wsgi_request.user == people["south"]
     finally:
         edna.registry.unregister(Out)
+
+
+@story
+def people_come_back_by_the_pages_while_another_database_is_away() -> None:
+    given = {}
+    for alias, person in zip(SHARDS, both(), strict=True):
+        edna.register_principal(person, password=f"a long walk in the {alias}")
+        receipt = str(edna.disguise("club.veil", person))
+        given[alias] = {"receipt": receipt, "identifier": "bea", "password": f"a long walk in the {alias}"}
+    for alias, other in (("north", "south"), ("south", "north")):
+        veiled = everything(alias)
+        with away(other):
+            page = shown(Client().post("/privacy/back/", given[other]))
+            assert "try again in a minute" in page
+            assert "do not answer" not in page  # which databases there are is nobody's business
+        assert everything(alias) == veiled
+    for alias, other in (("north", "south"), ("south", "north")):
+        with away(other):
+            shown(Client().post("/privacy/back/", given[alias], follow=True))
+        assert Note.objects.using(alias).filter(author=5).count() == 2
 
 
 @story
