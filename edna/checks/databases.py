@@ -73,7 +73,8 @@ def _routed(model: type[Model], home: str) -> str:
 def _without_a_row(several: Sequence[str]) -> Iterator[CheckMessage]:
     """Where rows go that are made without saying where; not of principal models, for operators may be in another database."""
     elsewhere: dict[str, list[str]] = {}
-    for model in _touched_models():
+    # A table of a many-to-many relation gets its rows by the related manager, which asks with a row.
+    for model in (model for model in _touched_models() if not model._meta.auto_created):
         with suppress(Exception):  # it refuses to say: then nothing goes to the wrong place
             if (using := router.db_for_write(model)) not in several:
                 elsewhere.setdefault(using, []).append(model._meta.label)
